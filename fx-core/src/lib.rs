@@ -26,6 +26,7 @@ mod error;
 mod inference;
 mod location;
 mod region;
+mod submit;
 mod text;
 
 pub mod control;
@@ -68,6 +69,7 @@ pub mod prelude {
 /// Called by macro expansions; not a public API.
 #[doc(hidden)]
 pub mod __private {
+    pub use crate::__submit as submit;
     pub use crate::control::{touched, written as control};
     pub use crate::emit::crates::CrateInfo;
     pub use crate::emit::tensor_source::TensorSpelling;
@@ -84,12 +86,15 @@ pub mod __private {
     pub use crate::location::LibrarySource;
     pub use crate::module::argument::{OfModule, module_of, module_value};
     pub use crate::module::module::Module;
-    pub use crate::module::parts::below;
+    pub use crate::module::parts::{part, part_mut};
     pub use crate::module::registry::ModuleType;
+    pub use crate::module::saved_fields::{save, save_variant};
     pub use crate::module::skipped::{
         Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,
     };
-    pub use crate::module::walk::{Component, Walk, WalkMut};
+    pub use crate::module::walk::{
+        Component, EachField, EachFieldMut, Field, FieldMut, Walk, WalkMut,
+    };
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
     pub use crate::trace::call_args::{CallArgs, argument_error};
     pub use crate::trace::compare;

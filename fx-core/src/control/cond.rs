@@ -180,4 +180,4 @@ impl Module for Cond {
     }
 }
 
-inventory::submit! { ModuleType::named::<Cond>(|| "fx_core::control::Cond") }
+crate::__private::submit! { ModuleType::named::<Cond>(|| "fx_core::control::Cond") }

@@ -354,4 +354,4 @@ impl Module for Scan {
     }
 }
 
-inventory::submit! { ModuleType::named::<Scan>(|| "fx_core::control::Scan") }
+crate::__private::submit! { ModuleType::named::<Scan>(|| "fx_core::control::Scan") }

@@ -216,4 +216,4 @@ impl Module for While {
     }
 }
 
-inventory::submit! { ModuleType::named::<While>(|| "fx_core::control::While") }
+crate::__private::submit! { ModuleType::named::<While>(|| "fx_core::control::While") }

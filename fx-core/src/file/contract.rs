@@ -11,7 +11,7 @@ use crate::ir::value_meta::ValueMeta;
 use crate::shapes::claim::Guard;
 use crate::shapes::contract::{Contract, SymbolRange};
 
-inventory::submit! { MetaType::of::<Contract>() }
+crate::__private::submit! { MetaType::of::<Contract>() }
 
 impl SavedMeta for Contract {
     const NAME: &'static str = "fx_core::shapes::Contract";

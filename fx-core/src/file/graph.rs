@@ -24,6 +24,7 @@ use crate::ir::op::{Op, Opcode};
 use crate::ir::places::{LocationId, ScopeId, Site};
 use crate::ir::registry;
 use crate::location::SourceLocation;
+use crate::submit::REGISTRY_HINT;
 use crate::value::handle::NodeId;
 
 /// The tables of one graph, in order of first mention by its nodes.
@@ -100,7 +101,7 @@ impl Tables {
 fn find_function(path: &str) -> Result<Function> {
     registry::function(path)?.ok_or_else(|| {
         Error::saved(format_args!(
-            "no function is registered as {}: link its crate in (`use its_crate as _;`), or make it one with #[wrap]",
+            "no function is registered as {}: link its crate in (`use its_crate as _;`), or make it one with #[wrap]{REGISTRY_HINT}",
             Excerpt(path)
         ))
     })

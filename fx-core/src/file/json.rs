@@ -102,7 +102,7 @@ pub(crate) fn required<'j>(fields: &'j JsonMap, name: &str) -> Result<&'j Json> 
 
 /// An error of a field, with its path.
 #[cold]
-fn in_field(error: Error, name: &str) -> Error {
+pub(crate) fn in_field(error: Error, name: &str) -> Error {
     error.inside(format_args!(".{name}"))
 }
 

@@ -19,6 +19,7 @@ use crate::ir::registry;
 use crate::ir::returned::{Returned, ReturnedPart};
 use crate::ir::value_meta::{TensorMeta, ValueMeta};
 use crate::shapes::relied::ReliedOn;
+use crate::submit::REGISTRY_HINT;
 use crate::value::dim::Dim;
 
 /// A type of entries that files keep; register it with [`register_meta!`](crate::register_meta).
@@ -88,10 +89,10 @@ impl MetaType {
 }
 
 inventory::collect!(MetaType);
-inventory::submit! { MetaType::of::<ValueMeta>() }
-inventory::submit! { MetaType::of::<ReliedOn>() }
-inventory::submit! { MetaType::of::<Returned>() }
-inventory::submit! { MetaType::of::<RecordedMethod>() }
+crate::__private::submit! { MetaType::of::<ValueMeta>() }
+crate::__private::submit! { MetaType::of::<ReliedOn>() }
+crate::__private::submit! { MetaType::of::<Returned>() }
+crate::__private::submit! { MetaType::of::<RecordedMethod>() }
 
 #[derive(Default)]
 struct Tables {
@@ -121,7 +122,7 @@ fn find(name: &str) -> Result<&'static MetaType> {
             Excerpt(name)
         ))),
         _ => Err(Error::saved(format_args!(
-            "no type of entries is registered as {}: link its crate in (`use its_crate as _;`), or register it with `fx_core::register_meta!`",
+            "no type of entries is registered as {}: link its crate in (`use its_crate as _;`), or register it with `fx_core::register_meta!`{REGISTRY_HINT}",
             Excerpt(name)
         ))),
     }
@@ -236,7 +237,7 @@ impl SavedMeta for RecordedMethod {
         let function = registry::function(path)?;
         function.map(RecordedMethod).ok_or_else(|| {
             Error::saved(format_args!(
-                "no function is registered as {}: link its crate in",
+                "no function is registered as {}: link its crate in{REGISTRY_HINT}",
                 Excerpt(path)
             ))
         })
@@ -366,7 +367,7 @@ pub(super) fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
 #[macro_export]
 macro_rules! register_meta {
     ($ty:ty $(,)?) => {
-        $crate::__private::inventory::submit! {
+        $crate::__private::submit! {
             $crate::__private::MetaType::of::<$ty>()
         }
     };

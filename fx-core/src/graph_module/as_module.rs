@@ -99,7 +99,7 @@ impl Component for GraphModule {
     }
 }
 
-inventory::submit! { ModuleType::named::<GraphModule>(|| "fx_core::GraphModule") }
+crate::__private::submit! { ModuleType::named::<GraphModule>(|| "fx_core::GraphModule") }
 
 #[diagnostic::do_not_recommend]
 impl<'v> Param<'v> for &'v GraphModule {

@@ -20,6 +20,7 @@ use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
+use crate::module::saved_fields::save_field;
 use crate::module::walk::{Component, Walk, WalkMut};
 use crate::value::tree::Tree;
 use crate::value::value::Value;
@@ -254,9 +255,9 @@ impl Component for DualGraphModule {
                 false => (&other, &self.current),
             };
             let mut fields = JsonMap::new();
-            train.to_field("train", &mut fields, saver)?;
-            eval.to_field("eval", &mut fields, saver)?;
-            self.training.to_field("training", &mut fields, saver)?;
+            save_field(train, "train", &mut fields, saver)?;
+            save_field(eval, "eval", &mut fields, saver)?;
+            save_field(&self.training, "training", &mut fields, saver)?;
             Ok(Json::Object(fields))
         })
     }
@@ -274,7 +275,7 @@ impl Component for DualGraphModule {
     }
 }
 
-inventory::submit! { ModuleType::named::<DualGraphModule>(|| "fx_core::DualGraphModule") }
+crate::__private::submit! { ModuleType::named::<DualGraphModule>(|| "fx_core::DualGraphModule") }
 
 impl Module for DualGraphModule {
     fn params(&self) -> &[ParamSpec] {

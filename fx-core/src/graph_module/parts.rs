@@ -21,6 +21,7 @@ use crate::module::registry::{as_module, as_module_mut};
 use crate::module::walk::{
     Component, ComponentKey, TensorKind, Visitor, VisitorMut, Walk, walk, walk_mut, walk_mut_by,
 };
+use crate::submit::REGISTRY_HINT;
 use crate::text::first_names;
 use crate::trace::call_args::IntoArgs;
 use crate::trace::convert::FromValue;
@@ -131,7 +132,7 @@ impl<'m> Submodule<'m> {
             Some(name) => Error::unregistered(
                 name,
                 format_args!(
-                    "a `{0}` here is not known as a module: if it has a `forward`, write `fx_core::register_module!({0});`",
+                    "a `{0}` here is not known as a module: if it has a `forward`, write `fx_core::register_module!({0});`{REGISTRY_HINT}",
                     short_type_name(name)
                 ),
             ),

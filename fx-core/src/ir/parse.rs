@@ -17,6 +17,7 @@ use super::places::Site;
 use super::registry;
 use crate::error::{Error, Result};
 use crate::location::SourceLocation;
+use crate::submit::REGISTRY_HINT;
 use crate::value::device::Device;
 use crate::value::dtype::DType;
 use crate::value::handle::NodeId;
@@ -248,7 +249,7 @@ impl<'t> Parser<'t> {
                 Ok(Some(function)) => Op::CallFunction(function),
                 Ok(None) => {
                     let found = format!(
-                        "{}, which no crate of this program registers: link its crate in (`use its_crate as _;`)",
+                        "{}, which no crate of this program registers: link its crate in (`use its_crate as _;`){REGISTRY_HINT}",
                         excerpt(&target)
                     );
                     return Err(self.text.wrong(start, "a registered function", found));

@@ -135,7 +135,37 @@ impl Function {
 
 /// The methods with this name, one per type that has it, in the order of their paths.
 pub fn methods(name: &str) -> &'static [Function] {
+    #[cfg(not(feature = "registry"))]
+    if let Some(recorded) = recorded_methods().get(name) {
+        return recorded;
+    }
     tables().methods.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// Makes a method known by its name, because a graph calls it.
+#[cfg(not(feature = "registry"))]
+pub(crate) fn note_method(method: Function) {
+    let mut recorded = recorded_methods();
+    let known = recorded.entry(method.name()).or_default();
+    if !known.contains(&method) {
+        let mut all = [*known, &[method]].concat();
+        all.sort_by_key(|method| method.path());
+        // At most once per method of the program.
+        *known = Box::leak(all.into());
+    }
+}
+
+/// Every method is registered.
+#[cfg(feature = "registry")]
+#[inline]
+pub(crate) fn note_method(_: Function) {}
+
+/// The methods that graphs call, by name.
+#[cfg(not(feature = "registry"))]
+fn recorded_methods() -> MutexGuard<'static, FxHashMap<&'static str, &'static [Function]>> {
+    static RECORDED: LazyLock<Mutex<FxHashMap<&'static str, &'static [Function]>>> =
+        LazyLock::new(Mutex::default);
+    RECORDED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Every registered function, in the order of their paths.

@@ -172,7 +172,7 @@ impl<T: Any + Send + Sync> FunctionTable<T> {
 #[macro_export]
 macro_rules! function_table {
     ($ty:ty { $($function:expr => $entry:expr),* $(,)? }) => {$(
-        $crate::__private::inventory::submit! {
+        $crate::__private::submit! {
             $crate::__private::TableEntry {
                 table: ::std::any::TypeId::of::<$ty>,
                 function: || $function,

@@ -16,6 +16,7 @@ use super::walk::{Component, TensorKind, Visitor, walk};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
+use crate::submit::REGISTRY_HINT;
 use crate::value::object::Object;
 use crate::value::value::Value;
 
@@ -183,7 +184,7 @@ fn collected_module(module: &(impl Component + ?Sized), path: &str) -> Result<Bo
     let part = part.ok_or_else(|| not_collected("module", path))?;
     let called = part.as_any().and_then(as_module).ok_or_else(|| {
         Error::unregistered(path, format_args!(
-            "what is at `{path}` is not known as a module: if it has a `forward`, register its type with `fx_core::register_module!`"
+            "what is at `{path}` is not known as a module: if it has a `forward`, register its type with `fx_core::register_module!`{REGISTRY_HINT}"
         ))
     })?;
     Ok(called.duplicate_box())

@@ -7,9 +7,10 @@ use std::sync::Arc;
 use indexmap::{Equivalent, IndexMap};
 
 use super::module::Module;
-use super::parts::{below, first_item};
+use super::parts::{below, first_item, here_or_below, here_or_below_mut};
 use super::plain::interned;
 use super::registry::{load_module, save_module};
+use super::saved_fields::save_field;
 use super::walk::{Component, Walk, WalkMut};
 use crate::error::{Error, Result};
 use crate::file::json::{self, Json, JsonMap};
@@ -18,6 +19,10 @@ use crate::file::names::module::{CONFIG, TYPE};
 use crate::file::saver::Saver;
 
 impl<T: Component> Component for Option<T> {
+    fn is_plain() -> bool {
+        T::is_plain()
+    }
+
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         if let Some(inner) = self {
             inner.visit(walk);
@@ -90,6 +95,10 @@ fn save_item(item: &dyn Component, items: &mut Vec<Json>, saver: &mut Saver) -> 
 macro_rules! list_component {
     ($([$($generics:tt)*] $t:ty, |$this:ident| $duplicate:expr, |$items:ident| $load:expr;)*) => {$(
         impl<T: Component, $($generics)*> Component for $t {
+            fn is_plain() -> bool {
+                T::is_plain()
+            }
+
             fn visit(&self, walk: &mut Walk<'_, '_>) {
                 if T::is_plain() {
                     return;
@@ -115,12 +124,12 @@ macro_rules! list_component {
 
             fn part(&self, path: &str) -> Option<&dyn Component> {
                 let (index, rest) = first_item(path)?;
-                self.get(index)?.here_or_below(rest)
+                here_or_below(self.get(index)?, rest)
             }
 
             fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
                 let (index, rest) = first_item(path)?;
-                self.get_mut(index)?.here_or_below_mut(rest)
+                here_or_below_mut(self.get_mut(index)?, rest)
             }
 
             fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
@@ -228,18 +237,18 @@ impl<K: MapKey, T: Component, S: BuildHasher + Clone + Default> Component for In
 
     fn part(&self, path: &str) -> Option<&dyn Component> {
         let (at, rest) = map_item(self, path)?;
-        self.get_index(at)?.1.here_or_below(rest)
+        here_or_below(self.get_index(at)?.1, rest)
     }
 
     fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
         let (at, rest) = map_item(self, path)?;
-        self.get_index_mut(at)?.1.here_or_below_mut(rest)
+        here_or_below_mut(self.get_index_mut(at)?.1, rest)
     }
 
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
         let mut fields = JsonMap::new();
         for (name, item) in self {
-            item.to_field(name.as_ref(), &mut fields, saver)?;
+            save_field(item, name.as_ref(), &mut fields, saver)?;
         }
         Ok(Json::Object(fields))
     }
@@ -439,6 +448,10 @@ shared_component! {
 macro_rules! tuple_component {
     ($($name:ident $index:tt),+) => {
         impl<$($name: Component),+> Component for ($($name,)+) {
+            fn is_plain() -> bool {
+                true $(&& $name::is_plain())+
+            }
+
             fn visit(&self, walk: &mut Walk<'_, '_>) {
                 $(walk.item($index, &self.$index);)+
             }
@@ -453,14 +466,14 @@ macro_rules! tuple_component {
 
             fn part(&self, path: &str) -> Option<&dyn Component> {
                 match first_item(path)? {
-                    $(($index, rest) => self.$index.here_or_below(rest),)+
+                    $(($index, rest) => here_or_below(&self.$index, rest),)+
                     _ => None,
                 }
             }
 
             fn part_mut(&mut self, path: &str) -> Option<&mut dyn Component> {
                 match first_item(path)? {
-                    $(($index, rest) => self.$index.here_or_below_mut(rest),)+
+                    $(($index, rest) => here_or_below_mut(&mut self.$index, rest),)+
                     _ => None,
                 }
             }

@@ -27,6 +27,7 @@ pub(crate) mod path_pattern;
 pub(crate) mod paths;
 pub(crate) mod plain;
 pub(crate) mod registry;
+pub(crate) mod saved_fields;
 pub(crate) mod skipped;
 pub(crate) mod walk;
 

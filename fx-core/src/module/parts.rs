@@ -3,7 +3,7 @@
 //!
 //! Invariant: `part` finds at a path what a walk finds there.
 
-use super::walk::{Component, ComponentKey, TensorKind, Visitor, walk};
+use super::walk::{Component, ComponentKey, Field, FieldMut, TensorKind, Visitor, walk};
 use crate::value::object::Object;
 
 /// The rest of a path after a name; empty if the path is the name.
@@ -12,6 +12,66 @@ pub fn below<'p>(path: &'p str, name: &str) -> Option<&'p str> {
     match rest.is_empty() {
         true => Some(rest),
         false => rest.strip_prefix('.'),
+    }
+}
+
+/// [`Component::part`] of what lists its fields.
+pub fn part<'a>(component: &'a dyn Component, path: &str) -> Option<&'a dyn Component> {
+    let mut found = None;
+    component.fields(&mut |field| {
+        if found.is_some() {
+            return;
+        }
+        found = match field {
+            Field::Plain(name, part) | Field::Child(name, part) | Field::Buffer(name, _, part) => {
+                below(path, name).and_then(|rest| here_or_below(part, rest))
+            }
+            Field::Flatten(_, part) => part.part(path),
+            Field::Training(..) | Field::Repeated => None,
+        };
+    });
+    found
+}
+
+/// [`Component::part_mut`] of what lists its fields.
+pub fn part_mut<'a>(component: &'a mut dyn Component, path: &str) -> Option<&'a mut dyn Component> {
+    let mut found = None;
+    component.fields_mut(&mut |field| {
+        if found.is_some() {
+            return;
+        }
+        found = match field {
+            FieldMut::Plain(name, part)
+            | FieldMut::Child(name, part)
+            | FieldMut::Buffer(name, _, part) => {
+                below(path, name).and_then(|rest| here_or_below_mut(part, rest))
+            }
+            FieldMut::Flatten(part) => part.part_mut(path),
+            FieldMut::Training(_) => None,
+        };
+    });
+    found
+}
+
+/// A component if the path is empty, otherwise the part below it.
+pub(super) fn here_or_below<'a>(
+    component: &'a dyn Component,
+    path: &str,
+) -> Option<&'a dyn Component> {
+    match path.is_empty() {
+        true => Some(component),
+        false => component.part(path),
+    }
+}
+
+/// Same as [`here_or_below`], for change in place.
+pub(super) fn here_or_below_mut<'a>(
+    component: &'a mut dyn Component,
+    path: &str,
+) -> Option<&'a mut dyn Component> {
+    match path.is_empty() {
+        true => Some(component),
+        false => component.part_mut(path),
     }
 }
 

@@ -16,13 +16,12 @@ use crate::value::object::{Object, short_type_name};
 pub(super) fn check_paths(component: &(impl Component + ?Sized)) -> Result<()> {
     struct Whole(PathCheck, FxHashSet<ComponentKey>);
     impl Visitor for Whole {
-        fn enter(&mut self, path: &str, key: ComponentKey, _: &'static str) -> bool {
-            self.0.add(path);
+        fn enter(&mut self, _: &str, key: ComponentKey, _: &'static str) -> bool {
             // The contents of a shared module were seen under its first path.
             self.1.insert(key)
         }
-        fn tensor(&mut self, path: &str, _: TensorKind, _: &dyn Object) {
-            self.0.add(path);
+        fn may_repeat(&mut self) {
+            self.0.may_repeat = true;
         }
         fn key(&mut self, path: &str, key: &str) {
             self.0.add_key(path, key);
@@ -31,6 +30,38 @@ pub(super) fn check_paths(component: &(impl Component + ?Sized)) -> Result<()> {
     let mut whole = Whole(PathCheck::default(), FxHashSet::default());
     walk(component, &mut whole);
     whole.0.finish(component)
+}
+
+/// Looks for a repeated path by hashes, which show at low cost that there is none.
+fn check_hashes(component: &(impl Component + ?Sized)) -> Result<()> {
+    #[derive(Default)]
+    struct Hashes {
+        seen: FxHashSet<u64>,
+        components: FxHashSet<ComponentKey>,
+        repeats: bool,
+    }
+    impl Hashes {
+        fn add(&mut self, path: &str) {
+            let mut hasher = FxHasher::default();
+            path.hash(&mut hasher);
+            self.repeats |= !self.seen.insert(hasher.finish());
+        }
+    }
+    impl Visitor for Hashes {
+        fn enter(&mut self, path: &str, key: ComponentKey, _: &'static str) -> bool {
+            self.add(path);
+            self.components.insert(key)
+        }
+        fn tensor(&mut self, path: &str, _: TensorKind, _: &dyn Object) {
+            self.add(path);
+        }
+    }
+    let mut hashes = Hashes::default();
+    walk(component, &mut hashes);
+    match hashes.repeats {
+        true => check_precisely(component),
+        false => Ok(()),
+    }
 }
 
 /// Finds the exact problem after hashes indicated a repeated path.
@@ -58,30 +89,15 @@ fn check_key(path: &str, key: &str) -> Result<()> {
     Err(Error::msg(problem))
 }
 
-/// The check as part of another walk; it only uses hashes to detect that a path may be repeated.
+/// The check as part of another walk, which tells where paths may repeat: names of derived fields
+/// and keys of a map are different, and so are the paths that they make.
 #[derive(Default)]
 pub(crate) struct PathCheck {
-    /// The hash of each path, in the order of the walk.
-    seen: Vec<u64>,
+    pub may_repeat: bool,
     problem: Option<Error>,
 }
 
 impl PathCheck {
-    /// Reserves room for a model of some hundred tensors.
-    pub fn with_room() -> Self {
-        PathCheck {
-            seen: Vec::with_capacity(512),
-            ..PathCheck::default()
-        }
-    }
-
-    /// Notes that a component or a tensor is at a path.
-    pub fn add(&mut self, path: &str) {
-        let mut hasher = FxHasher::default();
-        path.hash(&mut hasher);
-        self.seen.push(hasher.finish());
-    }
-
     /// Checks a key of a map.
     pub fn add_key(&mut self, path: &str, key: &str) {
         if self.problem.is_none() {
@@ -93,16 +109,13 @@ impl PathCheck {
     ///
     /// # Errors
     /// Same as [`ComponentExt::check_paths`](super::hierarchy::ComponentExt::check_paths).
-    pub fn finish(mut self, component: &(impl Component + ?Sized)) -> Result<()> {
+    pub fn finish(self, component: &(impl Component + ?Sized)) -> Result<()> {
         if let Some(problem) = self.problem {
             return Err(problem);
         }
-        self.seen.sort_unstable();
-        let repeats = self.seen.array_windows().any(|[a, b]| a == b);
-        if repeats {
-            check_precisely(component)
-        } else {
-            Ok(())
+        match self.may_repeat {
+            true => check_hashes(component),
+            false => Ok(()),
         }
     }
 }

@@ -117,6 +117,10 @@ pub(super) fn interned(text: &str) -> Result<&'static str> {
 }
 
 impl<T> Component for std::marker::PhantomData<T> {
+    fn is_plain() -> bool {
+        true
+    }
+
     fn duplicate(&self) -> Self {
         std::marker::PhantomData
     }
@@ -143,6 +147,10 @@ impl<T> Component for std::marker::PhantomData<T> {
 pub struct Tag(u8);
 
 impl Component for Tag {
+    fn is_plain() -> bool {
+        true
+    }
+
     fn duplicate(&self) -> Self {
         *self
     }

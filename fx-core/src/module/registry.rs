@@ -13,6 +13,7 @@ use crate::file::json::{self, Excerpt, Json, JsonMap};
 use crate::file::loader::Loader;
 use crate::file::names::module::{CONFIG, TYPE};
 use crate::file::saver::Saver;
+use crate::submit::REGISTRY_HINT;
 use crate::value::object::short_type_name;
 
 type Load = fn(&Json, &mut Loader<'_>) -> Result<Box<dyn Module>>;
@@ -96,7 +97,7 @@ fn find(path: &str) -> Result<&'static ModuleType> {
             Excerpt(path)
         ))),
         _ => Err(Error::saved(format_args!(
-            "no module type is registered as {}: link its crate in (`use its_crate as _;`); register a generic type, or one that has moved, with `fx_core::register_module!`",
+            "no module type is registered as {}: link its crate in (`use its_crate as _;`); register a generic type, or one that has moved, with `fx_core::register_module!`{REGISTRY_HINT}",
             Excerpt(path)
         ))),
     }
@@ -125,7 +126,7 @@ pub(crate) fn save_module(module: &dyn Module, saver: &mut Saver) -> Result<Json
     let Some(path) = path_of(module) else {
         let name = module.type_name();
         return Err(Error::saved(format_args!(
-            "the module type `{name}` is not registered, so that a file with it could not be loaded: write `fx_core::register_module!({});`",
+            "the module type `{name}` is not registered, so that a file with it could not be loaded: write `fx_core::register_module!({});`{REGISTRY_HINT}",
             short_type_name(name)
         )));
     };
@@ -168,12 +169,12 @@ pub(crate) fn load_module(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<B
 #[macro_export]
 macro_rules! register_module {
     ($ty:ty $(,)?) => {
-        $crate::__private::inventory::submit! {
+        $crate::__private::submit! {
             $crate::__private::ModuleType::of::<$ty>()
         }
     };
     ($ty:ty, formerly = $path:expr $(,)?) => {
-        $crate::__private::inventory::submit! {
+        $crate::__private::submit! {
             $crate::__private::ModuleType::formerly::<$ty>(|| $path)
         }
     };

@@ -7,9 +7,10 @@ use std::fmt::Write;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
-use crate::file::json::{Json, JsonMap};
+use crate::file::json::{self, Json, JsonMap};
 use crate::file::loader::Loader;
 use crate::file::saver::Saver;
+use crate::submit::REGISTRY_HINT;
 use crate::value::object::{Object, short_type_name};
 
 /// A part of a module: a module, a tensor, plain data, or a container. `#[derive(Module)]`
@@ -71,52 +72,58 @@ pub trait Component {
         None
     }
 
-    // What derived code says of each field goes through these, a small function per type: the code
-    // of a field is a call, and nothing of the walk is compiled again for it.
-
-    /// [`Walk::child`] of this.
+    /// Lists its fields, in their order; what `#[derive(Module)]` implements follows from the list.
     #[doc(hidden)]
-    fn visit_child(&self, name: &str, walk: &mut Walk<'_, '_>)
-    where
-        Self: Sized,
-    {
-        walk.child(name, self);
+    fn fields<'a>(&'a self, each: &mut EachField<'_, 'a>) {
+        let _ = each;
     }
 
-    /// [`WalkMut::child`] of this.
+    /// Same as `fields`, for change in place.
     #[doc(hidden)]
-    fn visit_child_mut(&mut self, name: &str, walk: &mut WalkMut<'_, '_>)
-    where
-        Self: Sized,
-    {
-        walk.child(name, self);
+    fn fields_mut<'a>(&'a mut self, each: &mut EachFieldMut<'_, 'a>) {
+        let _ = each;
     }
 
-    /// [`Walk::buffer`] of this.
+    /// Itself as the field of a name.
     #[doc(hidden)]
-    fn visit_buffer(&self, name: &str, kind: TensorKind, walk: &mut Walk<'_, '_>)
+    fn as_field(&self, name: &'static str) -> Field<'_>
     where
         Self: Sized,
     {
-        walk.buffer(name, kind, self);
+        match Self::is_plain() {
+            true => Field::Plain(name, self),
+            false => Field::Child(name, self),
+        }
     }
 
-    /// [`WalkMut::buffer`] of this.
+    /// Same as `as_field`, for change in place.
     #[doc(hidden)]
-    fn visit_buffer_mut(&mut self, name: &str, kind: TensorKind, walk: &mut WalkMut<'_, '_>)
+    fn as_field_mut(&mut self, name: &'static str) -> FieldMut<'_>
     where
         Self: Sized,
     {
-        walk.buffer(name, kind, self);
+        match Self::is_plain() {
+            true => FieldMut::Plain(name, self),
+            false => FieldMut::Child(name, self),
+        }
     }
 
-    /// Saves this as the field of a name.
+    /// Itself as a part, whatever its field is.
     #[doc(hidden)]
-    fn to_field(&self, name: &str, fields: &mut JsonMap, saver: &mut Saver) -> Result<()>
+    fn as_part(&self) -> &dyn Component
     where
         Self: Sized,
     {
-        save_field(self, name, fields, saver)
+        self
+    }
+
+    /// Same as `as_part`, for change in place.
+    #[doc(hidden)]
+    fn as_part_mut(&mut self) -> &mut dyn Component
+    where
+        Self: Sized,
+    {
+        self
     }
 
     /// Loads the field of a name.
@@ -125,31 +132,8 @@ pub trait Component {
     where
         Self: Sized,
     {
-        loader.field(fields, name, Self::from_saved)
-    }
-
-    /// Itself if the path is empty, otherwise the part below.
-    #[doc(hidden)]
-    fn here_or_below(&self, path: &str) -> Option<&dyn Component>
-    where
-        Self: Sized,
-    {
-        match path.is_empty() {
-            true => Some(self),
-            false => self.part(path),
-        }
-    }
-
-    /// Same as [`here_or_below`](Component::here_or_below), for change in place.
-    #[doc(hidden)]
-    fn here_or_below_mut(&mut self, path: &str) -> Option<&mut dyn Component>
-    where
-        Self: Sized,
-    {
-        match path.is_empty() {
-            true => Some(self),
-            false => self.part_mut(path),
-        }
+        let saved = json::required(fields, name)?;
+        Self::from_saved(saved, loader).map_err(|error| json::in_field(error, name))
     }
 
     /// Itself as its concrete type; for an option, a box or a shared owner, its contents. `None`
@@ -163,8 +147,7 @@ pub trait Component {
         None
     }
 
-    /// Whether values of the type never hold a tensor or a module, so that walks skip lists of
-    /// them.
+    /// Whether values of the type never hold a tensor or a module, so that walks skip them.
     fn is_plain() -> bool
     where
         Self: Sized,
@@ -175,7 +158,7 @@ pub trait Component {
 
 fn not_saved<T: ?Sized>(method: &str) -> Error {
     Error::saved(format_args!(
-        "a `{}` cannot be kept in a file: its type does not implement `Component::{method}`, which #[derive(Module)] does",
+        "a `{}` cannot be kept in a file: its type does not implement `Component::{method}`, which #[derive(Module)] does{REGISTRY_HINT}",
         short_type_name(std::any::type_name::<T>())
     ))
 }
@@ -204,6 +187,42 @@ impl TensorKind {
         self != TensorKind::NonPersistentBuffer
     }
 }
+
+/// A field of a component: its name in paths and files, and what is there.
+pub enum Field<'a> {
+    /// Plain data: walks skip it.
+    Plain(&'static str, &'a dyn Component),
+    /// A module, a parameter, or a container of them.
+    Child(&'static str, &'a dyn Component),
+    /// Tensors that are buffers, of one of the two kinds.
+    Buffer(&'static str, TensorKind, &'a dyn Component),
+    /// A component whose parts are at the paths of this one's; files have the name.
+    Flatten(&'static str, &'a dyn Component),
+    /// The training flag.
+    Training(&'static str, &'a bool),
+    /// No field: two of them have one name.
+    Repeated,
+}
+
+/// Same as [`Field`], for change in place.
+pub enum FieldMut<'a> {
+    /// Plain data: walks skip it.
+    Plain(&'static str, &'a mut dyn Component),
+    /// A module, a parameter, or a container of them.
+    Child(&'static str, &'a mut dyn Component),
+    /// Tensors that are buffers, of one of the two kinds.
+    Buffer(&'static str, TensorKind, &'a mut dyn Component),
+    /// A component whose parts are at the paths of this one's.
+    Flatten(&'a mut dyn Component),
+    /// The training flag.
+    Training(&'a mut bool),
+}
+
+/// Receives fields, in their order.
+pub type EachField<'e, 'a> = dyn FnMut(Field<'a>) + 'e;
+
+/// Same as [`EachField`], for change in place.
+pub type EachFieldMut<'e, 'a> = dyn FnMut(FieldMut<'a>) + 'e;
 
 /// Identifies a component by its address and type. A part inside a value of another type may have
 /// the same address, but never the same type.
@@ -250,6 +269,11 @@ pub trait Visitor {
         let _ = (path, key);
     }
 
+    /// Parts below this path may have one name: code that is not derived names them, or fields of
+    /// several structs are at one level.
+    #[doc(hidden)]
+    fn may_repeat(&mut self) {}
+
     /// The key of a map at this path; it names one of the map's parts.
     fn key(&mut self, path: &str, key: &str) {
         let _ = (path, key);
@@ -294,17 +318,6 @@ impl Trail {
     fn leave(&mut self, before: usize) {
         self.0.truncate(before);
     }
-}
-
-fn save_field(
-    component: &dyn Component,
-    name: &str,
-    fields: &mut JsonMap,
-    saver: &mut Saver,
-) -> Result<()> {
-    let saved = saver.child(name, |saver| component.to_saved(saver))?;
-    fields.insert(name.to_string(), saved);
-    Ok(())
 }
 
 /// A position in a walk; `Component::visit` reports what is there.
@@ -362,8 +375,27 @@ impl<'v> Walk<'_, 'v> {
         }
     }
 
+    /// Reports a component, and visits the fields that it lists.
+    #[doc(hidden)]
+    pub fn fields_of<T: Component + 'static>(&mut self, this: &T) {
+        let key = ComponentKey::of(this);
+        if self
+            .visitor
+            .enter(&self.trail.0, key, std::any::type_name::<T>())
+        {
+            visit_fields(this, self);
+            self.visitor.leave(&self.trail.0, key);
+        }
+    }
+
     /// Visits a named child.
     pub fn child(&mut self, name: &str, child: &dyn Component) {
+        self.visitor.may_repeat();
+        self.step(name, child);
+    }
+
+    /// Visits a child whose name no other part has here.
+    fn step(&mut self, name: &str, child: &dyn Component) {
         if self.goes_in {
             let before = self.trail.enter(name);
             child.visit(self);
@@ -374,7 +406,7 @@ impl<'v> Walk<'_, 'v> {
     /// Visits the child of a map under a key.
     pub fn entry(&mut self, key: &str, child: &dyn Component) {
         self.visitor.key(&self.trail.0, key);
-        self.child(key, child);
+        self.step(key, child);
     }
 
     /// Visits a child in a list.
@@ -388,13 +420,19 @@ impl<'v> Walk<'_, 'v> {
 
     /// Visits a named child whose tensors are buffers, of one of the two kinds.
     pub fn buffer(&mut self, name: &str, kind: TensorKind, child: &dyn Component) {
+        self.visitor.may_repeat();
+        self.step_to_buffer(name, kind, child);
+    }
+
+    fn step_to_buffer(&mut self, name: &str, kind: TensorKind, child: &dyn Component) {
         let former = std::mem::replace(&mut self.kind, kind);
-        self.child(name, child);
+        self.step(name, child);
         self.kind = former;
     }
 
     /// Reports a tensor at a path below.
     pub fn tensor_at(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
+        self.visitor.may_repeat();
         let before = self.trail.enter(path);
         self.visitor.tensor(&self.trail.0, kind, tensor);
         self.trail.leave(before);
@@ -409,6 +447,40 @@ impl<'v> Walk<'_, 'v> {
     pub fn tensor(&mut self, tensor: &dyn Object) {
         self.visitor.tensor(&self.trail.0, self.kind, tensor);
     }
+}
+
+fn visit_fields(component: &dyn Component, walk: &mut Walk<'_, '_>) {
+    let (mut named, mut flattened, mut repeated) = (0, 0, false);
+    component.fields(&mut |field| match field {
+        Field::Plain(..) => {}
+        Field::Child(name, part) => {
+            named += 1;
+            walk.step(name, part);
+        }
+        Field::Buffer(name, kind, part) => {
+            named += 1;
+            walk.step_to_buffer(name, kind, part);
+        }
+        Field::Flatten(_, part) => {
+            flattened += 1;
+            part.visit(walk);
+        }
+        Field::Training(_, training) => walk.training(*training),
+        Field::Repeated => repeated = true,
+    });
+    if repeated || flattened > 0 && named + flattened > 1 {
+        walk.visitor.may_repeat();
+    }
+}
+
+fn visit_fields_mut(component: &mut dyn Component, walk: &mut WalkMut<'_, '_>) {
+    component.fields_mut(&mut |field| match field {
+        FieldMut::Plain(..) => {}
+        FieldMut::Child(name, part) => walk.child(name, part),
+        FieldMut::Buffer(name, kind, part) => walk.buffer(name, kind, part),
+        FieldMut::Flatten(part) => part.visit_mut(walk),
+        FieldMut::Training(training) => walk.training(training),
+    });
 }
 
 /// A visitor that may change the contents of a module.
@@ -485,6 +557,13 @@ impl WalkMut<'_, '_> {
         let former = std::mem::replace(&mut self.kind, kind);
         self.child(name, child);
         self.kind = former;
+    }
+
+    /// Reports a module, and visits the fields that it lists.
+    #[doc(hidden)]
+    pub fn fields_of<T: Component + 'static>(&mut self, this: &mut T) {
+        self.module(this);
+        visit_fields_mut(this, self);
     }
 
     /// Reports a module; its contents follow.

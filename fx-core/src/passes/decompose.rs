@@ -13,6 +13,8 @@ use crate::ir::argument::Argument;
 use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
 use crate::ir::table::FunctionTable;
 use crate::ir::value_meta::ValueMeta;
 use crate::trace::appending::GraphAppendingTracer;
@@ -152,30 +154,31 @@ impl Pass for Decompositions {
         let (graph, attributes) = edit.parts();
         // The tracer holds the attributes while rules run, so what is needed of them is read
         // before.
-        let calls = graph.nodes().filter_map(|node| {
-            let function = node.functions().one()?;
-            let rule = self.rules.get(function)?;
-            Some((node.id(), function, rule.clone()))
-        });
-        let calls: Vec<(NodeId, Function, Rule)> = calls.collect();
+        let mut rules = Rules {
+            table: &self.rules,
+            by_op: Vec::new(),
+        };
+        let calls = graph
+            .nodes()
+            .filter_map(|node| rules.call(node, 0))
+            .collect::<Vec<Call<'_>>>();
         if calls.is_empty() {
             return Ok(false);
         }
         GraphAppendingTracer::append(graph, attributes, |cx| {
             // Newest first, so that what a rule makes is decomposed before what follows it.
-            let mut pending: Vec<(NodeId, Function, Rule, usize)> = Vec::new();
-            for (node, function, rule) in calls {
-                pending.push((node, function, rule, 0));
-                while let Some((node, function, rule, depth)) = pending.pop() {
+            let mut pending = Vec::new();
+            for call in calls {
+                pending.push(call);
+                while let Some(call) = pending.pop() {
                     // An item of a rule's result was erased with the call that it was taken from.
-                    if cx.graph()?.node(node).is_err() {
+                    if cx.graph()?.node(call.node).is_err() {
                         continue;
                     }
-                    let first = self
-                        .decompose(cx, node, function, &rule)
-                        .map_err(|error| blame(cx, node, error))?;
-                    self.find_inner(cx, first, depth, &mut pending)?;
-                    cx.graph_mut()?.erase_node(node)?;
+                    let before =
+                        decompose(cx, &call).map_err(|error| blame(cx, call.node, error))?;
+                    rules.find_inner(cx, before, &call, &mut pending)?;
+                    cx.graph_mut()?.erase_node(call.node)?;
                 }
             }
             Ok(())
@@ -184,81 +187,130 @@ impl Pass for Decompositions {
     }
 }
 
-impl Decompositions {
-    /// Replaces one call, which stays unused; returns the range of the nodes that the rule made.
-    fn decompose(
-        &self,
-        cx: &TraceContext,
-        node: NodeId,
-        function: Function,
-        rule: &Rule,
-    ) -> Result<Made> {
-        let (args, metas, before) = {
-            let graph = cx.graph()?;
-            let call = graph.node(node)?;
-            let bound = BoundArgs::of(call, function.path(), function.params())?;
-            let of = |arg: &Argument| arg.to_value(&mut |id| Ok(Value::Proxy(cx.proxy(id))));
-            let args = bound.iter().map(|(_, arg)| of(&arg));
-            let args = args.collect::<Result<Vec<Value>>>()?;
-            let meta_of = |arg: &Argument| graph.node(arg.as_node()?).ok()?.meta().cloned();
-            let metas = bound.iter().map(|(_, arg)| meta_of(&arg)).collect();
-            let before = call.prev().map(|previous| previous.id());
-            (args, metas, before)
+/// A call that has a rule.
+struct Call<'t> {
+    node: NodeId,
+    function: Function,
+    rule: &'t Rule,
+    /// How many rules made it, one by one.
+    depth: usize,
+}
+
+/// The rules of a table, looked up once per op of a graph.
+struct Rules<'t> {
+    table: &'t FunctionTable<Rule>,
+    /// By the number of the op, if it is a function's call.
+    by_op: Vec<Option<Option<&'t Rule>>>,
+}
+
+impl<'t> Rules<'t> {
+    /// A node's call, if a rule is for it.
+    fn call(&mut self, node: NodeRef<'_>, depth: usize) -> Option<Call<'t>> {
+        let (function, rule) = match node.op() {
+            Op::CallFunction(function) => {
+                let number = node.op_number() as usize;
+                if number >= self.by_op.len() {
+                    self.by_op.resize(number + 1, None);
+                }
+                let known = &mut self.by_op[number];
+                (
+                    *function,
+                    (*known.get_or_insert_with(|| self.table.get(*function)))?,
+                )
+            }
+            Op::CallMethod(_) => {
+                let function = node.functions().one()?;
+                (function, self.table.get(function)?)
+            }
+            _ => return None,
         };
-        let metas: Vec<Option<ValueMeta>> = metas;
-        let call = DecomposedCall {
+        Some(Call {
+            node: node.id(),
             function,
-            args: &args,
-            metas: &metas,
-        };
-        let result = cx.recording_before(node, || rule(&call))?;
-        let new = cx.default_create_arg(&GraphAppendingTracer, &result)?;
-        let mut graph = cx.graph_mut()?;
-        keep_metas(&mut graph, node, &new)?;
-        // A rule may change what is known of a number, never a tensor.
-        let is_tensors = match graph.node(node)?.meta::<ValueMeta>() {
-            Some(ValueMeta::Sequence(items)) => items.iter().all(|item| item.tensor().is_some()),
-            Some(meta) => meta.tensor().is_some(),
-            None => true,
-        };
-        match is_tensors {
-            true => graph.substitute_equal(node, &new)?,
-            false => graph.substitute(node, &new)?,
-        }
-        Ok(Made { before, node })
+            rule,
+            depth,
+        })
     }
 
-    /// The calls that have a rule, among those that a rule made.
+    /// The calls that have a rule among those that the rule of `made` recorded, after `before`.
     fn find_inner(
-        &self,
+        &mut self,
         cx: &TraceContext,
-        made: Made,
-        depth: usize,
-        pending: &mut Vec<(NodeId, Function, Rule, usize)>,
+        before: Option<NodeId>,
+        made: &Call<'t>,
+        pending: &mut Vec<Call<'t>>,
     ) -> Result<()> {
         let graph = cx.graph()?;
         let mut at = graph.node(made.node)?.prev();
-        while let Some(node) = at.filter(|node| Some(node.id()) != made.before) {
-            if let Some(function) = node.functions().one()
-                && let Some(rule) = self.rules.get(function)
-            {
-                if depth >= DEEPEST {
+        while let Some(node) = at.filter(|node| Some(node.id()) != before) {
+            if let Some(inner) = self.call(node, made.depth + 1) {
+                if inner.depth > DEEPEST {
                     let endless = Error::limit(
                         DEEPEST,
                         format_args!(
                             "the rule for `{}` never ends: {DEEPEST} decompositions deep there is still a call of it; have the rule \
                          not make what the table decomposes",
-                            function.path()
+                            inner.function.path()
                         ),
                     );
                     return Err(node.blame("decomposing", endless));
                 }
-                pending.push((node.id(), function, rule.clone(), depth + 1));
+                pending.push(inner);
             }
             at = node.prev();
         }
         Ok(())
     }
+}
+
+/// Replaces one call, which stays unused; returns the node before those that the rule made.
+fn decompose(cx: &TraceContext, made: &Call<'_>) -> Result<Option<NodeId>> {
+    let &Call {
+        node,
+        function,
+        rule,
+        ..
+    } = made;
+    let (args, metas, before) = {
+        let graph = cx.graph()?;
+        let call = graph.node(node)?;
+        let bound = BoundArgs::of(call, function.path(), function.params())?;
+        let of = |arg: &Argument| arg.to_value(&mut |id| Ok(Value::Proxy(cx.proxy(id))));
+        let args = bound.iter().map(|(_, arg)| of(&arg));
+        let args = args.collect::<Result<Vec<Value>>>()?;
+        let meta_of = |arg: &Argument| graph.node(arg.as_node()?).ok()?.meta().cloned();
+        // Most graphs know no shapes.
+        let is_known = call
+            .all_input_nodes()
+            .any(|input| input.meta::<ValueMeta>().is_some());
+        let metas = match is_known {
+            true => bound.iter().map(|(_, arg)| meta_of(&arg)).collect(),
+            false => Vec::new(),
+        };
+        let before = call.prev().map(|previous| previous.id());
+        (args, metas, before)
+    };
+    let metas: Vec<Option<ValueMeta>> = metas;
+    let call = DecomposedCall {
+        function,
+        args: &args,
+        metas: &metas,
+    };
+    let result = cx.recording_before(node, || rule(&call))?;
+    let new = cx.default_create_arg(&GraphAppendingTracer, &result)?;
+    let mut graph = cx.graph_mut()?;
+    keep_metas(&mut graph, node, &new)?;
+    // A rule may change what is known of a number, never a tensor.
+    let is_tensors = match graph.node(node)?.meta::<ValueMeta>() {
+        Some(ValueMeta::Sequence(items)) => items.iter().all(|item| item.tensor().is_some()),
+        Some(meta) => meta.tensor().is_some(),
+        None => true,
+    };
+    match is_tensors {
+        true => graph.substitute_equal(node, &new)?,
+        false => graph.substitute(node, &new)?,
+    }
+    Ok(before)
 }
 
 /// Says of the results of a rule which shapes and types the call has: calls that take them are
@@ -281,12 +333,6 @@ fn keep_metas(graph: &mut Graph, node: NodeId, new: &Argument) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Where a rule's nodes are: after `before`, up to `node`.
-struct Made {
-    before: Option<NodeId>,
-    node: NodeId,
 }
 
 fn blame(cx: &TraceContext, node: NodeId, error: Error) -> Error {

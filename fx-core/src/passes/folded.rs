@@ -122,7 +122,7 @@ impl Component for FoldedConstants {
     }
 }
 
-inventory::submit! { ModuleType::named::<FoldedConstants>(|| "fx_core::passes::FoldedConstants") }
+crate::__private::submit! { ModuleType::named::<FoldedConstants>(|| "fx_core::passes::FoldedConstants") }
 
 impl Module for FoldedConstants {
     fn params(&self) -> &[ParamSpec] {

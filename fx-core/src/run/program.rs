@@ -21,6 +21,7 @@ use crate::ir::signature::ParamSpec;
 use crate::module::argument::module_value;
 use crate::module::attributes::{Attributes, TENSOR, not_found};
 use crate::shapes::relied::ReliedOn;
+use crate::submit::REGISTRY_HINT;
 use crate::text;
 use crate::trace::dispatch::{self, CallForm};
 use crate::trace::scope::visible_modes;
@@ -259,7 +260,8 @@ impl Program {
         }
     }
 
-    #[inline]
+    // The loop over the steps is this and little else.
+    #[inline(always)]
     fn call(
         &self,
         step: &Step,
@@ -271,6 +273,21 @@ impl Program {
             Callee::Kernel(kernel) => {
                 self.with_operands(&step.operands, attributes, frame, |args| kernel(args, out))
             }
+            _ => self.call_other(step, attributes, frame, out),
+        }
+    }
+
+    /// [`call`](Program::call) of what is no kernel.
+    #[inline(never)]
+    fn call_other(
+        &self,
+        step: &Step,
+        attributes: &Attributes,
+        frame: &Frame,
+        out: &mut Value,
+    ) -> Result<()> {
+        match &step.callee {
+            Callee::Kernel(_) => self.call(step, attributes, frame, out),
             Callee::Module(module) => {
                 self.with_operands(&step.operands, attributes, frame, |args| {
                     attributes.modules[*module as usize].run(args, out)
@@ -458,7 +475,9 @@ impl Compiler<'_> {
                     return Err(ErrorKind::NotFound {
                         what: "method",
                         path: name.to_string(),
-                        hint: ": declare it with #[wrap(method)], or in a #[wrap] impl block, and link its crate in".to_string(),
+                        hint: format!(
+                            ": declare it with #[wrap(method)], or in a #[wrap] impl block, and link its crate in{REGISTRY_HINT}"
+                        ),
                     }
                     .into());
                 }

@@ -11,6 +11,7 @@ use crate::ir::function::Function;
 use crate::ir::param_type::{ParamType, ScalarType};
 use crate::ir::table::FunctionTable;
 use crate::ir::value_meta::TensorMeta;
+use crate::submit::REGISTRY_HINT;
 use crate::value::value::Value;
 
 /// What a function gives for arguments, one for each parameter.
@@ -37,7 +38,7 @@ pub(crate) fn result_of(function: Function, args: &[Fake], env: &mut ShapeEnv) -
         Some(_) => Ok(Fake::Float(None)),
         None if is_nothing(function) => Ok(Fake::none()),
         None => Err(Error::msg(format_args!(
-            "`{}` has no shape rule: give it one with `function_table! {{ ShapeRule {{ .. }} }}`, or run the graph on a sample (`propagate_shapes`)",
+            "`{}` has no shape rule: give it one with `function_table! {{ ShapeRule {{ .. }} }}`, or run the graph on a sample (`propagate_shapes`){REGISTRY_HINT}",
             function.path()
         ))),
     }

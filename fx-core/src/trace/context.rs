@@ -1,7 +1,7 @@
 //! `TraceContext`: what one trace has recorded so far, and what it knows of its root.
 
 use std::cell::{Cell, Ref, RefCell, RefMut};
-use std::collections::hash_map::Entry;
+use std::hash::BuildHasher;
 use std::panic::Location;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,6 +12,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use super::inferring::Infers;
 use super::open_side::OpenSides;
 use super::report::{Frozen, Report, ReportEntry};
+use super::root_index::RootIndex;
 use super::side::Cut;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::args::Args;
@@ -37,80 +38,10 @@ use crate::value::object::{Object, short_type_name};
 use crate::value::tree::Tree;
 use crate::value::value::Value;
 
-/// Paths of everything in the root, by identity; the first path of anything that has several.
-#[derive(Default)]
-struct RootIndex {
-    /// All paths, one after another.
-    text: String,
-    components: FxHashMap<ComponentKey, PathRange>,
-    tensors: FxHashMap<u64, (PathRange, TensorKind)>,
-    /// Whether each path leads to one thing.
-    paths: PathCheck,
-}
-
-/// Where a path is in the index's text.
-#[derive(Clone, Copy)]
-struct PathRange(usize, usize);
-
-impl RootIndex {
-    /// Room for a model of some hundred tensors, so that a trace of one does not start by growing.
-    fn with_room() -> Self {
-        RootIndex {
-            text: String::with_capacity(4096),
-            components: FxHashMap::with_capacity_and_hasher(64, FxBuildHasher),
-            tensors: FxHashMap::with_capacity_and_hasher(128, FxBuildHasher),
-            paths: PathCheck::with_room(),
-        }
-    }
-
-    fn path(&self, range: PathRange) -> &str {
-        self.text.get(range.0..range.1).unwrap_or_default()
-    }
-
-    /// The numbers that stand after a prefix in the root's paths.
-    fn numbers_after(&self, prefix: &str) -> FxHashSet<u64> {
-        let tensors = self.tensors.values().map(|(range, _)| range);
-        self.components
-            .values()
-            .chain(tensors)
-            .filter_map(|range| self.path(*range).strip_prefix(prefix)?.parse().ok())
-            .collect()
-    }
-}
-
 /// Numbers for fresh paths of one prefix.
 struct Numbers {
     next: u64,
     taken: FxHashSet<u64>,
-}
-
-impl Visitor for RootIndex {
-    fn enter(&mut self, path: &str, key: ComponentKey, _: &'static str) -> bool {
-        self.paths.add(path);
-        if let Entry::Vacant(vacant) = self.components.entry(key) {
-            let start = self.text.len();
-            self.text.push_str(path);
-            vacant.insert(PathRange(start, self.text.len()));
-            return true;
-        }
-        // Shared: everything inside has its first name already.
-        false
-    }
-
-    fn key(&mut self, path: &str, key: &str) {
-        self.paths.add_key(path, key);
-    }
-
-    fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
-        self.paths.add(path);
-        if let Some(id) = tensor.object_id()
-            && let Entry::Vacant(vacant) = self.tensors.entry(id)
-        {
-            let start = self.text.len();
-            self.text.push_str(path);
-            vacant.insert((PathRange(start, self.text.len()), kind));
-        }
-    }
 }
 
 /// The arguments of a root that are bound before the trace.
@@ -149,10 +80,11 @@ pub struct TraceContext {
     /// What is now in the graph of a branch or a loop.
     pub(super) cut: RefCell<Cut>,
     pub(super) open: RefCell<OpenSides>,
-    /// How often each module was called.
-    pub(super) calls: RefCell<FxHashMap<Arc<str>, u32>>,
-    /// A call with its number, from its beginning until it is entered.
-    numbered: Cell<Option<(Arc<str>, u32)>>,
+    /// How often each module was called, by the hash of its path: calls of two paths with one hash
+    /// are numbered together, and each number stays unique.
+    calls: RefCell<FxHashMap<u64, u32>>,
+    /// The hash of a path, and the number of its call, from its beginning until it is entered.
+    numbered: Cell<Option<(u64, u32)>>,
     location: Cell<&'static Location<'static>>,
     /// The source location of a node that is being traced again.
     pub(super) origin: RefCell<Option<SourceLocation>>,
@@ -622,7 +554,7 @@ impl TraceContext {
     /// Nodes made from now on belong to a call of a module; returns the scope before.
     fn enter_call(&self, path: Arc<str>, module: &dyn Module) -> Result<ScopeId> {
         let call = match self.numbered.take() {
-            Some((of, call)) if of == path => call,
+            Some((of, call)) if of == hash_of(&path) => call,
             _ => self.number_call(&path),
         };
         let mut graph = self.graph_mut()?;
@@ -630,17 +562,28 @@ impl TraceContext {
     }
 
     /// Counts a call of a module: returns how often it was called before.
-    pub(crate) fn number_call(&self, path: &Arc<str>) -> u32 {
+    pub(crate) fn number_call(&self, path: &str) -> u32 {
+        self.number_hashed(hash_of(path))
+    }
+
+    fn number_hashed(&self, path: u64) -> u32 {
         let mut calls = self.calls.borrow_mut();
-        let count = calls.entry(path.clone()).or_default();
+        let count = calls.entry(path).or_default();
         *count += 1;
         *count - 1
     }
 
+    /// How often the module at a path was called.
+    pub(super) fn calls_of(&self, path: &str) -> u32 {
+        let calls = self.calls.borrow();
+        calls.get(&hash_of(path)).copied().unwrap_or_default()
+    }
+
     /// Runs `body`, which enters a call of a module, with the number of the call.
-    pub(super) fn numbered_call<R>(&self, path: &Arc<str>, body: impl FnOnce(u32) -> R) -> R {
-        let call = self.number_call(path);
-        let outer = self.numbered.replace(Some((path.clone(), call)));
+    pub(super) fn numbered_call<R>(&self, path: &str, body: impl FnOnce(u32) -> R) -> R {
+        let hash = hash_of(path);
+        let call = self.number_hashed(hash);
+        let outer = self.numbered.replace(Some((hash, call)));
         let result = body(call);
         self.numbered.set(outer);
         result
@@ -779,6 +722,10 @@ impl TraceContext {
         let path = graph.current_scope()?.path.to_string();
         (!path.is_empty()).then_some(path)
     }
+}
+
+fn hash_of(path: &str) -> u64 {
+    FxBuildHasher.hash_one(path)
 }
 
 /// Whether a node calls the module at a path.

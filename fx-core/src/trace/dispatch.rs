@@ -27,6 +27,7 @@ use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::shapes::Fake;
 use crate::shapes::evaluation::fake_result;
+use crate::submit::REGISTRY_HINT;
 use crate::value::dim::Dim;
 use crate::value::fake_tensor::FakeTensor;
 use crate::value::handle::Proxy;
@@ -110,7 +111,10 @@ fn record_in_trace(
     active.context.set_location(location);
     let op = match form {
         CallForm::Function => Op::CallFunction(function),
-        CallForm::Method => Op::CallMethod(function.name().into()),
+        CallForm::Method => {
+            registry::note_method(function);
+            Op::CallMethod(function.name().into())
+        }
     };
     let call = split_keywords(function.params(), args);
     let result = active.tracer.create_proxy(&active.context, op, call);
@@ -375,7 +379,7 @@ fn method(name: &str, call: CallArgs, location: &'static Location<'static>) -> R
             what: "method",
             path: name.to_string(),
             hint: format!(
-                " of {}",
+                " of {}{REGISTRY_HINT}",
                 call.args
                     .first()
                     .map_or_else(|| "nothing".to_string(), Value::describe)

@@ -51,6 +51,7 @@ pub mod range;
 pub(crate) mod report;
 pub(crate) mod returns;
 pub(crate) mod root;
+mod root_index;
 pub(crate) mod scalar;
 pub(crate) mod scope;
 pub(crate) mod side;

@@ -172,11 +172,11 @@ impl TraceContext {
             }
         }
         // A module that only sides call is in the sides.
-        let (mut attributes, calls) = (self.attributes.borrow_mut(), self.calls.borrow());
+        let mut attributes = self.attributes.borrow_mut();
         for path in called {
             let cut = out.calls.entry(path.clone()).or_default();
             *cut += 1;
-            if calls.get(&path) == Some(cut) {
+            if self.calls_of(&path) == *cut {
                 attributes.modules.remove(&path);
             }
         }

@@ -29,28 +29,25 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
     for attr in input.attrs.iter().filter(|a| a.path().is_ident("module")) {
         refusals.add(refusal::module::option_of_the_type(attr));
     }
-    let (visit, visit_mut, part, part_mut, duplicate, save, load, types) = match &input.data {
+    let (fields, fields_mut, duplicate, save, load, types) = match &input.data {
         Data::Struct(data) => {
             let arm = Arm::of(&data.fields, &core, refusals);
             let (save, load) = (&arm.save, arm.load(&core, &quote!(Self), &quote!(__saved)));
             let pattern = &arm.pattern;
-            let (visit, visit_mut, copy) = (&arm.visit, &arm.visit_mut, &arm.copy);
-            let (part, part_mut) = (&arm.part, &arm.part_mut);
+            let (fields, fields_mut, copy) = (&arm.fields, &arm.fields_mut, &arm.copy);
             (
-                quote!(let Self #pattern = self; #visit),
-                quote!(let Self #pattern = self; #visit_mut),
-                quote!(let Self #pattern = self; #part),
-                quote!(let Self #pattern = self; #part_mut),
+                quote!(let Self #pattern = self; #fields),
+                quote!(let Self #pattern = self; #fields_mut),
                 quote!(let Self #pattern = self; Self #copy),
-                quote!(let Self #pattern = self; #save),
+                quote!(#save #core::__private::save(self, __saver)),
                 load,
                 arm.types,
             )
         }
         Data::Enum(data) => {
-            let mut arms = (TokenStream::new(), TokenStream::new(), TokenStream::new());
-            let mut parts = (TokenStream::new(), TokenStream::new());
-            let (mut saves, mut loads) = (TokenStream::new(), TokenStream::new());
+            let (mut listed, mut listed_mut) = (TokenStream::new(), TokenStream::new());
+            let (mut copies, mut variants) = (TokenStream::new(), TokenStream::new());
+            let mut loads = TokenStream::new();
             let mut names = Vec::new();
             let mut types = Vec::new();
             for variant in &data.variants {
@@ -58,31 +55,20 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
                 let variant = &variant.ident;
                 let text = variant.to_string().trim_start_matches("r#").to_string();
                 let pattern = &arm.pattern;
-                let save = &arm.save;
                 let load = arm.load(&core, &quote!(Self::#variant), &quote!(__saved));
-                saves.extend(quote!(Self::#variant #pattern => (#text, { #save }?),));
+                let save = &arm.save;
+                variants.extend(quote!(Self::#variant { .. } => { #save #text }));
                 loads.extend(quote!(#text => __loader.field(__variants, #text, |__saved, __loader| { #load }),));
                 names.push(text);
-                let (visit, visit_mut, copy) = (&arm.visit, &arm.visit_mut, &arm.copy);
-                arms.0.extend(quote!(Self::#variant #pattern => { #visit }));
-                arms.1
-                    .extend(quote!(Self::#variant #pattern => { #visit_mut }));
-                arms.2
-                    .extend(quote!(Self::#variant #pattern => Self::#variant #copy,));
-                let (part, part_mut) = (&arm.part, &arm.part_mut);
-                parts.0.extend(quote!(Self::#variant #pattern => { #part }));
-                parts
-                    .1
-                    .extend(quote!(Self::#variant #pattern => { #part_mut }));
+                let (fields, fields_mut, copy) = (&arm.fields, &arm.fields_mut, &arm.copy);
+                listed.extend(quote!(Self::#variant #pattern => { #fields }));
+                listed_mut.extend(quote!(Self::#variant #pattern => { #fields_mut }));
+                copies.extend(quote!(Self::#variant #pattern => Self::#variant #copy,));
                 types.extend(arm.types);
             }
-            let (visit, visit_mut, copy) = arms;
-            let (part, part_mut) = parts;
             let save = quote! {
-                let (__name, __fields): (&str, #core::__private::Json) = match self { #saves };
-                let mut __variant = #core::__private::JsonMap::new();
-                __variant.insert(::std::string::String::from(__name), __fields);
-                ::core::result::Result::Ok(#core::__private::Json::Object(__variant))
+                let __name: &str = match *self { #variants };
+                #core::__private::save_variant(self, __name, __saver)
             };
             let load = quote! {
                 let __names: &[&str] = &[#(#names),*];
@@ -94,11 +80,9 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
                 }
             };
             (
-                quote!(match self { #visit }),
-                quote!(match self { #visit_mut }),
-                quote!(match self { #part }),
-                quote!(match self { #part_mut }),
-                quote!(match self { #copy }),
+                quote!(match self { #listed }),
+                quote!(match self { #listed_mut }),
+                quote!(match self { #copies }),
                 save,
                 load,
                 types,
@@ -142,23 +126,41 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
             const _: () = ::core::assert!(::core::mem::size_of::<#name>() != 0, #problem);
         }
     });
+    let saved = cfg!(feature = "registry").then(|| {
+        quote! {
+            fn to_saved(&self, __saver: &mut #core::__private::Saver) -> #core::Result<#core::__private::Json> {
+                #save
+            }
+            fn from_saved(
+                __saved: &#core::__private::Json,
+                __loader: &mut #core::__private::Loader<'_>,
+            ) -> #core::Result<Self> {
+                __loader.nested(|__loader| { #load })
+            }
+        }
+    });
     Some(quote! {
         #sized
         #[automatically_derived]
         #[allow(unused_variables, clippy::borrow_deref_ref, clippy::explicit_auto_deref)]
         impl #impl_generics #core::__private::Component for #name #ty_generics #where_clause {
-            fn visit(&self, walk: &mut #core::__private::Walk<'_, '_>) {
-                walk.component(self, |walk| { #visit });
+            fn fields<'__a>(&'__a self, __each: &mut #core::__private::EachField<'_, '__a>) {
+                #fields
             }
-            fn visit_mut(&mut self, walk: &mut #core::__private::WalkMut<'_, '_>) {
-                walk.module(self);
-                #visit_mut
+            fn fields_mut<'__a>(&'__a mut self, __each: &mut #core::__private::EachFieldMut<'_, '__a>) {
+                #fields_mut
+            }
+            fn visit(&self, __walk: &mut #core::__private::Walk<'_, '_>) {
+                __walk.fields_of(self);
+            }
+            fn visit_mut(&mut self, __walk: &mut #core::__private::WalkMut<'_, '_>) {
+                __walk.fields_of(self);
             }
             fn part(&self, __path: &str) -> ::core::option::Option<&dyn #core::__private::Component> {
-                #part
+                #core::__private::part(self, __path)
             }
             fn part_mut(&mut self, __path: &str) -> ::core::option::Option<&mut dyn #core::__private::Component> {
-                #part_mut
+                #core::__private::part_mut(self, __path)
             }
             fn as_any(&self) -> ::core::option::Option<&dyn ::core::any::Any> {
                 ::core::option::Option::Some(self)
@@ -169,15 +171,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
             fn duplicate(&self) -> Self {
                 #duplicate
             }
-            fn to_saved(&self, __saver: &mut #core::__private::Saver) -> #core::Result<#core::__private::Json> {
-                __saver.nested(|__saver| { #save })
-            }
-            fn from_saved(
-                __saved: &#core::__private::Json,
-                __loader: &mut #core::__private::Loader<'_>,
-            ) -> #core::Result<Self> {
-                __loader.nested(|__loader| { #load })
-            }
+            #saved
         }
     })
 }
@@ -185,13 +179,11 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
 /// The code for one set of fields.
 struct Arm {
     pattern: TokenStream,
-    visit: TokenStream,
-    visit_mut: TokenStream,
-    /// The part at a path, as an `Option`.
-    part: TokenStream,
-    part_mut: TokenStream,
+    /// The list of the fields.
+    fields: TokenStream,
+    fields_mut: TokenStream,
     copy: TokenStream,
-    /// The fields as JSON, as a `Result`.
+    /// The checks before the fields are saved.
     save: TokenStream,
     /// The fields with the code that loads each.
     loads: TokenStream,
@@ -203,15 +195,12 @@ struct Arm {
 
 impl Arm {
     fn of(fields: &Fields, core: &TokenStream, refusals: &mut Refusals) -> Self {
-        let mut visit = TokenStream::new();
-        let mut visit_mut = TokenStream::new();
-        let mut part = TokenStream::new();
-        let mut part_mut = TokenStream::new();
-        let mut checks = TokenStream::new();
+        let mut listed = TokenStream::new();
+        let mut listed_mut = TokenStream::new();
         let mut types = Vec::new();
         let mut bindings = Vec::new();
         let mut copies = Vec::new();
-        let mut saves = TokenStream::new();
+        let mut save = TokenStream::new();
         let mut loads = Vec::new();
         let mut names = Vec::new();
         for (i, field) in fields.iter().enumerate() {
@@ -222,15 +211,15 @@ impl Arm {
             let span = ends.first;
             let binding = format_ident!("__field{i}", span = ends.last);
             let component = || quote!(#core::__private::Component);
-            match kind {
+            let part = |method: &str| call_of_type(ty, component(), method, Some(quote!(#binding)));
+            let field = quote!(#core::__private::Field);
+            let field_mut = quote!(#core::__private::FieldMut);
+            let (contents, contents_mut) = match kind {
                 FieldKind::Child => {
-                    let of = |method: &str| {
-                        let arguments = quote!(#binding, #name, walk);
-                        call_of_type(ty, component(), method, Some(arguments))
+                    let field = |method: &str| {
+                        call_of_type(ty, component(), method, Some(quote!(#binding, #name)))
                     };
-                    let (shared, unique) = (of("visit_child"), of("visit_child_mut"));
-                    visit.extend(quote!(#shared;));
-                    visit_mut.extend(quote!(#unique;));
+                    (field("as_field"), field("as_field_mut"))
                 }
                 FieldKind::Buffer { persistent } => {
                     let kind = match persistent {
@@ -238,66 +227,25 @@ impl Arm {
                         false => quote!(NonPersistentBuffer),
                     };
                     let kind = quote!(#core::module::TensorKind::#kind);
-                    let of = |method: &str| {
-                        let arguments = quote!(#binding, #name, #kind, walk);
-                        call_of_type(ty, component(), method, Some(arguments))
-                    };
-                    let (shared, unique) = (of("visit_buffer"), of("visit_buffer_mut"));
-                    visit.extend(quote!(#shared;));
-                    visit_mut.extend(quote!(#unique;));
+                    let (shared, unique) = (part("as_part"), part("as_part_mut"));
+                    (
+                        quote!(#field::Buffer(#name, #kind, #shared)),
+                        quote!(#field_mut::Buffer(#name, #kind, #unique)),
+                    )
                 }
                 FieldKind::Flatten => {
-                    visit.extend(
-                        quote_spanned!(span=> #core::__private::Component::visit(#binding, walk);),
-                    );
-                    visit_mut.extend(
-                        quote_spanned!(span=> #core::__private::Component::visit_mut(#binding, walk);),
-                    );
+                    let (shared, unique) = (part("as_part"), part("as_part_mut"));
+                    (
+                        quote!(#field::Flatten(#name, #shared)),
+                        quote!(#field_mut::Flatten(#unique)),
+                    )
                 }
-                FieldKind::Training => {
-                    visit.extend(quote_spanned!(span=> walk.training(*#binding);));
-                    visit_mut.extend(quote_spanned!(span=> walk.training(#binding);));
-                }
-                FieldKind::Skip => {}
-            }
-            let below = |method: &str| {
-                let arguments = match kind {
-                    FieldKind::Flatten => quote!(#binding, __path),
-                    _ => quote!(#binding, __rest),
-                };
-                call_of_type(
-                    ty,
-                    quote!(#core::__private::Component),
-                    method,
-                    Some(arguments),
-                )
+                FieldKind::Training => (
+                    quote_spanned!(span=> #field::Training(#name, #binding)),
+                    quote_spanned!(span=> #field_mut::Training(#binding)),
+                ),
+                FieldKind::Skip => (quote!(), quote!()),
             };
-            match kind {
-                FieldKind::Child | FieldKind::Buffer { .. } => {
-                    for (part, method) in [
-                        (&mut part, "here_or_below"),
-                        (&mut part_mut, "here_or_below_mut"),
-                    ] {
-                        let below = below(method);
-                        part.extend(quote! {
-                            if let ::core::option::Option::Some(__rest) = #core::__private::below(__path, #name) {
-                                return #below;
-                            }
-                        });
-                    }
-                }
-                FieldKind::Flatten => {
-                    for (part, method) in [(&mut part, "part"), (&mut part_mut, "part_mut")] {
-                        let below = below(method);
-                        part.extend(quote! {
-                            if let ::core::option::Option::Some(__part) = #below {
-                                return ::core::option::Option::Some(__part);
-                            }
-                        });
-                    }
-                }
-                FieldKind::Training | FieldKind::Skip => {}
-            }
             let (bound, copy) = match kind {
                 FieldKind::Skip => (quote!(::core::clone::Clone), "clone"),
                 _ => (quote!(#core::__private::Component), "duplicate"),
@@ -309,38 +257,25 @@ impl Arm {
                     use #core::__private::{WithDefault as _, WithoutDefault as _};
                     (&#core::__private::Skipped::<#ty>::new()).maker(#name)?
                 }};
-                saves.extend(quote!(let _ = #maker;));
+                save.extend(quote!(let _ = #maker;));
                 loads.push(quote!(#maker()));
             } else {
-                match kind {
-                    // Paths of tensors inside do not contain this field's name.
-                    FieldKind::Flatten => {
-                        let arguments = quote!(#binding, __saver);
-                        let save = call_of_type(ty, component(), "to_saved", Some(arguments));
-                        saves.extend(quote! {
-                            __fields.insert(::std::string::String::from(#name), #save?);
-                        });
-                    }
-                    _ => {
-                        let arguments = quote!(#binding, #name, &mut __fields, __saver);
-                        let save = call_of_type(ty, component(), "to_field", Some(arguments));
-                        saves.extend(quote!(#save?;));
-                    }
-                }
                 let arguments = quote!(#name, __fields, __loader);
                 let load = call_of_type(ty, component(), "from_field", Some(arguments));
                 loads.push(quote!(#load?));
+                listed.extend(quote!(__each(#contents);));
+                listed_mut.extend(quote!(__each(#contents_mut);));
                 names.push(name.clone());
-            }
-            if matches!(kind, FieldKind::Child | FieldKind::Buffer { .. }) {
-                let known =
-                    call_of_type(ty, quote!(#core::__private::Component), "duplicate", None);
-                checks.extend(quote!(let _ = #known;));
-            }
-            if kind != FieldKind::Skip {
                 types.push(ty.clone());
             }
             bindings.push(binding);
+        }
+        if names
+            .iter()
+            .enumerate()
+            .any(|(i, name)| names[..i].contains(name))
+        {
+            listed.extend(quote!(__each(#core::__private::Field::Repeated);));
         }
         let (pattern, copy, loads) = match fields {
             Fields::Named(named) => {
@@ -358,17 +293,10 @@ impl Arm {
             ),
             Fields::Unit => (quote!(), quote!(), quote!()),
         };
-        let save = quote! {
-            let mut __fields = #core::__private::JsonMap::new();
-            #saves
-            ::core::result::Result::Ok::<_, #core::Error>(#core::__private::Json::Object(__fields))
-        };
         Arm {
             pattern,
-            visit: quote!(#checks #visit),
-            visit_mut: quote!(#checks #visit_mut),
-            part: quote!(#part ::core::option::Option::None),
-            part_mut: quote!(#part_mut ::core::option::Option::None),
+            fields: listed,
+            fields_mut: listed_mut,
             copy,
             save,
             loads,

@@ -189,7 +189,8 @@ fn trace_impl(options: &TraceOptions, mut block: ItemImpl, refusals: &mut Refusa
         Some(path) => quote!(named::<#self_ty>(|| #path)),
         None => quote!(of::<#self_ty>()),
     };
-    let registered = block.generics.params.is_empty().then(|| {
+    let is_registered = cfg!(feature = "registry") && block.generics.params.is_empty();
+    let registered = is_registered.then(|| {
         quote! {
             #core::__private::inventory::submit! { #core::__private::ModuleType::#registration }
         }

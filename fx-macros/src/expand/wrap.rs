@@ -243,11 +243,10 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
     // The user's `inline` attributes apply to the body.
     let outer = other.iter().filter(|a| !a.path().is_ident("inline"));
     let inputs = &sig.inputs;
-    let register = if has_type_generics(&sig.generics) {
-        quote!()
-    } else {
+    let is_registered = cfg!(feature = "registry") && !has_type_generics(&sig.generics);
+    let register = is_registered.then(|| {
         quote!(#core::__private::inventory::submit! { #core::__private::Registration(<#twin_ty>::FUNCTION) })
-    };
+    });
     let call = |of: TokenStream, form: &str| {
         let form = format_ident!("{form}");
         quote! {
@@ -424,7 +423,8 @@ fn wrap_impl(options: &WrapOptions, mut block: ItemImpl, refusals: &mut Refusals
     }
     let self_ty = (*block.self_ty).clone();
     let mut items = TokenStream::new();
-    let mut submissions = TokenStream::new();
+    let is_registered = cfg!(feature = "registry") && !has_type_generics(&block.generics);
+    let mut submissions = Vec::new();
     for item in &mut block.items {
         let ImplItem::Fn(method) = item else {
             item.to_tokens(&mut items);
@@ -433,7 +433,7 @@ fn wrap_impl(options: &WrapOptions, mut block: ItemImpl, refusals: &mut Refusals
         match wrap_method(options, method, &self_ty, &core, refusals) {
             Some((code, function)) => {
                 items.extend(code);
-                submissions.extend(quote! {
+                submissions.push(quote! {
                     #core::__private::inventory::submit! {
                         #core::__private::Registration(<#self_ty>::#function)
                     }
@@ -447,16 +447,14 @@ fn wrap_impl(options: &WrapOptions, mut block: ItemImpl, refusals: &mut Refusals
     }
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
     let attrs = &block.attrs;
-    if has_type_generics(&block.generics) {
-        submissions = quote!();
-    }
+    let submissions = is_registered.then_some(submissions).into_iter().flatten();
     quote! {
         #(#attrs)*
         #[allow(non_upper_case_globals, clippy::too_many_arguments)]
         impl #impl_generics #self_ty #where_clause {
             #items
         }
-        #submissions
+        #(#submissions)*
     }
 }
 

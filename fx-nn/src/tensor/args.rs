@@ -421,6 +421,10 @@ plain_param!(Pair, value => match value {
 });
 
 impl fx_core::module::Component for Pair {
+    fn is_plain() -> bool {
+        true
+    }
+
     fn duplicate(&self) -> Self {
         *self
     }
@@ -471,6 +475,10 @@ plain_param!(Triple, value => match value {
 });
 
 impl fx_core::module::Component for Triple {
+    fn is_plain() -> bool {
+        true
+    }
+
     fn duplicate(&self) -> Self {
         *self
     }
