@@ -378,14 +378,7 @@ impl<'v> Walk<'_, 'v> {
     /// Reports a component, and visits the fields that it lists.
     #[doc(hidden)]
     pub fn fields_of<T: Component + 'static>(&mut self, this: &T) {
-        let key = ComponentKey::of(this);
-        if self
-            .visitor
-            .enter(&self.trail.0, key, std::any::type_name::<T>())
-        {
-            visit_fields(this, self);
-            self.visitor.leave(&self.trail.0, key);
-        }
+        self.component(this, |walk| visit_fields(this, walk));
     }
 
     /// Visits a named child.

@@ -14,7 +14,6 @@ use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
-use crate::ir::op::Op;
 use crate::ir::table::FunctionTable;
 use crate::ir::value_meta::ValueMeta;
 use crate::trace::appending::GraphAppendingTracer;
@@ -154,14 +153,8 @@ impl Pass for Decompositions {
         let (graph, attributes) = edit.parts();
         // The tracer holds the attributes while rules run, so what is needed of them is read
         // before.
-        let mut rules = Rules {
-            table: &self.rules,
-            by_op: Vec::new(),
-        };
-        let calls = graph
-            .nodes()
-            .filter_map(|node| rules.call(node, 0))
-            .collect::<Vec<Call<'_>>>();
+        let calls = graph.nodes().filter_map(|node| self.call(node, 0));
+        let calls: Vec<Call<'_>> = calls.collect();
         if calls.is_empty() {
             return Ok(false);
         }
@@ -177,7 +170,7 @@ impl Pass for Decompositions {
                     }
                     let before =
                         decompose(cx, &call).map_err(|error| blame(cx, call.node, error))?;
-                    rules.find_inner(cx, before, &call, &mut pending)?;
+                    self.find_inner(cx, before, &call, &mut pending)?;
                     cx.graph_mut()?.erase_node(call.node)?;
                 }
             }
@@ -196,45 +189,21 @@ struct Call<'t> {
     depth: usize,
 }
 
-/// The rules of a table, looked up once per op of a graph.
-struct Rules<'t> {
-    table: &'t FunctionTable<Rule>,
-    /// By the number of the op, if it is a function's call.
-    by_op: Vec<Option<Option<&'t Rule>>>,
-}
-
-impl<'t> Rules<'t> {
+impl Decompositions {
     /// A node's call, if a rule is for it.
-    fn call(&mut self, node: NodeRef<'_>, depth: usize) -> Option<Call<'t>> {
-        let (function, rule) = match node.op() {
-            Op::CallFunction(function) => {
-                let number = node.op_number() as usize;
-                if number >= self.by_op.len() {
-                    self.by_op.resize(number + 1, None);
-                }
-                let known = &mut self.by_op[number];
-                (
-                    *function,
-                    (*known.get_or_insert_with(|| self.table.get(*function)))?,
-                )
-            }
-            Op::CallMethod(_) => {
-                let function = node.functions().one()?;
-                (function, self.table.get(function)?)
-            }
-            _ => return None,
-        };
+    fn call(&self, node: NodeRef<'_>, depth: usize) -> Option<Call<'_>> {
+        let function = node.functions().one()?;
         Some(Call {
             node: node.id(),
             function,
-            rule,
+            rule: self.rules.get(function)?,
             depth,
         })
     }
 
     /// The calls that have a rule among those that the rule of `made` recorded, after `before`.
-    fn find_inner(
-        &mut self,
+    fn find_inner<'t>(
+        &'t self,
         cx: &TraceContext,
         before: Option<NodeId>,
         made: &Call<'t>,
@@ -279,14 +248,7 @@ fn decompose(cx: &TraceContext, made: &Call<'_>) -> Result<Option<NodeId>> {
         let args = bound.iter().map(|(_, arg)| of(&arg));
         let args = args.collect::<Result<Vec<Value>>>()?;
         let meta_of = |arg: &Argument| graph.node(arg.as_node()?).ok()?.meta().cloned();
-        // Most graphs know no shapes.
-        let is_known = call
-            .all_input_nodes()
-            .any(|input| input.meta::<ValueMeta>().is_some());
-        let metas = match is_known {
-            true => bound.iter().map(|(_, arg)| meta_of(&arg)).collect(),
-            false => Vec::new(),
-        };
+        let metas = bound.iter().map(|(_, arg)| meta_of(&arg)).collect();
         let before = call.prev().map(|previous| previous.id());
         (args, metas, before)
     };

@@ -273,21 +273,6 @@ impl Program {
             Callee::Kernel(kernel) => {
                 self.with_operands(&step.operands, attributes, frame, |args| kernel(args, out))
             }
-            _ => self.call_other(step, attributes, frame, out),
-        }
-    }
-
-    /// [`call`](Program::call) of what is no kernel.
-    #[inline(never)]
-    fn call_other(
-        &self,
-        step: &Step,
-        attributes: &Attributes,
-        frame: &Frame,
-        out: &mut Value,
-    ) -> Result<()> {
-        match &step.callee {
-            Callee::Kernel(_) => self.call(step, attributes, frame, out),
             Callee::Module(module) => {
                 self.with_operands(&step.operands, attributes, frame, |args| {
                     attributes.modules[*module as usize].run(args, out)
