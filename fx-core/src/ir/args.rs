@@ -25,6 +25,14 @@ impl Args {
         Args::default()
     }
 
+    /// Removes all arguments, and frees what a long list took.
+    pub(super) fn clear(&mut self) {
+        match self.0.spilled() {
+            true => self.0 = SmallVec::new(),
+            false => self.0.clear(),
+        }
+    }
+
     /// Appends an argument.
     pub fn push(&mut self, argument: Argument) {
         self.0.push(argument);

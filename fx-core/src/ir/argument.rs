@@ -419,7 +419,9 @@ macro_rules! tuple_into_arguments {
             #[allow(non_snake_case)]
             fn into_arguments(self) -> Args {
                 let ($($name,)+) = self;
-                Args::from_iter([$($name.into()),+])
+                let mut args = Args::new();
+                $(args.push($name.into());)+
+                args
             }
         }
     };

@@ -92,19 +92,28 @@ impl<'g> BoundArgs<'g> {
     /// Each parameter with its argument, with defaults filled in.
     pub fn iter(&self) -> impl Iterator<Item = (&'g ParamSpec, Cow<'g, Argument>)> {
         self.places().map(|(param, given)| {
-            let argument = match (given, &param.default) {
-                (Some(argument), _) => Cow::Borrowed(argument),
-                (None, Some(default)) => Cow::Owned(Argument::from(default)),
-                (None, None) => Cow::Owned(Argument::None),
+            let argument = match given {
+                Some(argument) => Cow::Borrowed(argument),
+                None => Cow::Owned(default_of(param)),
             };
             (param, argument)
         })
     }
 
     /// Each parameter with its given argument, if any.
-    pub(crate) fn places(&self) -> impl Iterator<Item = (&'g ParamSpec, Option<&'g Argument>)> {
+    pub(crate) fn places(
+        &self,
+    ) -> impl Iterator<Item = (&'g ParamSpec, Option<&'g Argument>)> + Clone {
         self.params.iter().zip(self.given.iter().copied())
     }
+}
+
+/// A parameter's default as an argument.
+pub(crate) fn default_of(param: &ParamSpec) -> Argument {
+    param
+        .default
+        .as_ref()
+        .map_or(Argument::None, Argument::from)
 }
 
 impl<'g> NodeRef<'g> {

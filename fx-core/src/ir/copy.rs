@@ -1,6 +1,7 @@
 //! Copies: of one node, of a whole graph, and of a graph into another in place of a node.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -41,7 +42,7 @@ impl Graph {
             gives_same = gives_same && (!node.graph().knows_anything() || is_alike());
             mapped
         });
-        let kwargs = inputs.kwargs.map(|kwargs| *kwargs).unwrap_or_default();
+        let kwargs = inputs.kwargs.map(Arc::unwrap_or_clone).unwrap_or_default();
         let inputs = self.checked_inputs(inputs.args, kwargs)?;
         Copier::new(node.graph()).copy(self, node, inputs, gives_same)
     }
@@ -361,7 +362,7 @@ pub(super) fn mapped_inputs(node: NodeRef<'_>, map: &mut dyn FnMut(NodeId) -> Ar
             let mapped = kwargs
                 .iter()
                 .map(|(k, arg)| (k.clone(), arg.map_nodes(map)));
-            Box::new(mapped.collect())
+            Arc::new(mapped.collect())
         }),
     }
 }

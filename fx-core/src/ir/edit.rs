@@ -2,7 +2,7 @@
 //!
 //! Invariant: an edit that fails changes nothing.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -64,8 +64,8 @@ impl Graph {
         self.marks.clear(index);
         self.len -= 1;
         if !is_kept {
-            self.inputs[index as usize] = Inputs::default();
-            self.notes[index as usize] = Notes::default();
+            self.inputs[index as usize].clear();
+            self.notes[index as usize].clear();
             self.free.push(index);
         }
         Ok(())
@@ -238,7 +238,7 @@ impl Graph {
         }
         Ok(Inputs {
             args,
-            kwargs: (!kwargs.is_empty()).then(|| Box::new(kwargs)),
+            kwargs: (!kwargs.is_empty()).then(|| Arc::new(kwargs)),
         })
     }
 
@@ -263,7 +263,9 @@ impl Graph {
     pub(super) fn set_inputs(&mut self, index: u32, args: Args, kwargs: Kwargs) -> Result<()> {
         let inputs = self.checked_inputs(args, kwargs)?;
         let defs = input_indices(&inputs);
-        self.admit(&defs, &[index])?;
+        if !self.uses.has_inputs(index, &defs) {
+            self.admit(&defs, &[index])?;
+        }
         self.wide.forget(index);
         self.put_inputs(index, inputs, &defs);
         Ok(())
@@ -277,16 +279,15 @@ impl Graph {
         );
         self.touch(index);
         let former = std::mem::replace(&mut self.inputs[index as usize], inputs);
-        let defs = defs.iter().copied();
         if self.journal.is_open() {
             let former = FormerInputs {
                 index,
                 inputs: former,
-                edges: self.uses.set_inputs_kept(index, defs),
+                edges: self.uses.set_inputs_kept(index, defs.iter().copied()),
             };
             self.journal.record(Record::Inputs(Box::new(former)));
-        } else {
-            self.uses.set_inputs(index, defs);
+        } else if !self.uses.has_inputs(index, defs) {
+            self.uses.set_inputs(index, defs.iter().copied());
         }
         self.tell_changed(index);
     }
@@ -557,6 +558,10 @@ impl Graph {
     /// Rewrites a node's arguments, replacing each input by the result of `map`.
     fn map_inputs(&mut self, user: u32, map: &mut dyn FnMut(NodeId) -> Argument) -> Result<()> {
         let Inputs { args, kwargs } = mapped_inputs(NodeRef::new(self, user), map);
-        self.set_inputs(user, args, kwargs.map(|kwargs| *kwargs).unwrap_or_default())
+        self.set_inputs(
+            user,
+            args,
+            kwargs.map(Arc::unwrap_or_clone).unwrap_or_default(),
+        )
     }
 }

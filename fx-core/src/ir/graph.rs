@@ -51,14 +51,33 @@ pub(super) struct Notes {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Inputs {
     pub args: Args,
-    pub kwargs: Option<Box<Kwargs>>,
+    /// Shared by the copies of a graph; nodes without keywords drop no more than a null pointer.
+    pub kwargs: Option<Arc<Kwargs>>,
+}
+
+impl Notes {
+    /// Removes all, field by field: a value that is built first and copied costs more.
+    pub(super) fn clear(&mut self) {
+        self.location = LocationId::default();
+        self.scope = ScopeId::default();
+        self.type_expr = None;
+        self.extra = None;
+    }
 }
 
 impl Inputs {
+    /// Removes all; see [`Notes::clear`].
+    pub(super) fn clear(&mut self) {
+        self.args.clear();
+        self.kwargs = None;
+    }
+
     /// Replaces every mention of one node by another.
     pub(super) fn swap_node(&mut self, old: u32, new: NodeId) {
         let Inputs { args, kwargs } = self;
-        let kwargs = kwargs.iter_mut().flat_map(|k| k.iter_mut().map(|(_, a)| a));
+        let kwargs = kwargs
+            .iter_mut()
+            .flat_map(|k| Arc::make_mut(k).iter_mut().map(|(_, a)| a));
         for arg in args.iter_mut().chain(kwargs) {
             match arg {
                 Argument::Node(id) if id.index == old => *id = new,

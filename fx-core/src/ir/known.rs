@@ -76,12 +76,15 @@ impl Graph {
 
     /// Marks a node that has learnt something, and everything it depends on.
     pub(super) fn mark_known(&mut self, index: u32) {
-        let mut pending: SmallVec<[u32; 8]> = SmallVec::from_slice(&[index]);
-        while let Some(at) = pending.pop() {
+        let mut pending: SmallVec<[u32; 8]> = SmallVec::new();
+        let mut next = Some(index);
+        while let Some(at) = next {
             if self.marks.set(at) {
                 self.note_mark(at, true);
-                pending.extend(self.uses.inputs(at).filter(|input| !self.marks.has(*input)));
+                let marks = &self.marks;
+                pending.extend(self.uses.inputs(at).filter(|input| !marks.has(*input)));
             }
+            next = pending.pop();
         }
     }
 

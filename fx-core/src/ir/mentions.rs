@@ -145,7 +145,9 @@ impl Inputs {
         let at = *first as usize;
         let mut arg = match at.checked_sub(self.args.len()) {
             None => self.args.get_mut(at)?,
-            Some(at) => self.kwargs.as_mut()?.get_mut(at).map(|(_, arg)| arg)?,
+            Some(at) => Arc::make_mut(self.kwargs.as_mut()?)
+                .get_mut(at)
+                .map(|(_, arg)| arg)?,
         };
         for at in rest {
             arg = child_mut(arg, *at)?;

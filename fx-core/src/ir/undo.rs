@@ -7,7 +7,7 @@ use std::any::Any;
 use std::num::NonZeroU32;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use super::graph::{Graph, Inputs, Notes};
+use super::graph::Graph;
 use super::journal::{FormerInputs, FormerPlaces, Record};
 use super::node::NodeRef;
 use super::observe::GraphObserver;
@@ -158,8 +158,8 @@ impl Graph {
         self.marks.put(index, false);
         self.len -= 1;
         if is_reused {
-            self.inputs[index as usize] = Inputs::default();
-            self.notes[index as usize] = Notes::default();
+            self.inputs[index as usize].clear();
+            self.notes[index as usize].clear();
             self.free.push(index);
         } else {
             // Later nodes are already gone, so its place is the last in each column.
@@ -214,8 +214,8 @@ impl Graph {
         match record {
             Record::Erased { index, .. } => {
                 self.uses.free_inputs(*index);
-                self.inputs[*index as usize] = Inputs::default();
-                self.notes[*index as usize] = Notes::default();
+                self.inputs[*index as usize].clear();
+                self.notes[*index as usize].clear();
                 self.free.push(*index);
             }
             Record::Inputs(former) => self.uses.free_edges(&former.edges),

@@ -185,6 +185,11 @@ impl Uses {
         }
     }
 
+    /// Whether a user's inputs are these, in this order, without repetitions.
+    pub fn has_inputs(&self, user: u32, defs: &[u32]) -> bool {
+        self.inputs(user).eq(defs.iter().copied())
+    }
+
     /// Same as [`set_inputs`](Uses::set_inputs), returning what is needed to undo it.
     pub fn set_inputs_kept(&mut self, user: u32, defs: impl Iterator<Item = u32> + Clone) -> Edges {
         let all = self.edges(user).map(|(at, _)| at).collect();

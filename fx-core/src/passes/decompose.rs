@@ -10,7 +10,7 @@ use super::pass::Pass;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
-use crate::ir::bound::BoundArgs;
+use crate::ir::bound::{BoundArgs, default_of};
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
@@ -97,6 +97,7 @@ impl fmt::Debug for Decompositions {
 pub struct DecomposedCall<'c> {
     function: Function,
     args: &'c [Value],
+    /// Empty if nothing is known of any argument.
     metas: &'c [Option<ValueMeta>],
 }
 
@@ -245,10 +246,20 @@ fn decompose(cx: &TraceContext, made: &Call<'_>) -> Result<Option<NodeId>> {
         let call = graph.node(node)?;
         let bound = BoundArgs::of(call, function.path(), function.params())?;
         let of = |arg: &Argument| arg.to_value(&mut |id| Ok(Value::Proxy(cx.proxy(id))));
-        let args = bound.iter().map(|(_, arg)| of(&arg));
+        let args = bound.places().map(|(param, given)| match given {
+            Some(argument) => of(argument),
+            None => of(&default_of(param)),
+        });
         let args = args.collect::<Result<Vec<Value>>>()?;
-        let meta_of = |arg: &Argument| graph.node(arg.as_node()?).ok()?.meta().cloned();
-        let metas = bound.iter().map(|(_, arg)| meta_of(&arg)).collect();
+        let meta_of = |given: Option<&Argument>| {
+            let node = graph.node(given?.as_node()?).ok()?;
+            node.meta::<ValueMeta>()
+        };
+        let metas = bound.places().map(|(_, given)| meta_of(given));
+        let metas = match metas.clone().any(|meta| meta.is_some()) {
+            true => metas.map(Option::<&ValueMeta>::cloned).collect(),
+            false => Vec::new(),
+        };
         let before = call.prev().map(|previous| previous.id());
         (args, metas, before)
     };

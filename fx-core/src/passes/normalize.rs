@@ -9,6 +9,7 @@ use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::args::Args;
 use crate::ir::argument::{Argument, Kwargs};
+use crate::ir::bound::default_of;
 use crate::ir::graph::Graph;
 use crate::ir::method::Functions;
 use crate::ir::node::NodeRef;
@@ -65,8 +66,11 @@ impl NormalizeArguments {
         // After a positional default that is left out, arguments have names.
         let mut named = self.by_name;
         let is_method = matches!(call.node().op(), Op::CallMethod(_));
-        for (at, (param, argument)) in call.bind()?.iter().enumerate() {
-            let argument = argument.into_owned();
+        for (at, (param, given)) in call.bind()?.places().enumerate() {
+            let argument = match given {
+                Some(argument) => argument.clone(),
+                None => default_of(param),
+            };
             let default = param.default.as_ref();
             let is_default = default.is_some_and(|default| argument.equals_literal(default));
             if is_method && at == 0 {

@@ -46,10 +46,8 @@ impl GraphModule {
         let mut inside: FxHashMap<NodeId, ValueMeta> = FxHashMap::default();
         self.set_metas(&mut |graph| {
             // The graph itself comes first, and most nodes are its own; a loop's last turn counts.
-            let (mut here, others): (Vec<_>, Vec<_>) = std::mem::take(&mut shapes.0)
-                .into_iter()
-                .partition(|(node, _)| graph.node(*node).is_ok());
-            inside.extend(others);
+            let mut here = std::mem::take(&mut shapes.0);
+            inside.extend(here.extract_if(.., |(node, _)| graph.node(*node).is_err()));
             if !inside.is_empty() {
                 let nodes = graph.nodes().map(|node| node.id());
                 here.extend(nodes.filter_map(|node| Some((node, inside.remove(&node)?))));
