@@ -196,6 +196,9 @@ mod after {
             caches: Vec<Cache>,
         ) -> Result<(Tensor, Vec<Cache>)> {
             let mut xs = self.embed.forward(ids)?;
+            if caches.len() != self.blocks.len() {
+                return Err(Error::msg("one cache per block")); // `zip` would leave blocks out
+            }
             let mut after = Vec::new();
             for (block, cache) in self.blocks.iter().zip(caches) {
                 let (ys, cache) = block.forward(&xs, mask, cache)?;

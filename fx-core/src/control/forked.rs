@@ -142,6 +142,16 @@ impl Forked {
                 ));
                 return Err(blame(active, "cond", error));
             }
+            // After the branch, Rust code could not see which of the two it has.
+            let is_none = |leaf: &Value| matches!(leaf, Value::None);
+            let mut leaves = one.1.iter().zip(&other.1);
+            if leaves.any(|(one, other)| is_none(one) != is_none(other)) {
+                let error = Error::msg(format_args!(
+                    "{} is `None` after one side and a value after the other, and only a run knows which: give a value on both sides, such as a mask that masks nothing, or do in each side what needs the value",
+                    name(at),
+                ));
+                return Err(blame(active, "cond", error));
+            }
         }
         let (trees, mut leaves): (Vec<Tree>, Vec<Vec<Value>>) = first.parts.into_iter().unzip();
         let others: Vec<Vec<Value>> = second.parts.into_iter().map(|(_, leaves)| leaves).collect();

@@ -226,12 +226,7 @@ impl Graph {
     /// Rejects arguments that name erased or foreign nodes, or nest too deep.
     pub(super) fn checked_inputs(&self, args: Args, kwargs: Kwargs) -> Result<Inputs> {
         if kwargs.len() > 1 {
-            let mut names = FxHashSet::default();
-            if let Some((twice, _)) = kwargs.iter().find(|(name, _)| !names.insert(name)) {
-                return Err(Error::msg(format_args!(
-                    "the keyword argument `{twice}` is given twice"
-                )));
-            }
+            check_names(&kwargs)?;
         }
         for arg in args.iter().chain(kwargs.iter().map(|(_, a)| a)) {
             self.check_argument(arg)?;
@@ -243,13 +238,16 @@ impl Graph {
     }
 
     /// Rejects an argument that names erased or foreign nodes, or nests too deep.
+    #[inline]
     fn check_argument(&self, arg: &Argument) -> Result<()> {
-        if arg.is_leaf() {
-            return match arg {
-                Argument::Node(id) => self.index(*id).map(drop),
-                _ => Ok(()),
-            };
+        match arg {
+            Argument::Node(id) => self.index(*id).map(drop),
+            leaf if leaf.is_leaf() => Ok(()),
+            nested => self.check_nested(nested),
         }
+    }
+
+    fn check_nested(&self, arg: &Argument) -> Result<()> {
         arg.check_depth()?;
         let mut stale = None;
         arg.for_each_node(&mut |id| {
@@ -563,5 +561,17 @@ impl Graph {
             args,
             kwargs.map(Arc::unwrap_or_clone).unwrap_or_default(),
         )
+    }
+}
+
+/// Rejects a keyword that is given twice.
+#[inline(never)]
+fn check_names(kwargs: &Kwargs) -> Result<()> {
+    let mut names = FxHashSet::default();
+    match kwargs.iter().find(|(name, _)| !names.insert(name)) {
+        Some((twice, _)) => Err(Error::msg(format_args!(
+            "the keyword argument `{twice}` is given twice"
+        ))),
+        None => Ok(()),
     }
 }

@@ -103,7 +103,7 @@ impl fmt::Debug for Extra {
 
 /// Entries, at most one of each type.
 #[derive(Clone, Default)]
-pub(crate) struct Entries(Vec<Entry>);
+pub(crate) struct Entries(SmallVec<[Entry; 1]>);
 
 impl Entries {
     /// The entry of a type.

@@ -381,7 +381,7 @@ fn sanitize(candidate: &str) -> Cow<'_, str> {
             return run.into();
         }
         if text.is_empty() {
-            text.reserve(candidate.len());
+            text = String::with_capacity(candidate.len());
             if starts_with_digit {
                 text.push('_');
             }

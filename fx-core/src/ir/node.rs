@@ -442,10 +442,21 @@ impl<'g> NodeMut<'g> {
     /// Changes the node's opcode or target. Arguments, name and users stay; entries that must be
     /// recomputed (shapes) are removed from the node and from everything that depends on it.
     ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::operator;
+    /// let mut gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+    /// let add = gm.graph().find_name("add").map(|node| node.id());
+    /// let add = add.ok_or_else(|| Error::msg("it is recorded"))?;
+    /// gm.graph_mut().node_mut(add)?.set_op(operator::mul)?;
+    /// assert_eq!(gm.forward::<f64>(2.5)?, 2.5);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
     /// # Errors
     /// Returns an error if the graph has no room for another target.
-    pub fn set_op(&mut self, op: Op) -> Result<()> {
-        self.write_op(op)?;
+    pub fn set_op(&mut self, op: impl Into<Op>) -> Result<()> {
+        self.write_op(op.into())?;
         self.graph.forget(self.index);
         Ok(())
     }

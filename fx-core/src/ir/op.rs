@@ -35,6 +35,13 @@ pub enum Opcode {
     Output,
 }
 
+impl From<Function> for Op {
+    /// A call of the function.
+    fn from(function: Function) -> Self {
+        Op::CallFunction(function)
+    }
+}
+
 impl Op {
     /// The opcode.
     pub fn opcode(&self) -> Opcode {

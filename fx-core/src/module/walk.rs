@@ -19,6 +19,7 @@ use crate::value::object::{Object, short_type_name};
     message = "`{Self}` is neither a module, a parameter, a buffer nor plain data",
     label = "cannot be a field of a module",
     note = "derive `Module` for a layer, and take an `IndexMap<String, _>` for a map of layers",
+    note = "a tensor type of your own implements `Component` by hand: `fx_core::tensor` shows how",
     note = "a field marked #[module(skip)] is not part of the module: its tensors are in no list of parameters and in no file"
 )]
 pub trait Component {

@@ -13,6 +13,7 @@ use crate::ir::op::Op;
 use crate::module::attributes::within;
 use crate::module::path_pattern::PathPattern;
 use crate::run::interpreter::{Interpretation, Interpreter};
+use crate::text::did_you_mean;
 use crate::trace::call_args::IntoArgs;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
@@ -168,13 +169,28 @@ impl GraphModule {
             }
         }
         match used.iter().position(|used| !used) {
-            Some(at) => Err(Error::unknown(
-                patterns[at],
-                format_args!(
-                    "`{}` is not a node's name, and no path of a module of which this graph knows what it returned",
-                    patterns[at]
-                ),
-            )),
+            Some(at) => {
+                let mut names: Vec<String> = Vec::new();
+                for (inside, side) in self.with_sides() {
+                    names.extend(side.graph().nodes().filter_map(|node| match node.op() {
+                        Op::CallModule(path) => Some(path.to_string()),
+                        _ => None,
+                    }));
+                    let returned = side.graph().returned().into_iter();
+                    names.extend(returned.map(|(path, _)| path.to_string()));
+                    let nodes = side.graph().nodes();
+                    names.extend(nodes.map(|node| within(&inside, &node.name().to_string())));
+                }
+                let meant = did_you_mean(patterns[at], names.iter().map(String::as_str));
+                let meant = meant.map(|meant| format!("; {meant}")).unwrap_or_default();
+                Err(Error::unknown(
+                    patterns[at],
+                    format_args!(
+                        "`{}` is not a node's name, and no path of a module of which this graph knows what it returned{meant}",
+                        patterns[at]
+                    ),
+                ))
+            }
             None => Ok(chosen),
         }
     }

@@ -25,6 +25,9 @@ pub struct Closeness {
 
 impl fmt::Display for Closeness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.max_abs == 0.0 && self.wrong == 0 {
+            return f.write_str("equal");
+        }
         match self.close {
             true => f.write_str("close: elements differ")?,
             false => write!(f, "not close: {} elements differ", self.wrong)?,

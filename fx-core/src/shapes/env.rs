@@ -82,6 +82,16 @@ impl ShapeEnv {
         }
     }
 
+    /// Lets a symbol be 0, if a claim of the user says `n >= 0` before anything else is known of it.
+    pub(super) fn let_be_zero(&mut self, claim: &Claim) {
+        if let Claim::AtLeast(dim, 0) = claim
+            && let Some(name) = dim.as_symbol()
+            && let Some((low @ 1, _)) = self.symbols.get_mut(name)
+        {
+            *low = 0;
+        }
+    }
+
     /// Takes over the symbols of sizes that depend on data.
     pub(super) fn learn(&mut self, other: &ShapeEnv) {
         self.fresh = self.fresh.max(other.fresh);

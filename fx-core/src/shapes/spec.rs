@@ -196,6 +196,10 @@ impl Spec {
     /// assert!(env.guards()[0].to_string().starts_with("n <= 64"));
     /// let wrong = gm.infer_shapes(&[Spec::int("n").constrained("n < 1")]);
     /// assert!(wrong.is_err_and(|e| e.to_string().contains("`n <= 0` cannot hold: n >= 1")));
+    ///
+    /// // A name stands for 1 or more, unless it may be 0.
+    /// gm.infer_shapes(&[Spec::int("n").constrained("n >= 0")])?;
+    /// assert_eq!(gm.forward::<i64>(0)?, 0);
     /// # Ok::<(), Error>(())
     /// ```
     #[must_use]
@@ -255,6 +259,7 @@ impl Spec {
     pub(crate) fn constrain(&self, env: &mut ShapeEnv) -> Result<()> {
         for (claim, location) in &self.constraints {
             env.location = Some(location.clone());
+            env.let_be_zero(claim);
             let required = env.require(claim);
             required.map_err(|e| Error::msg(format_args!("{location}: {e}")))?;
         }

@@ -70,6 +70,7 @@ impl Drop for Annotated {
 
 impl TraceContext {
     /// Gives a new node the entries of the scopes around it.
+    #[inline]
     pub(super) fn annotated(&self, node: NodeId) -> Result<NodeId> {
         let entries = self.annotations.borrow();
         if !entries.is_empty() {

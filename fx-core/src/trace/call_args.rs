@@ -162,12 +162,12 @@ pub(crate) fn split_keywords(params: &[ParamSpec], mut values: Vec<Value>) -> Ca
         .take_while(|p| p.kind == ParamKind::Positional)
         .count();
     let mut call = CallArgs::default();
-    for (value, param) in values
-        .drain(positional.min(values.len())..)
-        .zip(&params[positional..])
-    {
-        if !is_default(&value, param) {
-            call.kwargs.push((param.name.as_ref().into(), value));
+    if positional < values.len() {
+        let keywords = values.drain(positional..).zip(&params[positional..]);
+        for (value, param) in keywords {
+            if !is_default(&value, param) {
+                call.kwargs.push((param.name.as_ref().into(), value));
+            }
         }
     }
     call.args = values;

@@ -22,7 +22,7 @@ use crate::module::walk::TensorKind;
 use crate::shapes::Fake;
 use crate::value::handle::Proxy;
 use crate::value::nested::check_depth;
-use crate::value::object::Object;
+use crate::value::object::{Object, short_type_name};
 use crate::value::value::{IntoValue, Value};
 
 impl TraceContext {
@@ -48,6 +48,20 @@ impl TraceContext {
         self.in_scope(path.clone(), module, || forward(args))
     }
 
+    /// The error of a proxy that another trace made.
+    #[cold]
+    fn foreign(&self, proxy: Proxy) -> Error {
+        ErrorKind::ForeignProxy {
+            proxy: proxy.to_string(),
+            reason: format!(
+                "it belongs to trace #{}, and this call is recorded in trace #{}: one call cannot mix two",
+                proxy.trace.0,
+                self.id().0
+            ),
+        }
+        .into()
+    }
+
     /// The default of [`Tracer::create_arg`]: plain values as they are, structures by their items,
     /// tensors by [`Tracer::getattr`].
     ///
@@ -64,17 +78,7 @@ impl TraceContext {
         let three = |[a, b, c]: &[Value; 3]| Ok::<_, Error>([of(a)?, of(b)?, of(c)?]);
         Ok(match value {
             Value::Proxy(proxy) if proxy.trace == self.id() => Argument::Node(proxy.node),
-            Value::Proxy(proxy) => {
-                return Err(ErrorKind::ForeignProxy {
-                    proxy: proxy.to_string(),
-                    reason: format!(
-                        "it belongs to trace #{}, and this call is recorded in trace #{}: one call cannot mix two",
-                        proxy.trace.0,
-                        self.id().0
-                    ),
-                }
-                .into());
-            }
+            Value::Proxy(proxy) => return Err(self.foreign(*proxy)),
             Value::Object(handle) => {
                 let object = handle
                     .object()
@@ -120,9 +124,11 @@ impl TraceContext {
         let known = object.object_id().and_then(|id| self.path_of_tensor(id));
         let Some((path, kind)) = known else {
             if object.object_id().is_none() && object.shape().is_none() {
-                return Err(Error::msg(
-                    "this object cannot be an argument in a graph: only tensors, plain values and structures of them can",
-                ));
+                return Err(Error::msg(format_args!(
+                    "a value of type `{}` cannot be an argument in a graph: only tensors, plain values and structures of them \
+                     can (a tensor type of your own gives its node by `Object::proxy`)",
+                    short_type_name(object.type_name())
+                )));
             }
             return read(self.constant_path(object)).map(Argument::Node);
         };

@@ -7,7 +7,7 @@
 use std::any::TypeId;
 use std::panic::Location;
 use std::rc::Rc;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, LazyLock, Mutex, PoisonError};
 
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
@@ -137,7 +137,7 @@ fn fake_call(
     given.map_err(|error| error.in_call(function.name(), location))
 }
 
-/// [`record`] for tensor types whose methods are written by hand: records at the caller's line, if
+/// Records a call for tensor types whose methods are written by hand, at the caller's line, if
 /// anything in the arguments is symbolic; `None` means: run it.
 ///
 /// # Errors
@@ -440,16 +440,7 @@ fn module_in_trace(
     let path = match tracer.path_of_module(context, module) {
         Some(path) => path,
         None if tracer.is_leaf_module(context, module, "") => {
-            module.check_paths()?;
-            let type_name = crate::value::object::short_type_name(module.type_name());
-            let prefix = format!("_{}_", type_name.to_ascii_lowercase());
-            let path = tracer.get_fresh_qualname(context, &prefix);
-            context.set_location(location);
-            context.report(Frozen::Layer {
-                path: path.to_string(),
-                type_name,
-            });
-            path
+            fresh_layer(&active, module, location)?
         }
         // Not part of the root: traced through, like any helper.
         None => return run_module(module, &args),
@@ -467,6 +458,26 @@ fn module_in_trace(
             Ok(value)
         })
         .map_err(|e| blame(&active, &path, e))
+}
+
+/// A path for a leaf that the root does not have.
+#[cold]
+fn fresh_layer(
+    active: &Active,
+    module: &dyn Module,
+    location: &'static Location<'static>,
+) -> Result<Arc<str>> {
+    let Active { tracer, context } = active;
+    module.check_paths()?;
+    let type_name = crate::value::object::short_type_name(module.type_name());
+    let prefix = format!("_{}_", type_name.to_ascii_lowercase());
+    let path = tracer.get_fresh_qualname(context, &prefix);
+    context.set_location(location);
+    context.report(Frozen::Layer {
+        path: path.to_string(),
+        type_name,
+    });
+    Ok(path)
 }
 
 fn run_module(module: &dyn Module, args: &[Value]) -> Result<Value> {

@@ -84,7 +84,15 @@ impl TraceContext {
 
     /// A value that was just recorded: a number or a list of them that is known instead of a node
     /// for it.
+    #[inline]
     pub(super) fn folded(&self, proxy: Proxy) -> Result<Value> {
+        match self.infers() {
+            true => self.folded_by_shape(proxy),
+            false => Ok(Value::Proxy(proxy)),
+        }
+    }
+
+    fn folded_by_shape(&self, proxy: Proxy) -> Result<Value> {
         let Some(given) = self.shape_of(proxy.node)? else {
             return Ok(Value::Proxy(proxy));
         };

@@ -46,10 +46,16 @@ struct CutNode {
 
 impl Cut {
     /// Returns an error if an argument names a node that was cut.
+    #[inline]
     pub fn check(&self, args: &Args, kwargs: &Kwargs) -> Result<()> {
-        if self.nodes.is_empty() {
-            return Ok(());
+        match self.nodes.is_empty() {
+            true => Ok(()),
+            false => self.check_all(args, kwargs),
         }
+    }
+
+    #[cold]
+    fn check_all(&self, args: &Args, kwargs: &Kwargs) -> Result<()> {
         let mut found = None;
         let mut look = |node: NodeId| {
             found = found.or(self.nodes.get(&node));

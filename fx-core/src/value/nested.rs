@@ -85,10 +85,15 @@ pub(crate) fn are_equal<T: Nested>(a: &T, b: &T) -> bool {
 ///
 /// # Errors
 /// Returns an error if `what`, such as `an argument`, nests deeper than [`MAX_DEPTH`] levels.
+#[inline]
 pub(crate) fn check_depth<T: Nested>(top: &T, what: &str) -> Result<()> {
-    if !top.is_structure() {
-        return Ok(());
+    match top.is_structure() {
+        true => check_depth_inside(top, what),
+        false => Ok(()),
     }
+}
+
+fn check_depth_inside<T: Nested>(top: &T, what: &str) -> Result<()> {
     let mut pending: SmallVec<[(&T, usize); 8]> = SmallVec::new();
     pending.push((top, 0));
     while let Some((one, depth)) = pending.pop() {

@@ -240,8 +240,16 @@ trait Shell: fmt::Debug + Send + Sync + Any {
     fn exchange(&mut self, other: &mut dyn Any) -> bool;
 }
 
-#[derive(Debug)]
 struct ShellOf<T>(Option<T>);
+
+impl<T: fmt::Debug> fmt::Debug for ShellOf<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(object) => object.fmt(f),
+            None => f.write_str("empty"),
+        }
+    }
+}
 
 impl<T: Object> Shell for ShellOf<T> {
     fn object(&self) -> Option<&dyn Object> {
@@ -268,8 +276,14 @@ impl<T: Object> Shell for ShellOf<T> {
 }
 
 /// A shared handle to an object.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Handle(Arc<dyn Shell>);
+
+impl fmt::Debug for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
 
 impl Handle {
     /// Boxes an object.

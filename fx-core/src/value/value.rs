@@ -197,7 +197,8 @@ impl Value {
         )
     }
 
-    /// A description of the value, for messages: `a float`, `Tensor[2, 3]`, `a list of 4`.
+    /// A description of the value, for messages: `a float`, `a list of 4`, or how a
+    /// tensor type describes itself: `a tensor of shape [2, 3]`.
     pub fn describe(&self) -> String {
         match self {
             Value::None => "none".into(),

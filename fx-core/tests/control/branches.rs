@@ -123,6 +123,27 @@ fn structures_that_differ_are_refused() {
 }
 
 #[test]
+fn none_on_one_side_only_is_refused() {
+    let f = traced!(|x: Float, c: Bool| {
+        let y: Option<Float> = control::cond(c, || Ok(None), || Ok(Some((x * 2.0)?)))?;
+        Ok(y.unwrap_or(x))
+    });
+    let error = symbolic_trace(f).unwrap_err();
+    insta::assert_snapshot!(without_lines(error), @"while tracing `cond` (fx-core/tests/control/branches.rs:_): the value of the branch is `None` after one side and a value after the other, and only a run knows which: give a value on both sides, such as a mask that masks nothing, or do in each side what needs the value");
+
+    #[trace(control_flow)]
+    fn g(x: Float, c: Bool) -> Result<Float> {
+        let mut y: Option<Float> = None;
+        if c {
+            y = Some((x * 2.0)?);
+        }
+        Ok(y.unwrap_or(x))
+    }
+    let error = symbolic_trace(traced!(g)).unwrap_err();
+    insta::assert_snapshot!(without_lines(error), @"while tracing `cond` (fx-core/tests/control/branches.rs:_): `y` is `None` after one side and a value after the other, and only a run knows which: give a value on both sides, such as a mask that masks nothing, or do in each side what needs the value");
+}
+
+#[test]
 fn what_is_computed_in_a_side_cannot_be_used_outside() {
     let f = traced!(|x: Float, c: Bool| {
         let kept = std::cell::Cell::new(x);

@@ -15,13 +15,19 @@ pub struct Flatten {
     pub end_dim: i64,
 }
 
-impl Default for Flatten {
+impl Flatten {
     /// All dims but the batch's.
-    fn default() -> Self {
+    pub fn new() -> Self {
         Flatten {
             start_dim: 1,
             end_dim: -1,
         }
+    }
+}
+
+impl Default for Flatten {
+    fn default() -> Self {
+        Flatten::new()
     }
 }
 

@@ -11,6 +11,13 @@ pub struct Identity {
     tag: Tag,
 }
 
+impl Identity {
+    /// The layer.
+    pub fn new() -> Self {
+        Identity::default()
+    }
+}
+
 #[trace(leaf, path = "fx_nn::nn::Identity")]
 impl Identity {
     /// Applies the layer.
