@@ -325,6 +325,7 @@ impl<'m> Interpretation<'m> {
 
     /// The value of a node, if its step has run and its value is kept or still needed; after a run
     /// the output's is available.
+    #[inline]
     pub fn value(&self, node: NodeId) -> Option<&Value> {
         self.graph.node(node).ok()?;
         self.values.get(node.index as usize)?.as_ref()

@@ -201,7 +201,10 @@ impl Program {
                     .contains(&Operand::Slot(step.out)),
                 "a step does not write what it reads"
             );
-            self.build(&step.builds, attributes, frame);
+            let builds = !step.builds.is_empty();
+            if builds {
+                self.build(&step.builds, attributes, frame);
+            }
             let mut out = std::mem::take(&mut frame.slots[step.out as usize]);
             let result = match is_seen {
                 true => self.call_seen(step, graph, attributes, frame, &mut out),
@@ -219,8 +222,10 @@ impl Program {
                     .and_then(|node| observer(node, &frame.slots[step.out as usize]))
                     .map_err(|error| (step.node, error))?;
             }
-            for at in step.builds.start as usize..step.builds.end as usize {
-                self.templates[at].empty(&mut frame.built[at]);
+            if builds {
+                for at in step.builds.start as usize..step.builds.end as usize {
+                    self.templates[at].empty(&mut frame.built[at]);
+                }
             }
             for slot in &self.frees[step.frees.start as usize..step.frees.end as usize] {
                 frame.slots[*slot as usize].clear();
@@ -230,7 +235,7 @@ impl Program {
     }
 
     /// Fills templates with what their operands are now.
-    #[inline]
+    #[inline(never)]
     fn build(&self, templates: &Range<u32>, attributes: &Attributes, frame: &mut Frame) {
         for at in templates.start as usize..templates.end as usize {
             let mut value = std::mem::take(&mut frame.built[at]);
@@ -243,7 +248,7 @@ impl Program {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn lend<'a>(
         &'a self,
         operand: Operand,

@@ -108,7 +108,9 @@ impl Tensor {
     /// The result of an operation.
     #[inline(always)]
     pub(crate) fn made(data: candle_core::Tensor) -> Self {
-        match data.track_op() || data.dims().contains(&0) {
+        // A search would be a call, and this runs for each operation.
+        let is_empty = data.dims().iter().product::<usize>() == 0;
+        match data.track_op() || is_empty {
             true => Tensor::made_with_care(data),
             false => Tensor(Repr::Dense(data)),
         }
