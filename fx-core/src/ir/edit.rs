@@ -261,9 +261,7 @@ impl Graph {
     pub(super) fn set_inputs(&mut self, index: u32, args: Args, kwargs: Kwargs) -> Result<()> {
         let inputs = self.checked_inputs(args, kwargs)?;
         let defs = input_indices(&inputs);
-        if !self.uses.has_inputs(index, &defs) {
-            self.admit(&defs, &[index])?;
-        }
+        self.admit(&defs, &[index])?;
         self.wide.forget(index);
         self.put_inputs(index, inputs, &defs);
         Ok(())
@@ -284,8 +282,8 @@ impl Graph {
                 edges: self.uses.set_inputs_kept(index, defs.iter().copied()),
             };
             self.journal.record(Record::Inputs(Box::new(former)));
-        } else if !self.uses.has_inputs(index, defs) {
-            self.uses.set_inputs(index, defs.iter().copied());
+        } else {
+            self.uses.set_inputs(index, defs);
         }
         self.tell_changed(index);
     }

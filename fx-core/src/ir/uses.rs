@@ -179,15 +179,14 @@ impl Uses {
 
     /// Replaces all inputs of a user by the distinct ones among `defs`; an input that is kept stays
     /// in place among its users.
-    pub fn set_inputs(&mut self, user: u32, defs: impl Iterator<Item = u32> + Clone) {
-        for at in self.write_inputs(user, defs) {
+    pub fn set_inputs(&mut self, user: u32, defs: &[u32]) {
+        // Often only the form of the arguments changes.
+        if self.inputs(user).eq(defs.iter().copied()) {
+            return;
+        }
+        for at in self.write_inputs(user, defs.iter().copied()) {
             self.free.push(at);
         }
-    }
-
-    /// Whether a user's inputs are these, in this order, without repetitions.
-    pub fn has_inputs(&self, user: u32, defs: &[u32]) -> bool {
-        self.inputs(user).eq(defs.iter().copied())
     }
 
     /// Same as [`set_inputs`](Uses::set_inputs), returning what is needed to undo it.

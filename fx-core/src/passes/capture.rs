@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::error::{Error, Result};
@@ -170,7 +170,7 @@ impl GraphModule {
         }
         match used.iter().position(|used| !used) {
             Some(at) => {
-                let mut names: Vec<String> = Vec::new();
+                let mut names: IndexSet<String> = IndexSet::new();
                 for (inside, side) in self.with_sides() {
                     names.extend(side.graph().nodes().filter_map(|node| match node.op() {
                         Op::CallModule(path) => Some(path.to_string()),

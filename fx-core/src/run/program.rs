@@ -201,8 +201,7 @@ impl Program {
                     .contains(&Operand::Slot(step.out)),
                 "a step does not write what it reads"
             );
-            let builds = !step.builds.is_empty();
-            if builds {
+            if !step.builds.is_empty() {
                 self.build(&step.builds, attributes, frame);
             }
             let mut out = std::mem::take(&mut frame.slots[step.out as usize]);
@@ -222,10 +221,8 @@ impl Program {
                     .and_then(|node| observer(node, &frame.slots[step.out as usize]))
                     .map_err(|error| (step.node, error))?;
             }
-            if builds {
-                for at in step.builds.start as usize..step.builds.end as usize {
-                    self.templates[at].empty(&mut frame.built[at]);
-                }
+            for at in step.builds.start as usize..step.builds.end as usize {
+                self.templates[at].empty(&mut frame.built[at]);
             }
             for slot in &self.frees[step.frees.start as usize..step.frees.end as usize] {
                 frame.slots[*slot as usize].clear();
