@@ -31,8 +31,14 @@ pub(crate) fn header() -> JsonMap {
     fields
 }
 
-/// The file of a module's JSON and the tensors that were collected with it.
-pub(crate) fn prepare(mut fields: JsonMap, saver: Saver) -> Result<Prepared> {
+/// The file of a module's JSON and the tensors that were collected with it: the fields before the
+/// list of nodes, the list as text, and the fields after it.
+pub(crate) fn prepare(
+    before: JsonMap,
+    nodes: &str,
+    mut after: JsonMap,
+    saver: Saver,
+) -> Result<Prepared> {
     let tensors = saver.tensors.iter().map(|(path, outgoing)| {
         let mut about = JsonMap::new();
         about.insert(tensor::TYPE.into(), Json::from(&*outgoing.type_path));
@@ -42,14 +48,18 @@ pub(crate) fn prepare(mut fields: JsonMap, saver: Saver) -> Result<Prepared> {
         (path.clone(), Json::Object(about))
     });
     let tensors = Json::Object(tensors.collect());
-    fields.insert(graph_module::TENSORS.into(), tensors);
+    after.insert(graph_module::TENSORS.into(), tensors);
     let aliases = saver.aliases.into_iter();
     let aliases = aliases.map(|(path, first)| (path, Json::from(first)));
-    fields.insert(
+    after.insert(
         graph_module::ALIASES.into(),
         Json::Object(aliases.collect()),
     );
-    let text = Json::Object(fields).to_string();
+    // Two objects with fields: the nodes stand between what is left without their inner braces.
+    let (before, after) = (Json::Object(before), Json::Object(after));
+    let (before, after) = (before.to_string(), after.to_string());
+    let (before, after) = (&before[..before.len() - 1], &after[1..]);
+    let text = format!("{before},\"{}\":{nodes},{after}", graph_module::NODES);
     check_depth(&text)?;
     Prepared::new(saver.tensors, Some((KEY, text)))
 }

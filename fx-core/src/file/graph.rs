@@ -7,6 +7,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::arguments::{from_argument, to_argument};
 use super::json::{self, Excerpt, Json, JsonMap};
@@ -26,6 +27,9 @@ use crate::ir::registry;
 use crate::location::SourceLocation;
 use crate::submit::REGISTRY_HINT;
 use crate::value::handle::NodeId;
+
+/// The approximate number of bytes of text per node.
+pub(super) const NODE_TEXT: usize = 128;
 
 /// The tables of one graph, in order of first mention by its nodes.
 #[derive(Default)]
@@ -109,74 +113,129 @@ fn find_function(path: &str) -> Result<Function> {
 
 /// Adds a graph's fields to the JSON of its module.
 pub(crate) fn from_graph(graph: &Graph, fields: &mut JsonMap) -> Result<()> {
-    let mut tables = Tables::default();
     let mut nodes = Vec::with_capacity(graph.len());
-    for (i, node) in graph.nodes().enumerate() {
-        let saved = from_node(graph, node, &mut tables)
-            .map_err(|e| node.blame("saving", e.inside(format_args!(".nodes[{i}]"))))?;
-        nodes.push(saved);
-    }
-    let parts = [
-        (graph_module::LOCATIONS, tables.locations),
-        (graph_module::SCOPES, tables.scopes),
-        (graph_module::NODES, nodes),
-    ];
-    for (name, part) in parts {
-        fields.insert(name.into(), Json::Array(part));
-    }
+    add_tables(graph, fields, |node| {
+        nodes.push(serde_json::to_value(node).map_err(Error::saved)?);
+        Ok(())
+    })?;
+    fields.insert(graph_module::NODES.into(), Json::Array(nodes));
     Ok(())
 }
 
-fn from_node(graph: &Graph, node: NodeRef<'_>, tables: &mut Tables) -> Result<Json> {
-    let reference =
-        |id: NodeId| -> Result<Json> { Ok(Json::from(format!("%{}", graph.node(id)?.name()))) };
-    let mut fields = JsonMap::with_capacity(7);
-    fields.insert(names::OP.into(), Json::from(node.opcode().name()));
-    if let Op::CallFunction(function) = node.op() {
-        tables
-            .function(*function)
-            .map_err(|e| e.inside(".target"))?;
+/// Adds the tables of a graph to the JSON of its module, and returns the list of nodes as text:
+/// they never all exist as JSON.
+pub(crate) fn write_graph(graph: &Graph, fields: &mut JsonMap) -> Result<String> {
+    let mut text = Vec::with_capacity(NODE_TEXT * graph.len());
+    text.push(b'[');
+    add_tables(graph, fields, |node| {
+        if text.len() > 1 {
+            text.push(b',');
+        }
+        serde_json::to_writer(&mut text, &node).map_err(Error::saved)
+    })?;
+    text.push(b']');
+    String::from_utf8(text).map_err(Error::saved)
+}
+
+/// Passes each node to `add`, and adds the tables that the nodes mention.
+fn add_tables(
+    graph: &Graph,
+    fields: &mut JsonMap,
+    mut add: impl FnMut(SavedNode<'_>) -> Result<()>,
+) -> Result<()> {
+    let mut tables = Tables::default();
+    for (i, node) in graph.nodes().enumerate() {
+        SavedNode::of(graph, node, &mut tables)
+            .and_then(&mut add)
+            .map_err(|e| node.blame("saving", e.inside(format_args!(".nodes[{i}]"))))?;
     }
-    if *node.op() != Op::Output {
-        json::check_name(node.target()).map_err(|e| e.inside(".target"))?;
-        fields.insert(names::TARGET.into(), Json::from(node.target()));
-    }
-    fields.insert(names::NAME.into(), Json::from(node.name().to_string()));
-    if !node.args().is_empty() {
+    let Tables {
+        locations, scopes, ..
+    } = tables;
+    fields.insert(graph_module::LOCATIONS.into(), Json::Array(locations));
+    fields.insert(graph_module::SCOPES.into(), Json::Array(scopes));
+    Ok(())
+}
+
+/// The fields of a node, in the order in which a file has them.
+struct SavedNode<'g> {
+    node: NodeRef<'g>,
+    args: Vec<Json>,
+    kwargs: JsonMap,
+    at: Option<usize>,
+    inside: Option<usize>,
+    passes: Vec<Json>,
+    meta: Option<Json>,
+}
+
+impl<'g> SavedNode<'g> {
+    fn of(graph: &Graph, node: NodeRef<'g>, tables: &mut Tables) -> Result<Self> {
+        let reference =
+            |id: NodeId| -> Result<Json> { Ok(Json::from(format!("%{}", graph.node(id)?.name()))) };
+        if let Op::CallFunction(function) = node.op() {
+            tables
+                .function(*function)
+                .map_err(|e| e.inside(".target"))?;
+        }
+        if *node.op() != Op::Output {
+            json::check_name(node.target()).map_err(|e| e.inside(".target"))?;
+        }
         let args = node.args().iter();
         let args = args.map(|arg| from_argument(arg, &reference));
-        fields.insert(
-            names::ARGS.into(),
-            Json::Array(args.collect::<Result<_>>()?),
-        );
-    }
-    if !node.kwargs().is_empty() {
+        let args = args.collect::<Result<_>>()?;
         let mut kwargs = JsonMap::new();
         for (name, arg) in node.kwargs() {
             json::check_name(name).map_err(|e| e.inside(".kwargs"))?;
             kwargs.insert(name.to_string(), from_argument(arg, &reference)?);
         }
-        fields.insert(names::KWARGS.into(), Json::Object(kwargs));
+        if let Some(ty) = node.type_expr() {
+            check_type(ty).map_err(|e| e.inside(".type"))?;
+        }
+        let (location, scope) = node.places();
+        Ok(SavedNode {
+            node,
+            args,
+            kwargs,
+            at: tables.location(graph, location),
+            inside: tables.scope(graph, scope),
+            passes: node.sources().iter().map(from_source).collect(),
+            meta: from_entries(node.entries()).map_err(|e| e.inside(".meta"))?,
+        })
     }
-    if let Some(ty) = node.type_expr() {
-        check_type(ty).map_err(|e| e.inside(".type"))?;
-        fields.insert(names::TYPE.into(), Json::from(ty));
+}
+
+impl Serialize for SavedNode<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let node = self.node;
+        let mut fields = serializer.serialize_map(None)?;
+        fields.serialize_entry(names::OP, node.opcode().name())?;
+        if *node.op() != Op::Output {
+            fields.serialize_entry(names::TARGET, node.target())?;
+        }
+        fields.serialize_entry(names::NAME, &String::from(node.name()))?;
+        if !self.args.is_empty() {
+            fields.serialize_entry(names::ARGS, &self.args)?;
+        }
+        if !self.kwargs.is_empty() {
+            fields.serialize_entry(names::KWARGS, &self.kwargs)?;
+        }
+        if let Some(ty) = node.type_expr() {
+            fields.serialize_entry(names::TYPE, ty)?;
+        }
+        if let Some(at) = &self.at {
+            fields.serialize_entry(names::AT, at)?;
+        }
+        if let Some(inside) = &self.inside {
+            fields.serialize_entry(names::IN, inside)?;
+        }
+        if !self.passes.is_empty() {
+            fields.serialize_entry(names::PASSES, &self.passes)?;
+        }
+        if let Some(meta) = &self.meta {
+            fields.serialize_entry(names::META, meta)?;
+        }
+        fields.end()
     }
-    let (location, scope) = node.places();
-    if let Some(at) = tables.location(graph, location) {
-        fields.insert(names::AT.into(), Json::from(at));
-    }
-    if let Some(inside) = tables.scope(graph, scope) {
-        fields.insert(names::IN.into(), Json::from(inside));
-    }
-    if !node.sources().is_empty() {
-        let sources = node.sources().iter().map(from_source).collect();
-        fields.insert(names::PASSES.into(), Json::Array(sources));
-    }
-    if let Some(entries) = from_entries(node.entries()).map_err(|e| e.inside(".meta"))? {
-        fields.insert(names::META.into(), entries);
-    }
-    Ok(Json::Object(fields))
 }
 
 fn from_source(source: &NodeSource) -> Json {

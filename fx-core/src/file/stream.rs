@@ -7,15 +7,12 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-use super::graph::GraphReader;
+use super::graph::{GraphReader, NODE_TEXT};
 use super::json::{Json, JsonMap};
 use super::names::graph_module;
 use super::names::node::ALL as NODE_FIELDS;
 use super::upgrade::SCHEMA;
 use crate::ir::graph::Graph;
-
-/// The approximate number of bytes of text per node.
-const NODE_TEXT: usize = 128;
 
 /// The fields of a file in the current schema except its nodes, and the graph of these nodes.
 /// `None` if the text is not as [`save`](crate::GraphModule::save) writes it, or nests deeper than

@@ -11,7 +11,7 @@ use super::GraphModule;
 use crate::error::{Error, Result};
 use crate::file::arguments::{from_value, to_value};
 use crate::file::container::Prepared;
-use crate::file::graph::{from_graph, to_graph};
+use crate::file::graph::{from_graph, to_graph, write_graph};
 use crate::file::json::{self, Json, JsonMap};
 use crate::file::loader::Loader;
 use crate::file::meta::{from_entries, to_entries};
@@ -107,10 +107,12 @@ impl GraphModule {
 
     /// The file of the module, with its tensors still in place.
     pub(super) fn to_file(&self) -> Result<Prepared> {
+        let (mut before, mut after) = (file::header(), JsonMap::new());
         let mut saver = Saver::default();
-        let mut fields = file::header();
-        self.save_fields(&mut fields, &mut saver)?;
-        file::prepare(fields, saver)
+        self.save_signature(&mut before)?;
+        let nodes = write_graph(&self.graph, &mut before)?;
+        self.save_attributes(&mut after, &mut saver)?;
+        file::prepare(before, &nodes, after, saver)
     }
 
     fn load_file(fields: &JsonMap, graph: Option<Graph>, loader: &mut Loader<'_>) -> Result<Self> {
@@ -119,6 +121,13 @@ impl GraphModule {
 
     /// Appends the module's fields to the existing ones.
     pub(super) fn save_fields(&self, fields: &mut JsonMap, saver: &mut Saver) -> Result<()> {
+        self.save_signature(fields)?;
+        from_graph(&self.graph, fields)?;
+        self.save_attributes(fields, saver)
+    }
+
+    /// Appends what comes before the graph.
+    fn save_signature(&self, fields: &mut JsonMap) -> Result<()> {
         self.lint()?;
         self.program()?;
         json::check_name(&self.name).map_err(|e| e.inside(".class"))?;
@@ -132,7 +141,11 @@ impl GraphModule {
         if let Some(meta) = from_entries(self.entries.iter()).map_err(|e| e.inside(".meta"))? {
             fields.insert(names::META.into(), meta);
         }
-        from_graph(&self.graph, fields)?;
+        Ok(())
+    }
+
+    /// Appends what comes after the graph.
+    fn save_attributes(&self, fields: &mut JsonMap, saver: &mut Saver) -> Result<()> {
         let mut modules = Vec::with_capacity(self.attributes.modules.len());
         for (i, (path, module)) in self.attributes.modules.iter().enumerate() {
             let mut entry = JsonMap::new();
