@@ -29,20 +29,17 @@ impl Graph {
         if self.ops.get_index(self.last_op) == Some(&op) {
             return Ok(u32::try_from(self.last_op).expect("ops are numbered by 32 bits"));
         }
-        let index = match self.ops.get_index_of(&op) {
-            Some(index) => index,
-            None => {
-                let is_input = matches!(op, Op::Placeholder(_));
-                self.members.push(Members {
-                    is_input,
-                    ..Members::default()
-                });
-                if self.journal.is_open() {
-                    self.journal.record(Record::Interned);
-                }
-                self.ops.insert_full(op).0
+        let is_input = matches!(op, Op::Placeholder(_));
+        let (index, is_new) = self.ops.insert_full(op);
+        if is_new {
+            self.members.push(Members {
+                is_input,
+                ..Members::default()
+            });
+            if self.journal.is_open() {
+                self.journal.record(Record::Interned);
             }
-        };
+        }
         self.last_op = index;
         u32::try_from(index).map_err(|_| Error::msg("a graph holds at most 2^32 targets"))
     }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use indexmap::IndexMap;
+use indexmap::map::raw_entry_v1::{RawEntryApiV1, RawEntryMut};
 use rustc_hash::FxBuildHasher;
 
 /// A name: an interned base and, usually, a number.
@@ -219,10 +220,18 @@ impl NameSpace {
     pub fn create(&mut self, candidate: &str) -> Taken {
         let mut text = sanitize(candidate);
         let (stem, given) = split(&text);
-        match self.index_of(stem) {
-            Some(index) => self.take(index, given, false),
-            None => {
-                let length = stem.len();
+        if let Some((last, _)) = self.bases.get_index(self.last)
+            && **last == *stem
+        {
+            return self.take(self.last, given, false);
+        }
+        let length = stem.len();
+        match self.bases.raw_entry_mut_v1().from_key(stem) {
+            RawEntryMut::Occupied(entry) => {
+                let index = entry.index();
+                self.take(index, given, false)
+            }
+            RawEntryMut::Vacant(entry) => {
                 let stem = match &mut text {
                     // The sanitized text becomes the key.
                     Cow::Owned(text) => {
@@ -231,7 +240,8 @@ impl NameSpace {
                     }
                     Cow::Borrowed(text) => text[..length].into(),
                 };
-                let (index, _) = self.bases.insert_full(stem, Base::default());
+                let index = entry.index();
+                entry.insert(stem, Base::default());
                 self.take(index, given, true)
             }
         }
@@ -334,10 +344,9 @@ impl NameSpace {
 
 /// Splits a name into base and number: `add_3` is `add` and 3; `foo_1_1` is `foo_1` and 1.
 fn split(name: &str) -> (&str, Option<u32>) {
-    // Most names end in a letter.
-    let is_digit = name.as_bytes().last().is_some_and(u8::is_ascii_digit);
-    if is_digit
-        && let Some((stem, digits)) = name.rsplit_once('_')
+    let digits = name.bytes().rev().take_while(u8::is_ascii_digit).count();
+    let (stem, digits) = name.split_at(name.len() - digits);
+    if let Some(stem) = stem.strip_suffix('_')
         && !stem.is_empty()
         && let Some(number) = canonical_number(digits)
     {
@@ -359,50 +368,33 @@ fn canonical_number(digits: &str) -> Option<u32> {
 
 /// The candidate as an identifier in snake case.
 fn sanitize(candidate: &str) -> Cow<'_, str> {
-    const CLEAN: [bool; 256] = {
-        let mut clean = [false; 256];
-        let mut b = 0u8;
-        while b < 128 {
-            clean[b as usize] = b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
-            b += 1;
-        }
-        clean
-    };
-    let clean = |b: u8| CLEAN[b as usize];
+    let is_clean = |b: u8| matches!(b, b'a'..=b'z' | b'0'..=b'9' | b'_');
     let starts_with_digit = candidate.as_bytes().first().is_some_and(u8::is_ascii_digit);
-    let mut rest = candidate;
-    let mut text = String::new();
-    let mut previous = ' ';
-    loop {
-        // A run of clean characters is copied at once.
-        let dirty = rest.bytes().position(|b| !clean(b));
-        let (run, others) = rest.split_at(dirty.unwrap_or(rest.len()));
-        if dirty.is_none() && text.is_empty() && !run.is_empty() && !starts_with_digit {
-            return run.into();
-        }
-        if text.is_empty() {
-            text = String::with_capacity(candidate.len());
-            if starts_with_digit {
-                text.push('_');
+    if !candidate.is_empty() && !starts_with_digit && candidate.bytes().all(is_clean) {
+        return candidate.into();
+    }
+    let mut text = String::with_capacity(candidate.len() + usize::from(starts_with_digit));
+    if starts_with_digit {
+        text.push('_');
+    }
+    let mut previous = b' ';
+    for byte in candidate.bytes() {
+        match byte {
+            b'a'..=b'z' | b'0'..=b'9' | b'_' => text.push(char::from(byte)),
+            b'A'..=b'Z' => {
+                // `ReLU` becomes `re_lu`, as in torch.fx.
+                if previous.is_ascii_lowercase() {
+                    text.push('_');
+                }
+                text.push(char::from(byte.to_ascii_lowercase()));
             }
-        }
-        text.push_str(run);
-        previous = run.chars().next_back().unwrap_or(previous);
-        let Some(c) = others.chars().next() else {
-            break;
-        };
-        if c.is_ascii_uppercase() {
-            // `ReLU` becomes `re_lu`, as in torch.fx.
-            if previous.is_ascii_lowercase() {
-                text.push('_');
-            }
-            text.push(c.to_ascii_lowercase());
-        } else if previous.is_ascii_alphanumeric() || previous == '_' || text.is_empty() {
             // A run of other characters becomes one `_`.
-            text.push('_');
+            _ if previous.is_ascii_alphanumeric() || previous == b'_' || text.is_empty() => {
+                text.push('_');
+            }
+            _ => {}
         }
-        previous = c;
-        rest = &others[c.len_utf8()..];
+        previous = byte;
     }
     if text.is_empty() {
         text.push_str("_unnamed");

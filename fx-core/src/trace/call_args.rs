@@ -156,7 +156,18 @@ pub fn bind_values(callee: &str, params: &[ParamSpec], call: CallArgs) -> Result
 }
 
 /// Positional and keyword arguments as the signature wants them recorded: defaults are left out.
-pub(crate) fn split_keywords(params: &[ParamSpec], mut values: Vec<Value>) -> CallArgs {
+pub(crate) fn split_keywords(params: &[ParamSpec], values: Vec<Value>) -> CallArgs {
+    let is_plain = |p: &ParamSpec| p.kind == ParamKind::Positional && p.default.is_none();
+    if values.len() <= params.len() && params.iter().all(is_plain) {
+        return CallArgs {
+            args: values,
+            kwargs: Vec::new(),
+        };
+    }
+    split_defaults(params, values)
+}
+
+fn split_defaults(params: &[ParamSpec], mut values: Vec<Value>) -> CallArgs {
     let positional = params
         .iter()
         .take_while(|p| p.kind == ParamKind::Positional)
