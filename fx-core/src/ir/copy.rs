@@ -59,7 +59,7 @@ impl Graph {
     pub fn graph_copy(&mut self, other: &Graph, map: &mut ValueMap) -> Result<Option<Argument>> {
         let mut table: Vec<Option<Argument>> = vec![None; other.heads.len()];
         for (id, arg) in map.iter() {
-            self.checked_inputs(Args::from_iter([arg.clone()]), Vec::new())?;
+            self.check_argument(arg)?;
             table[other.index(*id)? as usize] = Some(arg.clone());
         }
         other.check_order(&table)?;
@@ -323,7 +323,7 @@ impl<'o> Stamp<'o> {
         self.copier.forget_target();
         self.table.fill(None);
         for (node, input) in self.copier.other.placeholders().zip(inputs) {
-            target.checked_inputs(Args::from_iter([input.clone()]), Vec::new())?;
+            target.check_argument(input)?;
             self.table[node.index as usize] = Some(input.clone());
             self.copier.note_given(target, node, &self.table);
         }

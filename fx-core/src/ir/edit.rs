@@ -239,7 +239,7 @@ impl Graph {
 
     /// Rejects an argument that names erased or foreign nodes, or nests too deep.
     #[inline]
-    fn check_argument(&self, arg: &Argument) -> Result<()> {
+    pub(super) fn check_argument(&self, arg: &Argument) -> Result<()> {
         match arg {
             Argument::Node(id) => self.index(*id).map(drop),
             leaf if leaf.is_leaf() => Ok(()),

@@ -400,23 +400,29 @@ impl Work<'_> {
     fn run_fixed(
         mut self,
         gm: &mut GraphModule,
-        found: Vec<Match>,
+        mut found: Vec<Match>,
         fixed: &Subgraph,
     ) -> Result<Vec<Match>> {
-        let mut done = Vec::with_capacity(found.len());
         let replacement = Made::by(fixed)?;
         let mut stamp = Stamp::new(&fixed.graph);
         let mut edit = gm.graph_mut();
         let mut graph = edit.in_pass(self.rule.name.clone());
-        for mut one in found {
-            if self.replace(&mut graph, &mut one, &mut stamp, &replacement)? {
-                done.push(one);
-            }
-        }
+        let mut result = Ok(());
+        found.retain_mut(|one| {
+            let replaced = match &result {
+                Ok(()) => self.replace(&mut graph, one, &mut stamp, &replacement),
+                Err(_) => Ok(false),
+            };
+            replaced.unwrap_or_else(|error| {
+                result = Err(error);
+                false
+            })
+        });
+        result?;
         drop(graph);
         drop(edit);
         gm.graph_mut().remove_unnamed(self.called);
-        Ok(done)
+        Ok(found)
     }
 
     fn run_computed(
