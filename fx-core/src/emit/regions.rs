@@ -263,7 +263,7 @@ impl Writer<'_> {
                 Hold::Owned => (Hold::Ref, "&"),
                 hold => (hold, ""),
             };
-            side.holds[node.id().index as usize] = hold;
+            side.holds[node.index()] = hold;
             let name = node.name().to_string();
             if node.num_users() > 0 && (!by.is_empty() || name != seen.text) {
                 names.push(name);

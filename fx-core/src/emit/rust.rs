@@ -344,7 +344,7 @@ impl Writer<'_> {
                 (false, true) => (Hold::Plain, ""),
                 (false, false) => (Hold::Ref, "&"),
             };
-            self.holds[node.id().index as usize] = hold;
+            self.holds[node.index()] = hold;
             if node.num_users() == 0 {
                 continue;
             }
@@ -388,7 +388,7 @@ impl Writer<'_> {
             inner if ParamType::of(inner).is_scalar() => Hold::Plain,
             _ => Hold::Owned,
         };
-        self.holds[node.id().index as usize] = hold;
+        self.holds[node.index()] = hold;
         let written = match self.input.own {
             Some(own) => own
                 .definitions
@@ -439,7 +439,7 @@ impl Writer<'_> {
         let Some(expression) = written else {
             return;
         };
-        let index = node.id().index as usize;
+        let index = node.index();
         self.holds[index] = match node.op() {
             Op::GetAttr(_) => Hold::Ref,
             _ if self.types.of(node).is_copied() => Hold::Plain,
@@ -461,7 +461,7 @@ impl Writer<'_> {
         };
         let mut before = if text.is_empty() { "" } else { "  " };
         for input in node.all_input_nodes() {
-            let at = input.id().index as usize;
+            let at = input.index();
             if self.last_users[at] == Some(node.id().index) && self.holds[at] == Hold::Owned {
                 text.push_str(before);
                 text.push_str(&format!("{}({});", self.drop_path, input.name()));

@@ -135,13 +135,13 @@ impl Types {
                 continue;
             }
             let ty = types.node(node, declared);
-            types.of[node.id().index as usize] = ty;
+            types.of[node.index()] = ty;
         }
         types
     }
 
     pub fn of(&self, node: NodeRef<'_>) -> &ParamType {
-        &self.of[node.id().index as usize]
+        &self.of[node.index()]
     }
 
     /// The type of undeclared values: a tensor type, or any value.
@@ -182,11 +182,11 @@ impl Types {
             };
             if let Some(ty) = ty {
                 let ty = ty.optional().unwrap_or(&ty).referred();
-                self.of[node.id().index as usize] = ty.clone();
+                self.of[node.index()] = ty.clone();
             }
         }
         for (node, ty) in graph.placeholders().zip(declared.operands) {
-            self.of[node.id().index as usize] = ty.clone();
+            self.of[node.index()] = ty.clone();
         }
     }
 

@@ -25,12 +25,12 @@ impl GraphModule {
         let mut values: Vec<Option<Fake>> = vec![None; self.graph().index_bound()];
         let mut found: Vec<(NodeId, ValueMeta)> = Vec::new();
         for node in self.graph().nodes() {
-            let at = node.id().index as usize;
+            let at = node.index();
             if let Some(meta) = node.meta::<ValueMeta>() {
                 values[at] = Fake::of_meta(meta);
                 continue;
             }
-            let is_known = |input: NodeRef<'_>| values[input.id().index as usize].is_some();
+            let is_known = |input: NodeRef<'_>| values[input.index()].is_some();
             let is_call = !matches!(node.op(), Op::Placeholder(_));
             if is_call && node.all_input_nodes().all(is_known) {
                 let mut none = std::iter::empty();

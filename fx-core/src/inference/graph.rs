@@ -71,7 +71,7 @@ impl GraphModule {
                 return Vec::new();
             };
             let meta = |node: NodeRef<'_>| {
-                let value = values.get(node.id().index as usize)?.as_ref()?;
+                let value = values.get(node.index())?.as_ref()?;
                 Some((node.id(), value.meta()))
             };
             graph.nodes().filter_map(meta).collect()
@@ -158,7 +158,7 @@ impl Inference {
                 // The node that calls the layer is the user's.
                 _ => e,
             })?;
-            values[node.id().index as usize] = Some(value.clone());
+            values[node.index()] = Some(value.clone());
             if *node.op() == Op::Output {
                 if self.opened == 0 {
                     self.values.insert(node.id(), values);

@@ -225,7 +225,7 @@ impl Graph {
     /// All nodes with this op forget, and everything that depends on them.
     pub(crate) fn forget_op(&mut self, op: &super::op::Op) {
         let nodes = self.find_nodes(op);
-        let nodes: SmallVec<[u32; 4]> = nodes.into_iter().map(|node| node.id().index).collect();
+        let nodes: SmallVec<[u32; 4]> = nodes.into_iter().map(|node| node.index).collect();
         for index in nodes {
             self.forget(index);
         }

@@ -21,7 +21,7 @@ impl Graph {
         let mut outputs = 0usize;
         for node in self.nodes() {
             for input in node.all_input_nodes() {
-                if !self.order().is_before(input.id().index, node.id().index) {
+                if !self.order().is_before(input.index, node.index) {
                     found.push(finding(
                         node,
                         format!(

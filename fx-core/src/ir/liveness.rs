@@ -13,9 +13,9 @@ impl Graph {
     pub(crate) fn last_users(&self) -> Vec<Option<u32>> {
         let mut last = vec![None; self.index_bound()];
         for node in self.nodes() {
-            let index = node.id().index;
+            let index = node.index;
             for input in node.all_input_nodes() {
-                last[input.id().index as usize] = Some(index);
+                last[input.index()] = Some(index);
             }
         }
         last

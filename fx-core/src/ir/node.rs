@@ -34,7 +34,7 @@ impl<'g> NodeRef<'g> {
         NodeRef { graph, index }
     }
 
-    pub(super) fn index(self) -> usize {
+    pub(crate) fn index(self) -> usize {
         self.index as usize
     }
 

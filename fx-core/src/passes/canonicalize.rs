@@ -115,7 +115,7 @@ impl Placed {
             let start = self.pending.len();
             let inputs = graph.node(id).into_iter();
             let inputs = inputs.flat_map(|node| node.all_input_nodes());
-            let waiting = inputs.filter(|input| !self.seen[input.id().index as usize]);
+            let waiting = inputs.filter(|input| !self.seen[input.index()]);
             self.pending
                 .extend(waiting.map(|input| (input.id(), false)));
             self.pending[start..].reverse();

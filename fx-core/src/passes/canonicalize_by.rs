@@ -280,5 +280,5 @@ impl<'g> Constraints<'g> {
 }
 
 fn at(node: NodeRef<'_>) -> usize {
-    node.id().index as usize
+    node.index()
 }

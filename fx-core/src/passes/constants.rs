@@ -29,13 +29,13 @@ impl Constants {
             Op::Placeholder(_) | Op::Output => false,
             _ => {
                 let mut inputs = node.all_input_nodes();
-                inputs.all(|input| constant[input.id().index as usize]) && !ordered.contains(node)
+                inputs.all(|input| constant[input.index()]) && !ordered.contains(node)
             }
         };
         let mut all = Vec::new();
         for node in graph.nodes() {
             if is_constant(&constant, node) && !skip(node) {
-                constant[node.id().index as usize] = true;
+                constant[node.index()] = true;
                 all.push(node);
             }
         }
@@ -43,8 +43,8 @@ impl Constants {
         let mut needed = vec![false; graph.index_bound()];
         let mut nodes = Vec::new();
         for node in all.into_iter().rev() {
-            let place = node.id().index as usize;
-            let used = node.users().any(|user| !constant[user.id().index as usize]);
+            let place = node.index();
+            let used = node.users().any(|user| !constant[user.index()]);
             if used && !matches!(node.op(), Op::GetAttr(_)) {
                 results.push(node.id());
                 needed[place] = true;
@@ -52,7 +52,7 @@ impl Constants {
             if needed[place] {
                 nodes.push(node.id());
                 for input in node.all_input_nodes() {
-                    needed[input.id().index as usize] = true;
+                    needed[input.index()] = true;
                 }
             }
         }

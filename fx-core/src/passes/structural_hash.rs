@@ -82,7 +82,7 @@ pub(crate) fn node_hashes(graph: &Graph, ordered: &Ordered) -> (u128, Vec<[u64; 
             hash_argument(argument, &mut hasher, &mut feed);
         }
         let Halves(hash) = hasher.finish();
-        hashes[node.id().index as usize] = hash;
+        hashes[node.index()] = hash;
         if counted || *node.op() == Op::Output {
             hash.hash(&mut whole);
         }

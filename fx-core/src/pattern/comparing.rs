@@ -164,7 +164,7 @@ impl<'a> Search<'a> {
                 format!("%{} is where two values are looked for", node.name())
             }));
         }
-        if self.taken[node.id().index as usize] && self.is_inside(place) {
+        if self.taken[node.index()] && self.is_inside(place) {
             return Ok(self.mismatch(cause, || {
                 format!("%{} belongs to another match", node.name())
             }));

@@ -125,7 +125,7 @@ impl SubgraphMatcher {
         let mut shape = Shape::default();
         for node in graph.nodes().filter(|node| *node.op() != Op::Output) {
             let place = order.len() as u32;
-            places[node.id().index as usize] = place;
+            places[node.index()] = place;
             order.push(node.id());
             let name = node.name().to_string();
             shape.by_name.insert(name.clone(), place);
@@ -545,7 +545,7 @@ fn disconnected(graph: &Graph, order: &[NodeId], places: &[u32]) -> Result<Optio
         for input in node.all_input_nodes() {
             let (here, there) = (
                 root(&mut parents, place as u32),
-                root(&mut parents, places[input.id().index as usize]),
+                root(&mut parents, places[input.index()]),
             );
             parents[there as usize] = here;
         }

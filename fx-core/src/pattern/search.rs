@@ -122,9 +122,7 @@ impl<'a> Search<'a> {
         attributes: &'a Attributes,
     ) -> Result<Self> {
         let depth_of = |node: NodeRef<'_>, depths: &[u32], is_there: bool| {
-            let inputs = node
-                .all_input_nodes()
-                .map(|i| depths[i.id().index as usize]);
+            let inputs = node.all_input_nodes().map(|i| depths[i.index()]);
             inputs.max().unwrap_or(0)
                 + u32::from(is_there && node.all_input_nodes().next().is_some())
         };
@@ -160,7 +158,7 @@ impl<'a> Search<'a> {
         if depth > DEEP {
             depths = vec![0; graph.index_bound()];
             for node in graph.nodes() {
-                depths[node.id().index as usize] = depth_of(node, &depths, true);
+                depths[node.index()] = depth_of(node, &depths, true);
             }
         }
         Ok(Search {
@@ -200,7 +198,7 @@ impl<'a> Search<'a> {
     pub fn run(&mut self, accept: &mut dyn FnMut(Match) -> Result<bool>) -> Result<()> {
         let first = self.matcher.anchors[0];
         for node in self.graph.nodes() {
-            let index = node.id().index as usize;
+            let index = node.index();
             if !self.op_fits(first, node)
                 || self.taken[index]
                 || self

@@ -126,7 +126,7 @@ impl Search<'_> {
         if node.num_users() <= FEW {
             let mut users: SmallVec<[NodeId; 4]> = SmallVec::new();
             for user in node.users() {
-                if self.op_fits(place, user) && !self.taken[user.id().index as usize] {
+                if self.op_fits(place, user) && !self.taken[user.index()] {
                     users.push(user.id());
                 }
             }

@@ -47,7 +47,7 @@ impl Ordered {
                 }
                 _ => call.effects(),
             };
-            flags[node.id().index as usize] = !effects.is_pure();
+            flags[node.index()] = !effects.is_pure();
             if effects.contains(Effects::WRITES) {
                 changing.add_inputs_of(node);
             }
@@ -58,12 +58,10 @@ impl Ordered {
                 // A value computed from such a tensor may share its storage.
                 let is_read = match node.op() {
                     Op::GetAttr(path) => changing.contains(path, attributes),
-                    _ => node
-                        .all_input_nodes()
-                        .any(|input| reads[input.id().index as usize]),
+                    _ => node.all_input_nodes().any(|input| reads[input.index()]),
                 };
-                reads[node.id().index as usize] = is_read;
-                flags[node.id().index as usize] |= is_read;
+                reads[node.index()] = is_read;
+                flags[node.index()] |= is_read;
             }
         }
         Ordered { flags }
@@ -71,10 +69,7 @@ impl Ordered {
 
     /// Whether a node is one of them. A node that was added later could be anything, so it counts.
     pub fn contains(&self, node: NodeRef<'_>) -> bool {
-        self.flags
-            .get(node.id().index as usize)
-            .copied()
-            .unwrap_or(true)
+        self.flags.get(node.index()).copied().unwrap_or(true)
     }
 }
 

@@ -73,7 +73,7 @@ impl Region {
     /// The regions of several parts, in one walk over the graph: `part` holds the part of each node,
     /// by index.
     pub(crate) fn of_parts(graph: &Graph, part: &[Option<u32>], parts: usize) -> Vec<Region> {
-        let part_of = |node: NodeRef<'_>| part.get(node.id().index as usize).copied().flatten();
+        let part_of = |node: NodeRef<'_>| part.get(node.index()).copied().flatten();
         let mut regions = vec![(Vec::new(), IndexSet::default(), IndexSet::default()); parts];
         for node in graph.nodes() {
             let own = part_of(node);
@@ -131,18 +131,18 @@ impl Region {
     pub fn check_convex(&self, graph: &Graph, attributes: &Attributes) -> Result<()> {
         let mut inside = vec![false; graph.index_bound()];
         for id in &self.nodes {
-            inside[graph.node(*id)?.id().index as usize] = true;
+            inside[graph.node(*id)?.index()] = true;
         }
         let ordered = Ordered::of(graph, attributes);
         // Nodes outside that depend on one inside.
         let mut after = vec![false; graph.index_bound()];
         let mut last_ordered: Option<NodeRef<'_>> = None;
         for node in graph.nodes() {
-            let place = node.id().index as usize;
+            let place = node.index();
             if ordered.contains(node)
                 && let Some(previous) = last_ordered.replace(node)
             {
-                let before = previous.id().index as usize;
+                let before = previous.index();
                 if inside[place] && after[before] {
                     return Err(not_one_piece(
                         node,
@@ -153,7 +153,7 @@ impl Region {
                 after[place] |= !inside[place] && (inside[before] || after[before]);
             }
             for input in node.all_input_nodes() {
-                let before = input.id().index as usize;
+                let before = input.index();
                 match (inside[place], inside[before]) {
                     (true, false) if after[before] => {
                         return Err(not_one_piece(

@@ -86,7 +86,7 @@ impl<'g> Units<'g> {
 
     /// The part of a node, or else a unit of its own.
     fn unit_of(&self, node: NodeRef<'_>) -> usize {
-        let place = node.id().index as usize;
+        let place = node.index();
         let part = self.part.get(place).copied().flatten();
         part.map_or(self.parts + place, |part| part as usize)
     }

@@ -245,10 +245,10 @@ impl<'m> Interpretation<'m> {
             self.values[node.index as usize] = Some(value.clone());
         }
         let last_users = self.graph.last_users();
-        let mut result = None;
         for node in self.graph.nodes() {
+            let at = node.index();
             let is_placeholder = matches!(node.op(), Op::Placeholder(_));
-            if self.values[node.id().index as usize].is_some() {
+            if self.values[at].is_some() {
                 if is_placeholder {
                     self.inputs.next();
                 }
@@ -258,22 +258,19 @@ impl<'m> Interpretation<'m> {
             let value = self
                 .step(interpreter, node)
                 .map_err(|e| node.blame("executing", e))?;
-            if matches!(node.op(), Op::Output) {
-                result = Some(value);
-            } else if self.keep || node.num_users() > 0 {
-                self.values[node.id().index as usize] = Some(value);
+            let result = matches!(node.op(), Op::Output).then(|| value.clone());
+            if result.is_some() || self.keep || node.num_users() > 0 {
+                self.values[at] = Some(value);
             }
             if !self.keep {
-                for input in node.all_input_nodes() {
-                    let index = input.id().index as usize;
-                    if last_users[index] == Some(node.id().index) {
-                        self.spare = self.values[index].take().unwrap_or_default();
+                for input in node.all_input_nodes().map(NodeRef::index) {
+                    if last_users[input].is_some_and(|user| user as usize == at) {
+                        self.spare = self.values[input].take().unwrap_or_default();
                         self.spare.clear();
                     }
                 }
             }
-            if let Some(result) = result.take() {
-                self.values[node.id().index as usize] = Some(result.clone());
+            if let Some(result) = result {
                 return Ok(result);
             }
         }
@@ -286,7 +283,7 @@ impl<'m> Interpretation<'m> {
         let mut uses_left: Vec<u32> = vec![0; self.graph.index_bound()];
         for id in nodes {
             for input in self.graph.node(*id)?.all_input_nodes() {
-                uses_left[input.id().index as usize] += 1;
+                uses_left[input.index()] += 1;
             }
         }
         for id in results {
@@ -299,7 +296,7 @@ impl<'m> Interpretation<'m> {
             let value = self.run_node(&mut PlainInterpreter, node);
             self.values[id.index as usize] = Some(value.map_err(|e| node.blame("executing", e))?);
             for input in node.all_input_nodes() {
-                let index = input.id().index as usize;
+                let index = input.index();
                 uses_left[index] -= 1;
                 if uses_left[index] == 0 {
                     self.values[index] = None;

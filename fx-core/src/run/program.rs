@@ -422,7 +422,7 @@ impl Compiler<'_> {
                 };
                 self.program.inputs.push(slot);
                 if let Some(slot) = slot {
-                    self.places[node.id().index as usize] = Some(Operand::Slot(slot));
+                    self.places[node.index()] = Some(Operand::Slot(slot));
                 }
                 return Ok(());
             }
@@ -433,7 +433,7 @@ impl Compiler<'_> {
                     (None, Some(module)) => Operand::Module(index(module)?),
                     (None, None) => return Err(not_found(TENSOR, path)),
                 };
-                self.places[node.id().index as usize] = Some(operand);
+                self.places[node.index()] = Some(operand);
                 return Ok(());
             }
             Op::Output => {
@@ -486,9 +486,9 @@ impl Compiler<'_> {
         };
         let frees_from = self.program.frees.len();
         let out = self.take_slot()?;
-        self.places[node.id().index as usize] = Some(Operand::Slot(out));
+        self.places[node.index()] = Some(Operand::Slot(out));
         for input in node.all_input_nodes() {
-            let input = input.id().index as usize;
+            let input = input.index();
             if self.last_use[input] == Some(node.id().index)
                 && let Some(Operand::Slot(slot)) = self.places[input]
             {

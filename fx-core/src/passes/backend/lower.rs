@@ -152,7 +152,7 @@ impl GraphModule {
         let regions = Partitioner::new().regions(self, before.clone(), &is_worth);
         let (paths, part_of) = self.assign(&regions, backend.name(), "lowering")?;
         for node in self.graph().nodes() {
-            let at = node.id().index as usize;
+            let at = node.index();
             if matches!(before[at], Colour::Counts | Colour::Joins) && part_of[at].is_none() {
                 left.push(LeftNode::new(node, "its part is not worth it"));
             }

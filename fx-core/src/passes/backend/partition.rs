@@ -131,16 +131,13 @@ impl Partitioner {
         // Supported calls are on odd levels, all others on even ones.
         let mut inputs: Vec<usize> = Vec::new();
         for node in graph.nodes() {
-            let at = node.id().index as usize;
+            let at = node.index();
             if colours[at] == Colour::None {
                 continue;
             }
             let is_taken = colours[at] != Colour::Left;
             inputs.clear();
-            inputs.extend(
-                node.all_input_nodes()
-                    .map(|input| input.id().index as usize),
-            );
+            inputs.extend(node.all_input_nodes().map(|input| input.index()));
             if ordered.contains(node) {
                 inputs.extend(last_ordered.replace(at));
             }
@@ -161,7 +158,7 @@ impl Partitioner {
         let mut of_key: Vec<Option<u32>> = Vec::new();
         let mut parts = 0;
         for node in graph.nodes() {
-            let at = node.id().index as usize;
+            let at = node.index();
             if !matches!(colours[at], Colour::Counts | Colour::Joins) {
                 continue;
             }
@@ -183,11 +180,11 @@ impl Partitioner {
             if ordered.contains(node) {
                 continue;
             }
-            let mut users = node.users().map(|user| part_of[user.id().index as usize]);
+            let mut users = node.users().map(|user| part_of[user.index()]);
             if let Some(part) = users.next()
                 && users.all(|other| other == part)
             {
-                part_of[node.id().index as usize] = part;
+                part_of[node.index()] = part;
             }
         }
         Region::of_parts(graph, &part_of, parts as usize)
@@ -203,7 +200,7 @@ pub(super) fn colours(
     let mut colours = vec![Colour::None; gm.graph().index_bound()];
     for node in gm.graph().nodes().filter(|node| node.op().is_call()) {
         let call = gm.call(node)?;
-        let colour = &mut colours[node.id().index as usize];
+        let colour = &mut colours[node.index()];
         *colour = match supports(&call, &Metas::of(gm.graph(), node)) {
             Support::Yes => Colour::Counts,
             Support::IfFused => Colour::Joins,

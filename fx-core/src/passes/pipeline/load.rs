@@ -43,7 +43,7 @@ impl Calls {
                 _ => ids.len(),
             };
             for input in node.all_input_nodes() {
-                if let Some(value) = value_of[input.id().index as usize] {
+                if let Some(value) = value_of[input.index()] {
                     let (_, _, last): &mut (NodeId, usize, usize) = &mut values[value];
                     *last = call.max(*last);
                 }
@@ -57,7 +57,7 @@ impl Calls {
             } else {
                 // An input is there before the first call, wherever its node stands.
                 let given = if node.op().is_call() { call } else { 0 };
-                value_of[node.id().index as usize] = Some(values.len());
+                value_of[node.index()] = Some(values.len());
                 values.push((node.id(), given, given));
             }
             if node.op().is_call() {

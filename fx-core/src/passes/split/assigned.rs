@@ -201,7 +201,7 @@ impl GraphModule {
             if let Some(part) = part_of(node) {
                 let next = u32::try_from(numbers.len()).map_err(Error::other)?;
                 let number = *numbers.entry(part.into()).or_insert(next);
-                parts[node.id().index as usize] = Some(number);
+                parts[node.index()] = Some(number);
             }
         }
         let paths = numbers.into_keys().map(|part| options.path_of(part));
@@ -249,8 +249,8 @@ impl GraphModule {
             let number = tag.as_ref().and_then(|tag| numbers.get(tag.as_ref()));
             let number =
                 *number.ok_or_else(|| untagged(node, tag.as_ref().map(T::as_ref), tags))?;
-            parts[node.id().index as usize] = Some(number);
-            let of = |input: NodeRef<'_>| parts[input.id().index as usize];
+            parts[node.index()] = Some(number);
+            let of = |input: NodeRef<'_>| parts[input.index()];
             let mut inputs = node.all_input_nodes();
             if let Some(later) = inputs.find(|input| of(*input) > Some(number)) {
                 let tag = |part: u32| tags[part as usize];
@@ -331,7 +331,7 @@ impl GraphModule {
             let node = graph.node(read)?;
             let mut users: Vec<(Option<u32>, NodeId)> = node
                 .users()
-                .map(|user| (part_of[user.id().index as usize], user.id()))
+                .map(|user| (part_of[user.index()], user.id()))
                 .collect();
             users.sort_by_key(|(part, _)| *part);
             let Some((first, _)) = users.first().copied() else {
@@ -349,7 +349,7 @@ impl GraphModule {
                 drop(place);
                 part_of.resize(graph.index_bound(), None);
                 part_of[copy.index as usize] = part;
-                let in_group = |user: NodeRef<'_>| part_of[user.id().index as usize] == part;
+                let in_group = |user: NodeRef<'_>| part_of[user.index()] == part;
                 graph
                     .node_mut(read)?
                     .replace_uses_with_filter(copy, in_group)?;

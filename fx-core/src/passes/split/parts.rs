@@ -283,7 +283,7 @@ fn put_into(
         let error = Error::region("an input and the output stay in the graph: leave them out");
         return Err(node.blame(doing, error));
     }
-    match part_of[node.id().index as usize].replace(part) {
+    match part_of[node.index()].replace(part) {
         Some(other) if other != part => {
             let error = Error::region(format_args!(
                 "it is in region {other} and in region {part}: a node has one part"
