@@ -616,6 +616,16 @@ impl<'g> Iterator for Nodes<'g> {
     fn size_hint(&self) -> (usize, Option<usize>) {
         (self.left, Some(self.left))
     }
+
+    // What visits all nodes, such as `for_each` and `max`, only follows the links.
+    fn fold<A, F: FnMut(A, NodeRef<'g>) -> A>(self, first: A, mut add: F) -> A {
+        let (mut so_far, mut at) = (first, self.front);
+        for _ in 0..self.left {
+            so_far = add(so_far, NodeRef::new(self.graph, at));
+            at = self.graph.order.next(at);
+        }
+        so_far
+    }
 }
 
 impl DoubleEndedIterator for Nodes<'_> {
