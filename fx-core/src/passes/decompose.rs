@@ -272,12 +272,15 @@ fn decompose(cx: &TraceContext, made: &Call<'_>) -> Result<Option<NodeId>> {
     let result = cx.recording_before(node, || rule(&call))?;
     let new = cx.default_create_arg(&GraphAppendingTracer, &result)?;
     let mut graph = cx.graph_mut()?;
-    keep_metas(&mut graph, node, &new)?;
+    let Some(meta) = graph.node(node)?.meta::<ValueMeta>().cloned() else {
+        graph.substitute_equal(node, &new)?;
+        return Ok(before);
+    };
+    keep_metas(&mut graph, &meta, &new)?;
     // A rule may change what is known of a number, never a tensor.
-    let is_tensors = match graph.node(node)?.meta::<ValueMeta>() {
-        Some(ValueMeta::Sequence(items)) => items.iter().all(|item| item.tensor().is_some()),
-        Some(meta) => meta.tensor().is_some(),
-        None => true,
+    let is_tensors = match &meta {
+        ValueMeta::Sequence(items) => items.iter().all(|item| item.tensor().is_some()),
+        meta => meta.tensor().is_some(),
     };
     match is_tensors {
         true => graph.substitute_equal(node, &new)?,
@@ -288,15 +291,12 @@ fn decompose(cx: &TraceContext, made: &Call<'_>) -> Result<Option<NodeId>> {
 
 /// Says of the results of a rule which shapes and types the call has: calls that take them are
 /// decomposed too. What else is known, as a number, the rule may change.
-fn keep_metas(graph: &mut Graph, node: NodeId, new: &Argument) -> Result<()> {
-    let Some(meta) = graph.node(node)?.meta::<ValueMeta>().cloned() else {
-        return Ok(());
-    };
-    let pairs: Vec<(&Argument, &ValueMeta)> = match (new, &meta) {
+fn keep_metas(graph: &mut Graph, meta: &ValueMeta, new: &Argument) -> Result<()> {
+    let pairs: Vec<(&Argument, &ValueMeta)> = match (new, meta) {
         (Argument::List(items) | Argument::Tuple(items), ValueMeta::Sequence(metas)) => {
             items.iter().zip(metas).collect()
         }
-        _ => vec![(new, &meta)],
+        _ => vec![(new, meta)],
     };
     for (item, meta) in pairs {
         if let (Some(id), ValueMeta::Single(_)) = (item.as_node(), meta)
