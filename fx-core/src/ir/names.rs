@@ -220,9 +220,7 @@ impl NameSpace {
     pub fn create(&mut self, candidate: &str) -> Taken {
         let mut text = sanitize(candidate);
         let (stem, given) = split(&text);
-        if let Some((last, _)) = self.bases.get_index(self.last)
-            && **last == *stem
-        {
+        if self.was_last(stem) {
             return self.take(self.last, given, false);
         }
         let length = stem.len();
@@ -280,10 +278,16 @@ impl NameSpace {
     }
 
     fn index_of(&self, stem: &str) -> Option<usize> {
-        match self.bases.get_index(self.last) {
-            Some((last, _)) if **last == *stem => Some(self.last),
-            _ => self.bases.get_index_of(stem),
+        match self.was_last(stem) {
+            true => Some(self.last),
+            false => self.bases.get_index_of(stem),
         }
+    }
+
+    /// Whether this base was used last.
+    fn was_last(&self, stem: &str) -> bool {
+        let last = self.bases.get_index(self.last);
+        last.is_some_and(|(last, _)| **last == *stem)
     }
 
     fn take(&mut self, index: usize, given: Option<u32>, is_new_base: bool) -> Taken {
