@@ -44,7 +44,7 @@ pub trait Component {
     /// Returns an error if the type does not implement it, or something inside cannot be saved.
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
         let _ = saver;
-        Err(not_saved::<Self>("to_saved"))
+        Err(not_saved(std::any::type_name::<Self>(), "to_saved"))
     }
 
     /// Restores what [`to_saved`](Component::to_saved) saved.
@@ -56,7 +56,7 @@ pub trait Component {
         Self: Sized,
     {
         let _ = (saved, loader);
-        Err(not_saved::<Self>("from_saved"))
+        Err(not_saved(std::any::type_name::<Self>(), "from_saved"))
     }
 
     /// The part at a path below it: `part("a.b")` is what a walk finds at `a.b`.
@@ -157,10 +157,11 @@ pub trait Component {
     }
 }
 
-fn not_saved<T: ?Sized>(method: &str) -> Error {
+#[cold]
+fn not_saved(type_name: &str, method: &str) -> Error {
     Error::saved(format_args!(
         "a `{}` cannot be kept in a file: its type does not implement `Component::{method}`, which #[derive(Module)] does{REGISTRY_HINT}",
-        short_type_name(std::any::type_name::<T>())
+        short_type_name(type_name)
     ))
 }
 
@@ -379,7 +380,15 @@ impl<'v> Walk<'_, 'v> {
     /// Reports a component, and visits the fields that it lists.
     #[doc(hidden)]
     pub fn fields_of<T: Component + 'static>(&mut self, this: &T) {
-        self.component(this, |walk| visit_fields(this, walk));
+        self.listed(ComponentKey::of(this), std::any::type_name::<T>(), this);
+    }
+
+    /// What `fields_of` does, compiled once for all types.
+    fn listed(&mut self, key: ComponentKey, name: &'static str, this: &dyn Component) {
+        if self.visitor.enter(&self.trail.0, key, name) {
+            visit_fields(this, self);
+            self.visitor.leave(&self.trail.0, key);
+        }
     }
 
     /// Visits a named child.

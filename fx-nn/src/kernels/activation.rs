@@ -2,6 +2,7 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::comparison;
 use super::curve::Curve;
 use super::widen::widened;
 
@@ -33,7 +34,7 @@ pub fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor> {
         return Ok(x.clone());
     }
     widened(x, x, |x| {
-        let above = x.gt(&like(&x, 0.0)?)?;
+        let above = comparison::gt(&x, &like(&x, 0.0)?)?;
         above.where_cond(&x, &x.affine(slope, 0.0)?)
     })
 }
@@ -50,8 +51,8 @@ pub fn hardtanh(op: &str, x: &Tensor, min: f64, max: f64) -> Result<Tensor> {
         return Ok(x.clone());
     }
     let (low, high) = (like(x, min)?, like(x, max)?);
-    let y = x.le(&low)?.where_cond(&low, x)?;
-    x.ge(&high)?.where_cond(&high, &y)
+    let y = comparison::le(x, &low)?.where_cond(&low, x)?;
+    comparison::ge(x, &high)?.where_cond(&high, &y)
 }
 
 /// A straight line above 0 and an exponential below, which end at `-bottom`.
@@ -76,7 +77,7 @@ pub fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
     }
     widened(x, x, |x| {
         let zero = like(&x, 0.0)?;
-        let above = x.gt(&zero)?;
+        let above = comparison::gt(&x, &zero)?;
         // The exponential of elements above 0 is not used: 0 instead of them keeps it, and its
         // gradient, finite.
         let low = above.where_cond(&zero, &x)?;

@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::comparison;
 use super::expand;
 use super::matmul::matmul;
 use super::pointwise::dropout_mask;
@@ -78,7 +79,7 @@ fn added(mask: Mask<'_>, scores: &Tensor) -> Result<Option<Tensor>> {
     };
     Ok(match mask {
         Mask::None | Mask::Causal => None,
-        Mask::Truth(truth) => Some(hidden(&truth.eq(&truth.zeros_like()?)?)?),
+        Mask::Truth(truth) => Some(hidden(&comparison::eq(truth, &truth.zeros_like()?)?)?),
         Mask::Numbers(numbers) => Some(numbers.to_dtype(scores.dtype())?),
     })
 }
@@ -101,7 +102,7 @@ fn safe_softmax(scores: &Tensor) -> Result<Tensor> {
     }
     let top = scores.detach().contiguous()?.max_keepdim(last)?;
     let lowest = top.ones_like()?.affine(f64::NEG_INFINITY, 0.0)?;
-    let dead = top.eq(&lowest)?;
+    let dead = comparison::eq(&top, &lowest)?;
     if dead.max_all()?.to_scalar::<u8>()? == 0 {
         return softmax(scores, last);
     }

@@ -3,6 +3,7 @@
 use candle_core::{Result, Tensor};
 
 use super::binary::{add, div, mul, sub};
+use super::comparison;
 use super::select::choose;
 use super::widen::widened;
 
@@ -16,7 +17,7 @@ pub fn lerp(start: &Tensor, end: &Tensor, weight: &Tensor) -> Result<Tensor> {
         let from_start = add(&start, &mul(&way, &weight)?)?;
         let from_end = sub(&end, &mul(&way, &weight.affine(-1.0, 1.0)?)?)?;
         let half = weight.ones_like()?.affine(0.5, 0.0)?;
-        let is_near = weight.detach().abs()?.lt(&half)?;
+        let is_near = comparison::lt(&weight.detach().abs()?, &half)?;
         choose("lerp", &is_near, &from_start, &from_end)
     })
 }

@@ -3,6 +3,7 @@
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
 use super::binary::broadcast_dims;
+use super::comparison;
 use super::elementary::Elementary;
 use super::expand;
 use super::widen::widened;
@@ -125,7 +126,7 @@ impl CustomOp2 for Couple {
             Couple::Atan2 => {
                 let square = a.sqr()?.add(&b.sqr()?)?;
                 let share = grad.div(&square)?;
-                let share = square.eq(&zero)?.where_cond(&zero, &share)?;
+                let share = comparison::eq(&square, &zero)?.where_cond(&zero, &share)?;
                 (share.mul(&b)?, share.mul(&a)?.neg()?)
             }
             Couple::Hypot => (grad.mul(&a.div(&y)?)?, grad.mul(&b.div(&y)?)?),
@@ -135,10 +136,10 @@ impl CustomOp2 for Couple {
             }
             Couple::Copysign => {
                 let turned = grad.mul(&y.div(&a)?)?;
-                (a.eq(&zero)?.where_cond(&zero, &turned)?, zero)
+                (comparison::eq(&a, &zero)?.where_cond(&zero, &turned)?, zero)
             }
             Couple::Xlogy => {
-                let is_nothing = a.eq(&zero)?.mul(&b.le(&zero)?)?;
+                let is_nothing = comparison::eq(&a, &zero)?.mul(&comparison::le(&b, &zero)?)?;
                 let of_a = grad.mul(&b.log()?)?;
                 (is_nothing.where_cond(&zero, &of_a)?, grad.mul(&a)?.div(&b)?)
             }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: the error of a sum of `n` numbers grows with `log n`; `f32` is added in `f64`, integers wrap around.
 
+use super::comparison;
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, WithDType, bail};
 
 /// A contiguous tensor seen as `[outer, lead, inner, tail]`, of which `lead` and `tail` are reduced.
@@ -362,7 +363,7 @@ impl CustomOp1 for Spread {
             true => {
                 let zero = y.zeros_like()?;
                 let slope = grad.div(y)?.affine(1.0 / divisor, 0.0)?;
-                y.eq(&zero)?.where_cond(&zero, &slope)?
+                comparison::eq(y, &zero)?.where_cond(&zero, &slope)?
             }
             false => grad.affine(2.0 / divisor, 0.0)?,
         };

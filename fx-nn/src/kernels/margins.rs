@@ -2,7 +2,8 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
-use super::binary::{add, div, eq, maximum, mul, sub};
+use super::binary::{add, div, maximum, mul, sub};
+use super::comparison;
 use super::curve::Curve;
 use super::elementary::Elementary;
 use super::pointwise::{abs, but_at_zero, clamp};
@@ -16,7 +17,7 @@ fn number(x: &Tensor, value: f64) -> Result<Tensor> {
 
 /// Where the target is 1 or -1.
 fn is_sign(target: &Tensor, sign: f64) -> Result<Tensor> {
-    eq(&target.detach(), &number(target, sign)?)
+    comparison::eq(&target.detach(), &number(target, sign)?)
 }
 
 /// `max(x, low)`.
@@ -36,9 +37,7 @@ pub fn huber(difference: &Tensor, edge: f64) -> Result<Tensor> {
 fn curve_and_line(op: &str, difference: &Tensor, edge: f64, slope: f64) -> Result<Tensor> {
     let far = abs(difference)?;
     let line = far.affine(slope, -0.5 * edge * slope)?;
-    let is_near = far
-        .detach()
-        .lt(&number(&far, edge)?.broadcast_as(far.dims())?)?;
+    let is_near = comparison::lt(&far.detach(), &number(&far, edge)?)?;
     choose(
         op,
         &is_near,
@@ -113,7 +112,7 @@ pub fn poisson(x: &Tensor, target: &Tensor, is_log: bool, full: bool, eps: f64) 
         return Ok(loss);
     }
     let one = number(target, 1.0)?.broadcast_as(target.dims())?;
-    let is_large = target.detach().gt(&one)?;
+    let is_large = comparison::gt(&target.detach(), &one)?;
     let safe = choose("poisson_nll_loss", &is_large, target, &one)?;
     let turn = safe
         .affine(2.0 * std::f64::consts::PI, 0.0)?
@@ -219,7 +218,7 @@ pub fn multi_margin(
         losses = mul(&losses, &gather(&weight.unsqueeze(0)?, 1, &at.t()?)?.t()?)?;
     }
     let places = Tensor::arange(0i64, classes as i64, x.device())?.unsqueeze(0)?;
-    let is_own = eq(&at, &places)?;
+    let is_own = comparison::eq(&at, &places)?;
     let losses = choose(op, &is_own, &losses.zeros_like()?, &losses)?;
     reduce::sum(&losses, &[1], false)?.affine(1.0 / classes as f64, 0.0)
 }

@@ -7,6 +7,7 @@ pub mod binary;
 pub mod blend;
 pub mod blocks;
 pub mod chain;
+pub mod comparison;
 pub mod conv;
 pub mod conv3d;
 pub mod conv_transpose;

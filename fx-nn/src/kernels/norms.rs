@@ -3,6 +3,7 @@
 use candle_core::{DType, Result, Tensor, bail};
 
 use super::binary::sub;
+use super::comparison;
 use super::pointwise::{abs, but_at_zero};
 use super::reduce::{max, min, sum};
 use super::widen::widened;
@@ -34,7 +35,7 @@ pub fn norm(op: &str, x: &Tensor, p: f64, dims: &[usize], keepdim: bool) -> Resu
             };
         }
         if p == 0.0 {
-            let is_any = x.detach().ne(&x.zeros_like()?.detach())?;
+            let is_any = comparison::ne(&x.detach(), &x.zeros_like()?.detach())?;
             return sum(&is_any.to_dtype(x.dtype())?, dims, keepdim);
         }
         if p == 1.0 {
@@ -67,7 +68,7 @@ pub fn log_sum_exp(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> 
         let top = max(&x.detach(), dims, true)?;
         // An infinite maximum is not subtracted: the exponentials are 0 or infinite without it.
         let flat = top.abs()?.to_dtype(DType::F64)?;
-        let is_finite = flat.lt(&flat.ones_like()?.affine(f64::INFINITY, 0.0)?)?;
+        let is_finite = comparison::lt(&flat, &flat.ones_like()?.affine(f64::INFINITY, 0.0)?)?;
         let top = is_finite.where_cond(&top, &top.zeros_like()?)?;
         let total = sum(&sub(&x, &top)?.exp()?, dims, keepdim)?.log()?;
         total.add(&top.reshape(total.dims())?)

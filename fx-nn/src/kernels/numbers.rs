@@ -4,6 +4,7 @@
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
 use super::binary::{self, broadcast_dims};
+use super::comparison;
 use super::expand;
 use super::widen::widened;
 
@@ -139,10 +140,12 @@ impl CustomOp2 for Pairs {
         Ok(match self {
             Pairs::Power => {
                 let (a, b) = (a.detach(), b.detach());
-                let is_flat = b.eq(&zero)?;
+                let is_flat = comparison::eq(&b, &zero)?;
                 let of_a = power(&a, &b.affine(1.0, -1.0)?)?.mul(&b)?.mul(grad)?;
                 let of_b = y.mul(&a.log()?)?.mul(grad)?;
-                let at_zero = a.eq(&zero)?.mul(&b.ge(&zero)?)?.maximum(&is_flat)?;
+                let at_zero = comparison::eq(&a, &zero)?
+                    .mul(&comparison::ge(&b, &zero)?)?
+                    .maximum(&is_flat)?;
                 (
                     Some(is_flat.where_cond(&zero, &of_a)?),
                     Some(at_zero.where_cond(&zero, &of_b)?),

@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
+use super::comparison;
 use super::widen::widened;
 use crate::random;
 
@@ -36,7 +37,7 @@ pub fn clamp(x: &Tensor, min: Option<f64>, max: Option<f64>) -> Result<Tensor> {
     if let Some(min) = min {
         let bound = constant(min, &y)?;
         y = if y.track_op() {
-            y.lt(&bound)?.where_cond(&bound, &y)?
+            comparison::lt(&y, &bound)?.where_cond(&bound, &y)?
         } else {
             y.maximum(&bound)?
         };
@@ -44,7 +45,7 @@ pub fn clamp(x: &Tensor, min: Option<f64>, max: Option<f64>) -> Result<Tensor> {
     if let Some(max) = max {
         let bound = constant(max, &y)?;
         y = if y.track_op() {
-            y.gt(&bound)?.where_cond(&bound, &y)?
+            comparison::gt(&y, &bound)?.where_cond(&bound, &y)?
         } else {
             y.minimum(&bound)?
         };
@@ -65,11 +66,11 @@ pub fn bounded(x: &Tensor, lower: Option<&Tensor>, upper: Option<&Tensor>) -> Re
     }
     if let Some(lower) = lower {
         let lower = lower.broadcast_as(y.dims())?;
-        y = y.lt(&lower)?.where_cond(&lower, &y)?;
+        y = comparison::lt(&y, &lower)?.where_cond(&lower, &y)?;
     }
     if let Some(upper) = upper {
         let upper = upper.broadcast_as(y.dims())?;
-        y = y.gt(&upper)?.where_cond(&upper, &y)?;
+        y = comparison::gt(&y, &upper)?.where_cond(&upper, &y)?;
     }
     Ok(y)
 }
@@ -86,7 +87,7 @@ pub fn relu(x: &Tensor) -> Result<Tensor> {
     if x.track_op() {
         // The same bits as without gradients, also for -0.0.
         let bounded = x.detach().maximum(&zero)?;
-        x.le(&zero)?.where_cond(&bounded, x)
+        comparison::le(x, &zero)?.where_cond(&bounded, x)
     } else {
         x.maximum(&zero)
     }
@@ -101,7 +102,7 @@ pub fn but_at_zero(x: &Tensor, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> Res
         return f(x);
     }
     let zero = x.detach().zeros_like()?;
-    let is_zero = x.detach().eq(&zero)?;
+    let is_zero = comparison::eq(&x.detach(), &zero)?;
     let safe = is_zero.where_cond(&x.detach().ones_like()?, x)?;
     is_zero.where_cond(&zero, &f(&safe)?)
 }
@@ -184,7 +185,7 @@ pub fn dropout_mask(shape: &[usize], p: f64, dtype: DType, device: &Device) -> R
         return Tensor::ones(shape, dtype, device);
     }
     let draw = random::uniform(shape, 0.0, 1.0)?.to_device(device)?;
-    draw.ge(&constant(p, &draw)?)?
+    comparison::ge(&draw, &constant(p, &draw)?)?
         .to_dtype(dtype)?
         .affine(1.0 / (1.0 - p), 0.0)
 }

@@ -3,6 +3,7 @@
 use candle_core::{DType, Result, Tensor, bail};
 
 use super::binary::{add, mul, sub};
+use super::comparison;
 use super::reduce::has_nan;
 use super::topk::topk;
 
@@ -48,7 +49,7 @@ impl Between {
 pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Result<Tensor> {
     let (rows, size) = x.dims2()?;
     let sorted = topk(x, size, 1, false, true)?.0;
-    let is_nan = sorted.detach().ne(&sorted.detach())?;
+    let is_nan = comparison::ne(&sorted.detach(), &sorted.detach())?;
     let counts: Vec<usize> = match has_nan(&sorted)? {
         false => vec![size; rows],
         true => is_nan
@@ -101,7 +102,7 @@ pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Res
     let from_low = add(&low, &mul(&way, &weights)?)?;
     let from_high = sub(&high, &mul(&way, &weights.affine(-1.0, 1.0)?)?)?;
     let half = weights.ones_like()?.affine(0.5, 0.0)?;
-    weights.lt(&half)?.where_cond(&from_low, &from_high)
+    comparison::lt(&weights, &half)?.where_cond(&from_low, &from_high)
 }
 
 /// The `k`-th smallest element (from 1) of each row of `x [rows, n]`, and where it is (`i64`); a
@@ -134,7 +135,7 @@ pub fn median(x: &Tensor, skip_nan: bool) -> Result<(Tensor, Tensor)> {
         false => vec![((size - 1) / 2) as i64; rows],
         true => {
             let numbers = values.detach();
-            let is_number = numbers.eq(&numbers)?.to_vec2::<u8>()?;
+            let is_number = comparison::eq(&numbers, &numbers)?.to_vec2::<u8>()?;
             let count = |row: &Vec<u8>| row.iter().filter(|is| **is == 1).count();
             let middle = |count: usize| match (count == size, skip_nan) {
                 (true, _) => (size - 1) / 2,
@@ -168,7 +169,7 @@ pub fn mode(x: &Tensor) -> Result<(Tensor, Tensor)> {
     let first = values.narrow(1, 0, size - 1)?;
     let is_same = match size {
         1 => vec![Vec::new(); rows],
-        _ => first.eq(&values.narrow(1, 1, size - 1)?)?.to_vec2::<u8>()?,
+        _ => comparison::eq(&first, &values.narrow(1, 1, size - 1)?)?.to_vec2::<u8>()?,
     };
     let at: Vec<i64> = is_same
         .iter()

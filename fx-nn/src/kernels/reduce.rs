@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::comparison;
 use super::fold::{self, Fold};
 use super::widen::widened;
 
@@ -20,7 +21,7 @@ pub fn has_nan(x: &Tensor) -> Result<bool> {
         return Ok(false);
     }
     // Infinities of both signs also sum to NaN.
-    let mask = x.ne(&x)?.flatten_all()?;
+    let mask = comparison::ne(&x, &x)?.flatten_all()?;
     Ok(mask.max(0)?.to_scalar::<u8>()? != 0)
 }
 
@@ -228,7 +229,7 @@ fn extreme(x: &Tensor, dims: &[usize], keepdim: bool, side: Side) -> Result<Tens
     }
     if has_nan(&x)? {
         let x = x.detach();
-        let any = x.ne(&x)?.max_keepdim(1)?;
+        let any = comparison::ne(&x, &x)?.max_keepdim(1)?;
         y = any.where_cond(&y.detach().affine(f64::NAN, f64::NAN)?, &y)?;
     }
     y.reshape(shape)
@@ -238,16 +239,16 @@ fn extreme(x: &Tensor, dims: &[usize], keepdim: bool, side: Side) -> Result<Tens
 /// with a gradient divided by how often each occurs in its row of `x [n, k]`.
 fn share_ties(x: &Tensor, y: Tensor) -> Result<Tensor> {
     let fixed = y.detach();
-    let hits = x.detach().eq(&fixed.broadcast_as(x.dims())?)?;
+    let hits = comparison::eq(&x.detach(), &fixed.broadcast_as(x.dims())?)?;
     let hits = hits.to_dtype(x.dtype())?.sum_keepdim(1)?;
     let ones = hits.ones_like()?;
-    if hits.gt(&ones)?.max_all()?.to_scalar::<u8>()? == 0 {
+    if comparison::gt(&hits, &ones)?.max_all()?.to_scalar::<u8>()? == 0 {
         return Ok(y);
     }
     let part = y.div(&hits.maximum(&ones)?)?;
     let zero = part.sub(&part.detach())?;
     // inf - inf is NaN: the value has no gradient there.
-    let zero = zero.eq(&zero)?.where_cond(&zero, &fixed.zeros_like()?)?;
+    let zero = comparison::eq(&zero, &zero)?.where_cond(&zero, &fixed.zeros_like()?)?;
     fixed.add(&zero)
 }
 
@@ -263,7 +264,7 @@ pub fn first_extreme(x: &Tensor, side: Side) -> Result<Tensor> {
     if !has_nan(&x)? {
         return Ok(at);
     }
-    let nan = x.ne(&x)?;
+    let nan = comparison::ne(&x, &x)?;
     let any = nan.max_keepdim(last)?;
     any.where_cond(&nan.argmax_keepdim(last)?, &at)
 }

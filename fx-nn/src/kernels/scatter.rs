@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::comparison;
 use super::dim::dim;
 use super::places;
 use super::view::narrow;
@@ -333,7 +334,7 @@ fn moved(
     let still = |t: &Tensor| -> Result<Tensor> {
         let zero = t.sub(&t.detach())?;
         // inf - inf is NaN: nothing moves there.
-        zero.eq(&zero)?.where_cond(&zero, &t.detach().zeros_like()?)
+        comparison::eq(&zero, &zero)?.where_cond(&zero, &t.detach().zeros_like()?)
     };
     let own = still(&x.contiguous()?)?.mul(of_x)?;
     let terms = still(&source.contiguous()?)?.mul(of_source)?;

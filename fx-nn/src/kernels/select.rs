@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::comparison;
 use super::dim::dim;
 use super::expand;
 use super::view::narrow;
@@ -102,7 +103,7 @@ pub fn embedding(ids: &Tensor, weight: &Tensor, padding: Option<usize>) -> Resul
         && weight.track_op()
     {
         let padding = Tensor::new(padding as i64, at.device())?;
-        let is_padding = at.eq(&padding.broadcast_as(at.dims())?)?.unsqueeze(1)?;
+        let is_padding = comparison::eq(&at, &padding.broadcast_as(at.dims())?)?.unsqueeze(1)?;
         found = choose(op, &is_padding, &found.detach(), &found)?;
     }
     found.reshape(shape)

@@ -3,6 +3,7 @@
 use candle_core::{Result, Tensor, bail};
 
 use super::activation::{floating, like};
+use super::comparison;
 use super::widen::widened;
 
 /// 0 up to -3, `x` from 3 on, and `x (x + 3) / 6` between.
@@ -17,10 +18,10 @@ pub fn hardswish(x: &Tensor) -> Result<Tensor> {
     widened(x, x, |x| {
         let (low, high) = (like(&x, -3.0)?, like(&x, 3.0)?);
         let middle = x.mul(&x.affine(1.0, 3.0)?)?.affine(1.0 / 6.0, 0.0)?;
-        let is_low = x.le(&low)?;
+        let is_low = comparison::le(&x, &low)?;
         // Minus infinity times 0 is NaN, as in PyTorch.
         let y = is_low.where_cond(&x.detach().affine(0.0, 0.0)?, &middle)?;
-        x.ge(&high)?.where_cond(&x, &y)
+        comparison::ge(&x, &high)?.where_cond(&x, &y)
     })
 }
 
@@ -35,10 +36,8 @@ pub fn hardsigmoid(x: &Tensor) -> Result<Tensor> {
     }
     widened(x, x, |x| {
         let middle = x.affine(1.0, 3.0)?.affine(1.0 / 6.0, 0.0)?;
-        let y = x
-            .le(&like(&x, -3.0)?)?
-            .where_cond(&like(&x, 0.0)?, &middle)?;
-        x.ge(&like(&x, 3.0)?)?.where_cond(&like(&x, 1.0)?, &y)
+        let y = comparison::le(&x, &like(&x, -3.0)?)?.where_cond(&like(&x, 0.0)?, &middle)?;
+        comparison::ge(&x, &like(&x, 3.0)?)?.where_cond(&like(&x, 1.0)?, &y)
     })
 }
 
@@ -51,7 +50,8 @@ pub fn hardshrink(x: &Tensor, lambda: f64) -> Result<Tensor> {
     if x.elem_count() == 0 {
         return Ok(x.clone());
     }
-    let inside = x.ge(&like(x, -lambda)?)?.mul(&x.le(&like(x, lambda)?)?)?;
+    let inside =
+        comparison::ge(x, &like(x, -lambda)?)?.mul(&comparison::le(x, &like(x, lambda)?)?)?;
     inside.where_cond(&like(x, 0.0)?, x)
 }
 
@@ -68,8 +68,8 @@ pub fn softshrink(x: &Tensor, lambda: f64) -> Result<Tensor> {
         return Ok(x.clone());
     }
     widened(x, x, |x| {
-        let above = x.gt(&like(&x, lambda)?)?;
-        let below = x.lt(&like(&x, -lambda)?)?;
+        let above = comparison::gt(&x, &like(&x, lambda)?)?;
+        let below = comparison::lt(&x, &like(&x, -lambda)?)?;
         // NaN times 0 stays NaN.
         let flat = x.detach().affine(0.0, 0.0)?;
         let y = below.where_cond(&x.affine(1.0, lambda)?, &flat)?;
@@ -89,7 +89,7 @@ pub fn threshold(x: &Tensor, threshold: &Tensor, value: &Tensor) -> Result<Tenso
         threshold.broadcast_as(x.dims())?,
         value.broadcast_as(x.dims())?,
     );
-    x.le(&threshold)?.where_cond(&value, x)
+    comparison::le(x, &threshold)?.where_cond(&value, x)
 }
 
 /// `x` above 0, elsewhere times `weight`, which broadcasts.
@@ -102,7 +102,7 @@ pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     }
     widened(x, (x, weight), |(x, weight)| {
         let low = super::binary::mul(&x, &weight)?;
-        x.gt(&like(&x, 0.0)?)?.where_cond(&x, &low)
+        comparison::gt(&x, &like(&x, 0.0)?)?.where_cond(&x, &low)
     })
 }
 

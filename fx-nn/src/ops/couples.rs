@@ -7,7 +7,7 @@ use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::couples::Couple;
-use crate::kernels::{binary, expand, integers, select};
+use crate::kernels::{binary, comparison, expand, integers, select};
 use crate::tensor::{Number, Tensor, TensorOrNumber};
 
 /// Both operands as one type.
@@ -269,7 +269,7 @@ pub fn bitwise_not(x: &Tensor) -> Result<Tensor> {
 }
 
 macro_rules! logic {
-    ($($name:ident $path:literal $kernel:ident $does:literal;)*) => {$(
+    ($($name:ident $path:literal ($kernel:path) $does:literal;)*) => {$(
         #[doc = concat!("Where ", $does, ", as truth values; a number is true where it is not 0.")]
         ///
         /// # Errors
@@ -278,15 +278,15 @@ macro_rules! logic {
         pub fn $name(x: &Tensor, other: &Tensor) -> Result<Tensor> {
             let (x, other) = (x.cast(DType::Bool)?, other.cast(DType::Bool)?);
             let op = stringify!($name);
-            binary::$kernel(x.data(op)?, other.data(op)?).map(Tensor::from_bools).fx()
+            $kernel(x.data(op)?, other.data(op)?).map(Tensor::from_bools).fx()
         }
     )*};
 }
 
 logic! {
-    logical_and "fx_nn::ops::logical_and" mul "both are true";
-    logical_or "fx_nn::ops::logical_or" maximum "one or both are true";
-    logical_xor "fx_nn::ops::logical_xor" ne "one is true and the other is not";
+    logical_and "fx_nn::ops::logical_and" (binary::mul) "both are true";
+    logical_or "fx_nn::ops::logical_or" (binary::maximum) "one or both are true";
+    logical_xor "fx_nn::ops::logical_xor" (comparison::ne) "one is true and the other is not";
 }
 
 /// Where x is 0, as truth values.
@@ -304,7 +304,7 @@ pub fn logical_not(x: &Tensor) -> Result<Tensor> {
 /// Returns an error if the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::fmax")]
 pub fn fmax(x: &Tensor, other: &Tensor) -> Result<Tensor> {
-    extreme("fmax", x, other, binary::ge)
+    extreme("fmax", x, other, comparison::ge)
 }
 
 /// The smaller of each two elements; of a nan and a number, the number.
@@ -313,7 +313,7 @@ pub fn fmax(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// Returns an error if the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::fmin")]
 pub fn fmin(x: &Tensor, other: &Tensor) -> Result<Tensor> {
-    extreme("fmin", x, other, binary::le)
+    extreme("fmin", x, other, comparison::le)
 }
 
 /// The first of two where `first` of them holds, or where the second is nan.
@@ -329,7 +329,7 @@ fn extreme(
     let (x, other, _) = promoted(x, other)?;
     let (a, b) = (x.data(op)?, other.data(op)?);
     let is_first = first(a, b)
-        .and_then(|at| binary::maximum(&at, &b.ne(b)?))
+        .and_then(|at| binary::maximum(&at, &comparison::ne(b, b)?))
         .fx()?;
     let result = select::choose(op, &is_first, a, b).fx()?;
     Ok(x.with_data(result))

@@ -4,6 +4,7 @@ use fx_core::value::DType;
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
+use crate::kernels::comparison;
 use crate::kernels::ctc::{self, Alignments};
 use crate::kernels::loss::Reduction;
 use crate::kernels::select;
@@ -115,7 +116,8 @@ pub fn ctc_loss(
     let mut losses = ctc::losses(&logs, alignments).fx()?;
     if zero_infinity {
         let zero = losses.zeros_like().fx()?;
-        let is_infinite = losses.detach().eq(f64::INFINITY).fx()?;
+        let infinity = zero.affine(1.0, f64::INFINITY).fx()?;
+        let is_infinite = comparison::eq(&losses.detach(), &infinity).fx()?;
         losses = select::choose(op, &is_infinite, &zero, &losses).fx()?;
     }
     if reduction == Reduction::Mean {

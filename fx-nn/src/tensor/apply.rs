@@ -8,7 +8,7 @@ use fx_core::{Error, Result};
 use super::{Number, Tensor, candle_dtype};
 use crate::error::Fx;
 use crate::kernels::widen::is_half;
-use crate::kernels::{self, binary, expand, matmul, numbers, pointwise};
+use crate::kernels::{self, binary, comparison, expand, matmul, numbers, pointwise};
 
 /// Runs an operator on operands of which at least one is a tensor.
 pub(super) fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Tensor> {
@@ -41,7 +41,7 @@ fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
         return match op {
             Operator::Invert => data
                 .zeros_like()
-                .and_then(|zero| data.eq(&zero))
+                .and_then(|zero| comparison::eq(data, &zero))
                 .map(Tensor::from_bools)
                 .fx(),
             Operator::Neg => Err(Error::msg(
@@ -225,7 +225,7 @@ fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         return match op {
             Operator::And | Operator::Mul => binary::mul(x, y),
             Operator::Or | Operator::Add => binary::maximum(x, y),
-            Operator::Xor => binary::ne(x, y),
+            Operator::Xor => comparison::ne(x, y),
             _ => return Err(unsupported(op, "bool tensors")),
         }
         .map(Tensor::from_bools)
@@ -345,12 +345,12 @@ fn power(base: i64, exponent: i64) -> i64 {
 /// The operators without a fast path, on operands of one type.
 fn rest(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
     let truth = match op {
-        Operator::Eq => Some(binary::eq(x, y)),
-        Operator::Ne => Some(binary::ne(x, y)),
-        Operator::Lt => Some(binary::lt(x, y)),
-        Operator::Le => Some(binary::le(x, y)),
-        Operator::Gt => Some(binary::gt(x, y)),
-        Operator::Ge => Some(binary::ge(x, y)),
+        Operator::Eq => Some(comparison::eq(x, y)),
+        Operator::Ne => Some(comparison::ne(x, y)),
+        Operator::Lt => Some(comparison::lt(x, y)),
+        Operator::Le => Some(comparison::le(x, y)),
+        Operator::Gt => Some(comparison::gt(x, y)),
+        Operator::Ge => Some(comparison::ge(x, y)),
         _ => None,
     };
     if let Some(truth) = truth {

@@ -9,6 +9,7 @@ use super::writes::written;
 use super::{Number, Repr, Shape, Tensor, candle_dtype, fx_dtype};
 use crate::device;
 use crate::error::Fx;
+use crate::kernels::comparison;
 use crate::room;
 
 fn not_one(op: &str, dims: &[usize]) -> Error {
@@ -49,6 +50,17 @@ fn whole_parts(data: &candle_core::Tensor, dtype: DType) -> Result<Tensor> {
         .fx()
 }
 
+/// Checks that `len` elements fill a shape.
+fn holds(op: &str, dims: &[usize], len: usize) -> Result<()> {
+    let count = room::count(op, dims).fx()?;
+    if count != len {
+        return Err(Error::msg(format_args!(
+            "{op}: shape {dims:?} has {count} elements, and {len} are given"
+        )));
+    }
+    Ok(())
+}
+
 impl Tensor {
     /// A tensor of the given data, row-major.
     ///
@@ -58,15 +70,9 @@ impl Tensor {
         data: Vec<T>,
         shape: impl Into<Shape>,
     ) -> Result<Tensor> {
-        let shape = shape.into().0;
-        let count = room::count("from_vec", &shape).fx()?;
-        if count != data.len() {
-            return Err(Error::msg(format_args!(
-                "from_vec: shape {shape:?} has {count} elements, and {} are given",
-                data.len()
-            )));
-        }
-        candle_core::Tensor::from_vec(data, shape, &device::current())
+        let Shape(dims) = shape.into();
+        holds("from_vec", &dims, data.len())?;
+        candle_core::Tensor::from_vec(data, dims, &device::current())
             .map(Tensor::from)
             .fx()
     }
@@ -200,7 +206,7 @@ impl Tensor {
         }
         if dtype == DType::Bool {
             let zero = data.zeros_like().fx()?;
-            return data.ne(&zero).map(Tensor::from_bools).fx();
+            return comparison::ne(data, &zero).map(Tensor::from_bools).fx();
         }
         if data.dtype().is_float() && !dtype.is_floating_point() {
             return whole_parts(data, dtype);

@@ -154,7 +154,12 @@ impl Tensor {
     /// Returns an error if there are more parts than dims, or a position is outside its dim.
     #[track_caller]
     pub fn i(&self, index: impl Index) -> Result<Tensor> {
-        let index = index.into_index();
+        self.indexed(index.into_index())
+    }
+
+    /// What `i` does, compiled once for all forms of an index.
+    #[track_caller]
+    fn indexed(&self, index: Value) -> Result<Tensor> {
         if self.has_no_data() || fx_core::tensor::may_record() || index.holds_proxy() {
             let args = vec![self.into_value(), index.clone()];
             if let Some(part) = record_call(operator::getitem, CallForm::Function, args)? {
