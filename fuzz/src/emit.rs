@@ -68,7 +68,7 @@ fn parts() -> Result<GraphModule> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
     gm.add_submodule("parts.both", symbolic_trace(traced!(halves))?)?;
     gm.add_submodule("parts.0", nn::Linear::new(3, 3)?)?;
-    gm.set_buffer("scales.x", Tensor::ones(3)?)?;
+    gm.set_buffer("scales.x", &Tensor::ones(3)?)?;
     let relu = gm.graph().nodes().nth(1).map(|node| node.id());
     let relu = relu.ok_or_else(|| Error::msg("an input and a relu"))?;
     let mut graph = gm.graph_mut();

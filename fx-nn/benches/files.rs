@@ -55,7 +55,7 @@ fn module(count: usize, size: usize) -> Result<GraphModule> {
         let elements = size / count / 4;
         let numbers: Vec<f32> = (0..elements).map(|at| (at % 1000 + i) as f32).collect();
         let tensor = Tensor::from_vec(numbers, [elements])?.into_parameter()?;
-        gm.set_parameter(&format!("weight{i}"), tensor)?;
+        gm.set_parameter(&format!("weight{i}"), &tensor)?;
     }
     Ok(gm)
 }

@@ -207,8 +207,8 @@ fn names_types_places_and_provenance_come_back() -> Result<()> {
 fn what_the_graph_does_not_name_is_kept() -> Result<()> {
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x + 1.0))?;
     gm.add_submodule("foo", nn::Linear::new(2, 2)?)?;
-    gm.set_buffer("dummy_buffer", Tensor::ones(1)?)?;
-    gm.set_parameter("dummy_parameter", Tensor::ones(1)?.into_parameter()?)?;
+    gm.set_buffer("dummy_buffer", &Tensor::ones(1)?)?;
+    gm.set_parameter("dummy_parameter", &Tensor::ones(1)?.into_parameter()?)?;
     let loaded = GraphModule::from_bytes(&gm.to_bytes()?)?;
     assert!(loaded.submodule("foo").is_ok());
     assert!(loaded.buffer("dummy_buffer").is_ok());
@@ -288,8 +288,8 @@ fn a_tensor_of_two_names_is_stored_once_and_stays_one() -> Result<()> {
     // Two names of one tensor, in one module: trained through one, seen through the other.
     let mut gm = symbolic_trace(traced!(|x: &Tensor| x + 1.0))?;
     let tied = Tensor::ones(2)?.into_parameter()?;
-    gm.set_parameter("a", tied.clone())?;
-    gm.set_parameter("b", tied)?;
+    gm.set_parameter("a", &tied)?;
+    gm.set_parameter("b", &tied)?;
     let loaded = GraphModule::from_bytes(&gm.to_bytes()?)?;
     assert_eq!(json_of(&gm.to_bytes()?)?["aliases"]["b"], "a");
     let mut a = Tensor::from_value(loaded.parameter("a")?)?;
@@ -310,13 +310,13 @@ fn every_element_type_comes_back() -> Result<()> {
     let held = DType::ALL.iter().copied();
     for dtype in held.filter(|dtype| fx_nn::candle_dtype(*dtype).is_ok()) {
         let tensor = values.to_dtype(dtype)?;
-        gm.set_buffer(&format!("of.{dtype}"), tensor.clone())?;
-        gm.set_buffer(&format!("empty.{dtype}"), none.to_dtype(dtype)?)?;
-        gm.set_buffer(&format!("turned.{dtype}"), tensor.transpose(0, 1)?)?;
+        gm.set_buffer(&format!("of.{dtype}"), &tensor)?;
+        gm.set_buffer(&format!("empty.{dtype}"), &none.to_dtype(dtype)?)?;
+        gm.set_buffer(&format!("turned.{dtype}"), &tensor.transpose(0, 1)?)?;
     }
-    gm.set_buffer("scalar", Tensor::from_vec(vec![5i64], ())?)?;
-    gm.set_parameter("learned", values.clone().into_parameter()?)?;
-    gm.set_parameter("frozen", values)?;
+    gm.set_buffer("scalar", &Tensor::from_vec(vec![5i64], ())?)?;
+    gm.set_parameter("learned", &values.clone().into_parameter()?)?;
+    gm.set_parameter("frozen", &values)?;
     loads_the_same("dtypes", &gm, vec![Tensor::ones(1)?.into_value()])?;
     let loaded = GraphModule::from_bytes(&gm.to_bytes()?)?;
     let is_variable = |path: &str| -> Result<bool> {

@@ -100,9 +100,9 @@ impl GraphModule {
     /// impl Net { fn forward(&self, x: Float) -> Result<Float> { self.scale.forward(x) } }
     ///
     /// let mut gm = symbolic_trace(&Net { scale: Scale { by: Number(2.0) } })?;
-    /// gm.set_parameter("scale.by", Number(5.0))?;
+    /// gm.set_parameter("scale.by", &Number(5.0))?;
     /// assert_eq!(gm.forward::<f64>(1.0)?, 5.0);
-    /// let error = gm.set_parameter("scale.bias", Number(1.0)).unwrap_err();
+    /// let error = gm.set_parameter("scale.bias", &Number(1.0)).unwrap_err();
     /// assert_eq!(error.to_string(), "no parameter at `scale.bias`; the `Scale` there has `by`");
     /// # Ok::<(), Error>(())
     /// ```
@@ -110,7 +110,7 @@ impl GraphModule {
     /// # Errors
     /// Returns an error if the path is empty or a module's; inside a called layer, if it has no
     /// such parameter, or one of another tensor type.
-    pub fn set_parameter<T: Object>(&mut self, path: &str, tensor: T) -> Result<()> {
+    pub fn set_parameter<T: Object>(&mut self, path: &str, tensor: &T) -> Result<()> {
         let value = tensor.to_value();
         self.set_tensor::<T>(path, path, TensorKind::Parameter, &value)?;
         Ok(())
@@ -121,7 +121,7 @@ impl GraphModule {
     ///
     /// # Errors
     /// As [`set_parameter`](GraphModule::set_parameter).
-    pub fn set_buffer<T: Object>(&mut self, path: &str, tensor: T) -> Result<()> {
+    pub fn set_buffer<T: Object>(&mut self, path: &str, tensor: &T) -> Result<()> {
         let value = tensor.to_value();
         self.set_tensor::<T>(path, path, TensorKind::Buffer, &value)?;
         Ok(())

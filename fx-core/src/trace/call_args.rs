@@ -207,6 +207,24 @@ fn is_structure(ty: &ParamType) -> bool {
     )
 }
 
+/// A value of a structure, as `tree!` takes it: of two items where the type leaves their number open.
+fn example_tree(ty: &ParamType) -> String {
+    match ty {
+        ParamType::Reference(of) => example_tree(of),
+        ParamType::Sequence(item) | ParamType::Slice(item) => {
+            let item = example_tree(item);
+            format!("[{item}, {item}]")
+        }
+        ParamType::Map(item) => format!("{{\"key\": {}}}", example_tree(item)),
+        ParamType::Tuple(items) => {
+            let items: Vec<String> = items.iter().map(example_tree).collect();
+            let end = if items.len() == 1 { "," } else { "" };
+            format!("({}{end})", items.join(", "))
+        }
+        _ => "PH".to_string(),
+    }
+}
+
 /// The error of one argument, with its name.
 pub fn argument_error(callee: &str, params: &[ParamSpec], position: usize, error: Error) -> Error {
     let Some(param) = params.get(position) else {
@@ -220,8 +238,9 @@ pub fn argument_error(callee: &str, params: &[ParamSpec], position: usize, error
                 false => format!("takes {expected} as `{}`, found {found}", param.name),
                 true => format!(
                     "takes {expected} as `{0}`, found {found}: give its structure before the trace, with `PH` for each \
-                     traced value, as in `Trace::concrete(\"{0}\", tree!([PH, PH]))`",
-                    param.name
+                     traced value, as in `Trace::concrete(\"{0}\", tree!({1}))`",
+                    param.name,
+                    example_tree(&param.param_type)
                 ),
             },
         ),

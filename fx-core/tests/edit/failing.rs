@@ -270,10 +270,10 @@ const CASES: &[Case] = &[
         gm.retarget(&function(operator::mul), to).map(drop)
     }),
     ("set_buffer", |gm, _| {
-        gm.set_buffer("scale", Array::vec(&[1.0]))
+        gm.set_buffer("scale", &Array::vec(&[1.0]))
     }),
     ("set_parameter", |gm, _| {
-        gm.set_parameter("scale.weight", Array::vec(&[1.0]))
+        gm.set_parameter("scale.weight", &Array::vec(&[1.0]))
     }),
     ("set_submodule", |gm, _| {
         gm.set_submodule("nowhere", Scale::by(1.0))

@@ -83,7 +83,7 @@ pub fn sample() -> Result<GraphModule> {
     }))?;
     add_call(&mut gm, "inner", inner)?;
     add_call(&mut gm, "scale", Scale::by(3.0))?;
-    gm.set_parameter("weight", Array::vec(&[1.0, 2.0]))?;
+    gm.set_parameter("weight", &Array::vec(&[1.0, 2.0]))?;
     Ok(gm)
 }
 
@@ -138,8 +138,8 @@ fn a_failing_edit_leaves_what_stands_at_each_path() -> Result<()> {
     let failed = gm.edit(|gm| {
         gm.add_submodule("other.scale", Scale::by(7.0))?;
         gm.set_submodule("scale", Scale::by(8.0))?;
-        gm.set_parameter("weight", Array::vec(&[1.0, 2.0, 3.0]))?;
-        gm.set_buffer("other_weight", Array::vec(&[4.0]))?;
+        gm.set_parameter("weight", &Array::vec(&[1.0, 2.0, 3.0]))?;
+        gm.set_buffer("other_weight", &Array::vec(&[4.0]))?;
         let taken: Scale = gm.take_submodule("scale")?;
         assert_eq!(taken.by, 8.0);
         gm.delete_submodule("other");

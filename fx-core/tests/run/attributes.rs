@@ -28,7 +28,7 @@ fn modules_and_tensors_are_added_replaced_and_deleted_by_path() -> Result<()> {
         other.add_submodule("a..b", square()),
         other.add_submodule("param", square()),
         other.set_submodule("nothing", square()),
-        other.set_buffer("linear", x()),
+        other.set_buffer("linear", &x()),
         other.submodule("net_c").map(drop),
         other.buffer("net_c").map(drop),
     ];
@@ -49,7 +49,7 @@ fn modules_and_tensors_are_added_replaced_and_deleted_by_path() -> Result<()> {
     gm.set_submodule("linear", Linear::square(2, 20.0))?;
     let after: Array = gm.forward(&x())?;
     assert_ne!(before.to_vec()?, after.to_vec()?);
-    gm.set_parameter("param", Array::vec(&[0.0, 2.0]))?;
+    gm.set_parameter("param", &Array::vec(&[0.0, 2.0]))?;
     assert_eq!(gm.forward::<Array>(&x())?.to_vec()?, [20.5, 0.5]);
 
     assert!(gm.delete_submodule("net_b") && !gm.delete_submodule("net_b"));

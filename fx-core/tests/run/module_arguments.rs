@@ -85,7 +85,7 @@ fn a_function_takes_a_module_by_its_path() -> Result<()> {
     // A module that is changed in place is passed to the function in its new state.
     let mut changed = net();
     changed.layers[0].weight = Linear::square(2, 7.0).weight;
-    gm.set_parameter("layers.0.weight", changed.layers[0].weight.clone())?;
+    gm.set_parameter("layers.0.weight", &changed.layers[0].weight)?;
     equal(&gm.forward(&x())?, &changed.forward(&x())?)?;
     changed.layers[1].bias = None;
     gm.submodule_as_mut::<Linear>("layers.1")?.bias = None;

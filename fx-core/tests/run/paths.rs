@@ -197,8 +197,8 @@ impl Reads {
 fn tensors_of_called_layers_and_nested_graph_modules_are_read_and_set() -> Result<()> {
     let mut gm = leaves()?;
     let weight = |factor: f64| Linear::square(2, factor).weight;
-    gm.set_parameter("blocks.1.first.weight", weight(7.0))?;
-    gm.set_buffer("blocks.1.mean", Array::vec(&[1.0, 2.0]))?;
+    gm.set_parameter("blocks.1.first.weight", &weight(7.0))?;
+    gm.set_buffer("blocks.1.mean", &Array::vec(&[1.0, 2.0]))?;
     let read = Array::from_value(gm.parameter("blocks.1.first.weight")?)?;
     equal(&read, &weight(7.0))?;
     let mut eager = net();
@@ -208,8 +208,8 @@ fn tensors_of_called_layers_and_nested_graph_modules_are_read_and_set() -> Resul
 
     let mut outer = symbolic_trace(&my_module())?;
     outer.set_submodule("linear", gm)?;
-    outer.set_parameter("linear.blocks.1.first.weight", weight(2.0))?;
-    outer.set_buffer("linear.fresh", x())?;
+    outer.set_parameter("linear.blocks.1.first.weight", &weight(2.0))?;
+    outer.set_buffer("linear.fresh", &x())?;
     equal(&Array::from_value(outer.buffer("linear.fresh")?)?, &x())?;
     eager.blocks[1].first.weight = weight(2.0);
     let shifted = (x() + my_module().param)?;
@@ -217,10 +217,10 @@ fn tensors_of_called_layers_and_nested_graph_modules_are_read_and_set() -> Resul
 
     let before = tensors(&outer)?;
     assert_snapshot!([
-        text(outer.set_parameter("linear.blocks.1.first.w", x())),
-        text(outer.set_parameter("linear.blocks.1.mean", x())),
-        text(outer.set_parameter("linear.blocks.1.first", x())),
-        text(outer.set_parameter("linear.head", x())),
+        text(outer.set_parameter("linear.blocks.1.first.w", &x())),
+        text(outer.set_parameter("linear.blocks.1.mean", &x())),
+        text(outer.set_parameter("linear.blocks.1.first", &x())),
+        text(outer.set_parameter("linear.head", &x())),
         text(outer.parameter("linear.blocks.1.mean")),
         text(outer.buffer("linear.blocks.1.first.weights")),
     ].join("\n"), @"
@@ -256,8 +256,8 @@ fn tied_tensors_of_a_layer_stay_tied() -> Result<()> {
     let root = Root { tied: Tied::new(2) };
     let mut gm = Trace::new(&root).tracer(All).graph_module()?;
     let before = gm.named_parameters().len();
-    gm.set_parameter("tied.q", Array::vec(&[4.0, 5.0]))?;
-    gm.set_parameter("tied.b.weight", Linear::square(2, 7.0).weight)?;
+    gm.set_parameter("tied.q", &Array::vec(&[4.0, 5.0]))?;
+    gm.set_parameter("tied.b.weight", &Linear::square(2, 7.0).weight)?;
     for path in ["tied.p", "tied.q"] {
         equal(
             &Array::from_value(gm.parameter(path)?)?,
@@ -284,7 +284,7 @@ fn a_tensor_that_a_node_reads_and_a_layer_has_is_set_in_both() -> Result<()> {
     let mut gm = symbolic_trace(&root)?;
     assert!(gm.attributes().tensors.contains_key("lin.weight"));
     root.lin.weight = Linear::square(2, 5.0).weight;
-    gm.set_parameter("lin.weight", root.lin.weight.clone())?;
+    gm.set_parameter("lin.weight", &root.lin.weight)?;
     let x = Array::new(&[2, 2], vec![1.0, 2.0, 3.0, 4.0]);
     equal(&gm.forward(&x)?, &root.forward(&x)?)
 }

@@ -65,6 +65,25 @@ fn any_number_of_arguments_is_a_list() -> Result<()> {
 }
 
 #[test]
+fn a_structure_that_is_not_bound_is_named_in_the_error() {
+    let error = symbolic_trace(traced!(
+        |pairs: Vec<(Array, Array)>| &pairs[0].0 + &pairs[0].1
+    ))
+    .unwrap_err()
+    .to_string();
+    assert!(
+        error.contains(r#"`Trace::concrete("pairs", tree!([(PH, PH), (PH, PH)]))`"#),
+        "{error}"
+    );
+    let error = symbolic_trace(traced!(|named: IndexMap<String, Array>| Ok(
+        named["a"].clone()
+    )))
+    .unwrap_err()
+    .to_string();
+    assert!(error.contains(r#"tree!({"key": PH})"#), "{error}");
+}
+
+#[test]
 fn each_item_of_a_bound_tuple_is_an_input() -> Result<()> {
     let gm = Trace::new(traced!(|xs: (Array, Array, Array)| (xs.0 + xs.1)? * xs.2))
         .concrete("xs", tree!((PH, PH, PH)))

@@ -227,7 +227,8 @@ impl From<List<Int>> for Sizes {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a size",
     label = "expected a whole number or an `Int`",
-    note = "`/` gives a `Float`: a size is divided by `c.floordiv(2)?`"
+    note = "`/` gives a `Float`: a size is divided by `c.floordiv(2)?`",
+    note = "a calculation with an `Int` gives a `Result`: `(b * c)?` is the size"
 )]
 pub trait Size {
     /// The size, known or symbolic.

@@ -223,9 +223,9 @@ fn defect_b02_a_tensor_in_anothers_place_is_an_edit() -> Result<()> {
     let weight = Tensor::rand(4)?.into_parameter()?;
     let mut gm = symbolic_trace(&Weighted { weight })?;
     gm.propagate_shapes(&Tensor::rand((2, 4))?)?;
-    gm.set_parameter("weight", Tensor::rand(4)?.into_parameter()?)?;
+    gm.set_parameter("weight", &Tensor::rand(4)?.into_parameter()?)?;
     assert_eq!(unknown(&gm), [""; 0]);
-    gm.set_parameter("weight", Tensor::rand((3, 1, 4))?.into_parameter()?)?;
+    gm.set_parameter("weight", &Tensor::rand((3, 1, 4))?.into_parameter()?)?;
     assert_eq!(unknown(&gm), ["weight", "exp", "mul", "relu", "output"]);
     Ok(())
 }

@@ -94,7 +94,7 @@ fn a_folded_tensor_has_a_name_of_its_own() -> Result<()> {
         (x - &sum)? * &sum
     });
     let mut gm = OneAttr::traced()?;
-    gm.set_buffer("_folded_0", Tensor::ones(1)?)?;
+    gm.set_buffer("_folded_0", &Tensor::ones(1)?)?;
     let gm = folded(&gm, &x()?)?;
     assert_eq!(read(&gm), ["_folded_1"]);
     Ok(())

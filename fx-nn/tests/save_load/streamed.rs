@@ -23,12 +23,12 @@ fn large() -> Result<GraphModule> {
     let numbers: Vec<f64> = (0..count).map(|i| f64::from(i) * 0.37 - 11.0).collect();
     let numbers = Tensor::from_vec(numbers, [count as usize])?;
     for dtype in held() {
-        gm.set_buffer(&format!("long.{dtype}"), numbers.to_dtype(dtype)?)?;
+        gm.set_buffer(&format!("long.{dtype}"), &numbers.to_dtype(dtype)?)?;
     }
     let turned = Tensor::rand((300, 500))?.transpose(0, 1)?;
-    gm.set_buffer("turned", turned.clone())?;
-    gm.set_buffer("part", turned.i(3..403)?)?;
-    gm.set_parameter("learned", Tensor::rand((300, 500))?.into_parameter()?)?;
+    gm.set_buffer("turned", &turned)?;
+    gm.set_buffer("part", &turned.i(3..403)?)?;
+    gm.set_parameter("learned", &Tensor::rand((300, 500))?.into_parameter()?)?;
     Ok(gm)
 }
 
