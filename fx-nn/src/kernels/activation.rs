@@ -2,6 +2,7 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::choice::where_cond;
 use super::comparison;
 use super::curve::Curve;
 use super::widen::widened;
@@ -35,7 +36,7 @@ pub fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor> {
     }
     widened(x, x, |x| {
         let above = comparison::gt(&x, &like(&x, 0.0)?)?;
-        above.where_cond(&x, &x.affine(slope, 0.0)?)
+        where_cond(&above, &x, &x.affine(slope, 0.0)?)
     })
 }
 
@@ -51,8 +52,8 @@ pub fn hardtanh(op: &str, x: &Tensor, min: f64, max: f64) -> Result<Tensor> {
         return Ok(x.clone());
     }
     let (low, high) = (like(x, min)?, like(x, max)?);
-    let y = comparison::le(x, &low)?.where_cond(&low, x)?;
-    comparison::ge(x, &high)?.where_cond(&high, &y)
+    let y = where_cond(&comparison::le(x, &low)?, &low, x)?;
+    where_cond(&comparison::ge(x, &high)?, &high, &y)
 }
 
 /// A straight line above 0 and an exponential below, which end at `-bottom`.
@@ -80,7 +81,7 @@ pub fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
         let above = comparison::gt(&x, &zero)?;
         // The exponential of elements above 0 is not used: 0 instead of them keeps it, and its
         // gradient, finite.
-        let low = above.where_cond(&zero, &x)?;
+        let low = where_cond(&above, &zero, &x)?;
         let low = match bend.rate == 1.0 {
             true => low,
             false => low.affine(bend.rate, 0.0)?,
@@ -90,7 +91,7 @@ pub fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
             false => x.affine(bend.slope, 0.0)?,
         };
         let low = Curve::ExpMinusOne.of(&low)?.affine(bend.bottom, 0.0)?;
-        above.where_cond(&high, &low)
+        where_cond(&above, &high, &low)
     })
 }
 

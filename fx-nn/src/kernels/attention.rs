@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::choice::where_cond;
 use super::comparison;
 use super::expand;
 use super::matmul::matmul;
@@ -75,7 +76,7 @@ fn added(mask: Mask<'_>, scores: &Tensor) -> Result<Option<Tensor>> {
     let hidden = |hide: &Tensor| -> Result<Tensor> {
         let like =
             |value: f64| Tensor::full(value, hide.dims(), hide.device())?.to_dtype(scores.dtype());
-        hide.where_cond(&like(f64::NEG_INFINITY)?, &like(0.0)?)
+        where_cond(hide, &like(f64::NEG_INFINITY)?, &like(0.0)?)
     };
     Ok(match mask {
         Mask::None | Mask::Causal => None,
@@ -109,8 +110,8 @@ fn safe_softmax(scores: &Tensor) -> Result<Tensor> {
     let dead = dead.broadcast_as(scores.dims())?;
     let zero = scores.zeros_like()?;
     // NaN is neither computed nor differentiated in the rows that are not used.
-    let weights = softmax(&dead.where_cond(&zero, scores)?, last)?;
-    dead.where_cond(&zero, &weights)
+    let weights = softmax(&where_cond(&dead, &zero, scores)?, last)?;
+    where_cond(&dead, &zero, &weights)
 }
 
 #[cfg(test)]

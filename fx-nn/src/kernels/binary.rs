@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor};
 
+use super::choice::where_cond;
 use super::comparison;
 use super::expand;
 use super::numbers::power;
@@ -93,7 +94,7 @@ pub fn minimum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// Candle keeps a NaN of the left side only.
 fn keep_nan(y: Tensor, b: &Tensor) -> Result<Tensor> {
     if has_nan(b)? {
-        comparison::ne(b, b)?.where_cond(b, &y)
+        where_cond(&comparison::ne(b, b)?, b, &y)
     } else {
         Ok(y)
     }

@@ -1,11 +1,12 @@
 //! Comparisons of two tensors, with PyTorch's implicit broadcasting; the result is `u8`.
 //!
-//! Candle compiles a loop for each comparison, dtype and pair of layouts, half a megabyte in every program. Here a row is a
-//! slice or one value, and all layouts share two loops.
+//! Candle compiles a loop for each comparison, dtype and pair of layouts, in every program. Here a row is a slice or one
+//! value, and all layouts share two loops.
 
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
 use super::binary::{broadcast, same_shape};
+use super::rows::{Rows, in_rows};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Comparison {
@@ -41,94 +42,32 @@ impl Comparison {
     }
 }
 
-/// What the last dims of a layout have in common: `len` elements that lie side by side, or are all the same one.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Row {
-    len: usize,
-    dims: usize,
-    is_one_value: bool,
-}
-
-impl Row {
-    /// The longest row of at most so many dims; `None` if the elements of the last dim lie apart.
-    fn of(layout: &Layout, most: usize) -> Option<Row> {
-        let mut row = Row {
-            len: 1,
-            dims: 0,
-            is_one_value: true,
-        };
-        for (size, stride) in layout.dims().iter().zip(layout.stride()).rev().take(most) {
-            if *size != 1 {
-                let continues = *stride == row.len && (row.len == 1 || !row.is_one_value);
-                match stride {
-                    0 if row.is_one_value => {}
-                    _ if continues => row.is_one_value = false,
-                    _ if row.len == 1 => return None,
-                    _ => break,
-                }
-                row.len *= size;
-            }
-            row.dims += 1;
-        }
-        Some(row)
-    }
-}
-
-/// The row of each of two layouts of one shape, of as many dims; `None` if the elements of a last dim lie apart.
-fn rows(a: &Layout, b: &Layout) -> Option<(Row, Row)> {
-    let rank = a.dims().len();
-    let dims = Row::of(a, rank)?.dims.min(Row::of(b, rank)?.dims);
-    Some((Row::of(a, dims)?, Row::of(b, dims)?))
-}
-
-/// Where the rows of so many dims start.
-fn starts(layout: &Layout, dims: usize) -> Vec<usize> {
-    let outer = layout.dims().len() - dims;
-    let mut starts = vec![layout.start_offset()];
-    for (size, stride) in layout.dims()[..outer].iter().zip(layout.stride()) {
-        let each = |start: &usize| {
-            let start = *start;
-            (0..*size).map(move |i| start + i * stride)
-        };
-        starts = starts.iter().flat_map(each).collect();
-    }
-    starts
-}
-
-/// Two layouts of one shape, as rows.
-struct Pair {
-    starts: Vec<(usize, usize)>,
-    of_a: Row,
-    of_b: Row,
-}
-
-impl Pair {
-    fn each<T: Copy>(&self, a: &[T], b: &[T], holds: impl Fn(T, T) -> bool) -> Vec<u8> {
-        let len = self.of_a.len;
-        let mut out = Vec::with_capacity(self.starts.len() * len);
-        for (i, j) in &self.starts {
-            let (a, b) = (&a[*i..], &b[*j..]);
-            match (self.of_a.is_one_value, self.of_b.is_one_value) {
-                (true, _) => out.resize(out.len() + len, u8::from(holds(a[0], b[0]))),
-                (_, true) => out.extend(a[..len].iter().map(|a| u8::from(holds(*a, b[0])))),
-                _ => {
-                    let pairs = a[..len].iter().zip(&b[..len]);
-                    out.extend(pairs.map(|(a, b)| u8::from(holds(*a, *b))));
-                }
+/// The results of two operands, row by row.
+fn each<T: Copy>(rows: &Rows<2>, a: &[T], b: &[T], holds: impl Fn(T, T) -> bool) -> Vec<u8> {
+    let len = rows.len;
+    let mut out = Vec::with_capacity(rows.count() * len);
+    for [i, j] in rows.starts() {
+        let (a, b) = (&a[i..], &b[j..]);
+        match rows.is_one_value {
+            [true, _] => out.resize(out.len() + len, u8::from(holds(a[0], b[0]))),
+            [_, true] => out.extend(a[..len].iter().map(|a| u8::from(holds(*a, b[0])))),
+            _ => {
+                let pairs = a[..len].iter().zip(&b[..len]);
+                out.extend(pairs.map(|(a, b)| u8::from(holds(*a, *b))));
             }
         }
-        out
     }
+    out
+}
 
-    fn compare<T: Copy + PartialOrd>(&self, by: Comparison, a: &[T], b: &[T]) -> Vec<u8> {
-        match by {
-            Comparison::Eq => self.each(a, b, |a, b| a == b),
-            Comparison::Ne => self.each(a, b, |a, b| a != b),
-            Comparison::Lt => self.each(a, b, |a, b| a < b),
-            Comparison::Le => self.each(a, b, |a, b| a <= b),
-            Comparison::Gt => self.each(a, b, |a, b| a > b),
-            Comparison::Ge => self.each(a, b, |a, b| a >= b),
-        }
+fn compared<T: Copy + PartialOrd>(by: Comparison, rows: &Rows<2>, a: &[T], b: &[T]) -> Vec<u8> {
+    match by {
+        Comparison::Eq => each(rows, a, b, |a, b| a == b),
+        Comparison::Ne => each(rows, a, b, |a, b| a != b),
+        Comparison::Lt => each(rows, a, b, |a, b| a < b),
+        Comparison::Le => each(rows, a, b, |a, b| a <= b),
+        Comparison::Gt => each(rows, a, b, |a, b| a > b),
+        Comparison::Ge => each(rows, a, b, |a, b| a >= b),
     }
 }
 
@@ -147,23 +86,17 @@ impl CustomOp2 for Comparison {
         if of_a.shape().elem_count() == 0 {
             return Ok((CpuStorage::U8(Vec::new()), of_a.shape().clone()));
         }
-        let Some((row_a, row_b)) = rows(of_a, of_b) else {
+        let Some(rows) = Rows::of([of_a, of_b]) else {
             bail!("{}: the last elements of a tensor lie apart", self.name())
         };
         // The one value of a row stands on the right.
-        if row_a.is_one_value && !row_b.is_one_value {
+        if rows.is_one_value == [true, false] {
             return self.swapped().cpu_fwd(b, of_b, a, of_a);
         }
-        let (starts_a, starts_b) = (starts(of_a, row_a.dims), starts(of_b, row_b.dims));
-        let pair = Pair {
-            starts: starts_a.into_iter().zip(starts_b).collect(),
-            of_a: row_a,
-            of_b: row_b,
-        };
         macro_rules! by_dtype {
             ($($dtype:ident)*) => {
                 match (a, b) {
-                    $((CpuStorage::$dtype(a), CpuStorage::$dtype(b)) => pair.compare(*self, a, b),)*
+                    $((CpuStorage::$dtype(a), CpuStorage::$dtype(b)) => compared(*self, &rows, a, b),)*
                     _ => bail!("{}: the dtype has no comparison", self.name()),
                 }
             };
@@ -204,10 +137,8 @@ fn compare(by: Comparison, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if let Some(found) = elsewhere(by, a, b) {
         return found;
     }
-    if rows(a.layout(), b.layout()).is_none() {
-        return a.contiguous()?.apply_op2_no_bwd(&b.contiguous()?, &by);
-    }
-    a.apply_op2_no_bwd(b, &by)
+    let [a, b] = in_rows([a, b])?;
+    a.apply_op2_no_bwd(&b, &by)
 }
 
 macro_rules! comparisons {

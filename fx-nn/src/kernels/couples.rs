@@ -3,6 +3,7 @@
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
 use super::binary::broadcast_dims;
+use super::choice::where_cond;
 use super::comparison;
 use super::elementary::Elementary;
 use super::expand;
@@ -126,7 +127,7 @@ impl CustomOp2 for Couple {
             Couple::Atan2 => {
                 let square = a.sqr()?.add(&b.sqr()?)?;
                 let share = grad.div(&square)?;
-                let share = comparison::eq(&square, &zero)?.where_cond(&zero, &share)?;
+                let share = where_cond(&comparison::eq(&square, &zero)?, &zero, &share)?;
                 (share.mul(&b)?, share.mul(&a)?.neg()?)
             }
             Couple::Hypot => (grad.mul(&a.div(&y)?)?, grad.mul(&b.div(&y)?)?),
@@ -136,12 +137,18 @@ impl CustomOp2 for Couple {
             }
             Couple::Copysign => {
                 let turned = grad.mul(&y.div(&a)?)?;
-                (comparison::eq(&a, &zero)?.where_cond(&zero, &turned)?, zero)
+                (
+                    where_cond(&comparison::eq(&a, &zero)?, &zero, &turned)?,
+                    zero,
+                )
             }
             Couple::Xlogy => {
                 let is_nothing = comparison::eq(&a, &zero)?.mul(&comparison::le(&b, &zero)?)?;
                 let of_a = grad.mul(&b.log()?)?;
-                (is_nothing.where_cond(&zero, &of_a)?, grad.mul(&a)?.div(&b)?)
+                (
+                    where_cond(&is_nothing, &zero, &of_a)?,
+                    grad.mul(&a)?.div(&b)?,
+                )
             }
             Couple::LogAddExp => (
                 grad.div(&b.sub(&a)?.exp()?.affine(1.0, 1.0)?)?,

@@ -1,5 +1,6 @@
 //! Functions of one number whose small results would be lost if they were composed of others.
 
+use super::choice::where_cond;
 use super::comparison;
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
 
@@ -87,7 +88,7 @@ impl CustomOp1 for Curve {
                 let slope = x.neg()?.exp()?.affine(1.0, 1.0)?.recip()?;
                 let limit = Tensor::new(*threshold, x.device())?.to_dtype(x.dtype())?;
                 let is_line = comparison::gt(x, &limit.broadcast_as(x.dims())?)?;
-                is_line.where_cond(&slope.ones_like()?, &slope)?
+                where_cond(&is_line, &slope.ones_like()?, &slope)?
             }
             Curve::ExpMinusOne => y.affine(1.0, 1.0)?,
         };

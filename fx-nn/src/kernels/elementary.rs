@@ -2,6 +2,7 @@
 
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, bail};
 
+use super::choice::where_cond;
 use super::comparison;
 use super::curve::Curve;
 use super::pointwise::clamp;
@@ -113,13 +114,13 @@ functions! {
     /// `log(x / (1 - x))`.
     Logit "logit" (|x: f64| (x / (1.0 - x)).ln(), |x, y| {
         let slope = x.sub(&x.sqr()?)?.recip()?;
-        comparison::ne(y, y)?.where_cond(y, &slope)
+        where_cond(&comparison::ne(y, y)?, y, &slope)
     });
     /// `sin(πx) / πx`, 1 at 0.
     Sinc "sinc" (sinc, |x, y| {
         let turn = x.affine(std::f64::consts::PI, 0.0)?.cos()?;
         let zero = x.zeros_like()?;
-        comparison::eq(x, &zero)?.where_cond(&zero, &turn.sub(y)?.div(x)?)
+        where_cond(&comparison::eq(x, &zero)?, &zero, &turn.sub(y)?.div(x)?)
     });
     /// The whole number at or below x.
     Floor "floor" (f64::floor, flat);

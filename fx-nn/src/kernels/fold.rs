@@ -2,6 +2,7 @@
 //!
 //! Invariant: the error of a sum of `n` numbers grows with `log n`; `f32` is added in `f64`, integers wrap around.
 
+use super::choice::where_cond;
 use super::comparison;
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, WithDType, bail};
 
@@ -363,7 +364,7 @@ impl CustomOp1 for Spread {
             true => {
                 let zero = y.zeros_like()?;
                 let slope = grad.div(y)?.affine(1.0 / divisor, 0.0)?;
-                comparison::eq(y, &zero)?.where_cond(&zero, &slope)?
+                where_cond(&comparison::eq(y, &zero)?, &zero, &slope)?
             }
             false => grad.affine(2.0 / divisor, 0.0)?,
         };

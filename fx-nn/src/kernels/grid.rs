@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::choice::where_cond;
 use super::comparison;
 use super::expand;
 use super::pointwise::clamp;
@@ -222,7 +223,11 @@ fn inside(place: &Tensor, size: usize, outside: Outside, corners: bool) -> Resul
 /// Places from 0 to `last`; NaN is 0.
 fn bounded(place: &Tensor, last: f64) -> Result<Tensor> {
     let fixed = place.detach();
-    let place = comparison::eq(&fixed, &fixed)?.where_cond(place, &fixed.zeros_like()?)?;
+    let place = where_cond(
+        &comparison::eq(&fixed, &fixed)?,
+        place,
+        &fixed.zeros_like()?,
+    )?;
     clamp(&place, Some(0.0), Some(last))
 }
 

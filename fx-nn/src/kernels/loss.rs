@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::choice::where_cond;
 use super::dim::same_dtype;
 use super::reduce;
 use super::select::gather;
@@ -166,7 +167,7 @@ impl Targets {
     /// `losses` with 0 in the rows that are ignored, whatever their values.
     fn counted(&self, losses: &Tensor) -> Result<Tensor> {
         match &self.used {
-            Some(used) => used.where_cond(losses, &losses.zeros_like()?),
+            Some(used) => where_cond(used, losses, &losses.zeros_like()?),
             None => Ok(losses.clone()),
         }
     }

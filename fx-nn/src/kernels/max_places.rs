@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::choice::where_cond;
 use super::places;
 use super::window::Axis;
 use crate::room;
@@ -158,7 +159,7 @@ pub fn pool(op: &str, x: &Tensor, spans: Vec<Vec<Span>>) -> Result<(Tensor, Tens
             true => y.detach().ones_like()?.affine(f64::NEG_INFINITY, 0.0)?,
             false => bail!("{op}: a window of integers {:?} has no elements", x.dims()),
         };
-        y = empty.broadcast_as(y.dims())?.where_cond(&lowest, &y)?;
+        y = where_cond(&empty.broadcast_as(y.dims())?, &lowest, &y)?;
     }
     Ok((
         y.reshape(shape.as_slice())?,

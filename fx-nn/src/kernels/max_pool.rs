@@ -2,6 +2,7 @@
 
 use candle_core::{Result, Tensor, bail};
 
+use super::choice::where_cond;
 use super::reduce::{Side, first_extreme, has_nan};
 use super::window::{Axis, NOTHING, image, like, pooled};
 
@@ -51,7 +52,7 @@ pub fn max_pool2d(
     if let Some(hollow) = hollow {
         let hollow = Tensor::from_vec(hollow, (1, oh * ow), x.device())?;
         let lowest = y.detach().ones_like()?.affine(f64::NEG_INFINITY, 0.0)?;
-        y = hollow.broadcast_as(y.dims())?.where_cond(&lowest, &y)?;
+        y = where_cond(&hollow.broadcast_as(y.dims())?, &lowest, &y)?;
     }
     like(x, y.reshape((n, c, oh, ow))?)
 }

@@ -4,6 +4,7 @@
 use candle_core::{CpuStorage, CustomOp2, Layout, Result, Shape, Tensor, bail};
 
 use super::binary::{self, broadcast_dims};
+use super::choice::where_cond;
 use super::comparison;
 use super::expand;
 use super::widen::widened;
@@ -147,8 +148,8 @@ impl CustomOp2 for Pairs {
                     .mul(&comparison::ge(&b, &zero)?)?
                     .maximum(&is_flat)?;
                 (
-                    Some(is_flat.where_cond(&zero, &of_a)?),
-                    Some(at_zero.where_cond(&zero, &of_b)?),
+                    Some(where_cond(&is_flat, &zero, &of_a)?),
+                    Some(where_cond(&at_zero, &zero, &of_b)?),
                 )
             }
             Pairs::Rest => {

@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Device, Result, Tensor, bail};
 
+use super::choice::where_cond;
 use super::comparison;
 use super::widen::widened;
 use crate::random;
@@ -37,7 +38,7 @@ pub fn clamp(x: &Tensor, min: Option<f64>, max: Option<f64>) -> Result<Tensor> {
     if let Some(min) = min {
         let bound = constant(min, &y)?;
         y = if y.track_op() {
-            comparison::lt(&y, &bound)?.where_cond(&bound, &y)?
+            where_cond(&comparison::lt(&y, &bound)?, &bound, &y)?
         } else {
             y.maximum(&bound)?
         };
@@ -45,7 +46,7 @@ pub fn clamp(x: &Tensor, min: Option<f64>, max: Option<f64>) -> Result<Tensor> {
     if let Some(max) = max {
         let bound = constant(max, &y)?;
         y = if y.track_op() {
-            comparison::gt(&y, &bound)?.where_cond(&bound, &y)?
+            where_cond(&comparison::gt(&y, &bound)?, &bound, &y)?
         } else {
             y.minimum(&bound)?
         };
@@ -66,11 +67,11 @@ pub fn bounded(x: &Tensor, lower: Option<&Tensor>, upper: Option<&Tensor>) -> Re
     }
     if let Some(lower) = lower {
         let lower = lower.broadcast_as(y.dims())?;
-        y = comparison::lt(&y, &lower)?.where_cond(&lower, &y)?;
+        y = where_cond(&comparison::lt(&y, &lower)?, &lower, &y)?;
     }
     if let Some(upper) = upper {
         let upper = upper.broadcast_as(y.dims())?;
-        y = comparison::gt(&y, &upper)?.where_cond(&upper, &y)?;
+        y = where_cond(&comparison::gt(&y, &upper)?, &upper, &y)?;
     }
     Ok(y)
 }
@@ -87,7 +88,7 @@ pub fn relu(x: &Tensor) -> Result<Tensor> {
     if x.track_op() {
         // The same bits as without gradients, also for -0.0.
         let bounded = x.detach().maximum(&zero)?;
-        comparison::le(x, &zero)?.where_cond(&bounded, x)
+        where_cond(&comparison::le(x, &zero)?, &bounded, x)
     } else {
         x.maximum(&zero)
     }
@@ -103,8 +104,8 @@ pub fn but_at_zero(x: &Tensor, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> Res
     }
     let zero = x.detach().zeros_like()?;
     let is_zero = comparison::eq(&x.detach(), &zero)?;
-    let safe = is_zero.where_cond(&x.detach().ones_like()?, x)?;
-    is_zero.where_cond(&zero, &f(&safe)?)
+    let safe = where_cond(&is_zero, &x.detach().ones_like()?, x)?;
+    where_cond(&is_zero, &zero, &f(&safe)?)
 }
 
 /// `|x|` of any shape, whose gradient at 0 is 0, as in PyTorch.

@@ -3,6 +3,7 @@
 use candle_core::{DType, Result, Tensor, bail};
 
 use super::binary::{add, mul, sub};
+use super::choice::where_cond;
 use super::comparison;
 use super::reduce::has_nan;
 use super::topk::topk;
@@ -102,7 +103,7 @@ pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Res
     let from_low = add(&low, &mul(&way, &weights)?)?;
     let from_high = sub(&high, &mul(&way, &weights.affine(-1.0, 1.0)?)?)?;
     let half = weights.ones_like()?.affine(0.5, 0.0)?;
-    comparison::lt(&weights, &half)?.where_cond(&from_low, &from_high)
+    where_cond(&comparison::lt(&weights, &half)?, &from_low, &from_high)
 }
 
 /// The `k`-th smallest element (from 1) of each row of `x [rows, n]`, and where it is (`i64`); a

@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::choice::where_cond;
 use super::comparison;
 use super::fold::{self, Fold};
 use super::widen::widened;
@@ -230,7 +231,7 @@ fn extreme(x: &Tensor, dims: &[usize], keepdim: bool, side: Side) -> Result<Tens
     if has_nan(&x)? {
         let x = x.detach();
         let any = comparison::ne(&x, &x)?.max_keepdim(1)?;
-        y = any.where_cond(&y.detach().affine(f64::NAN, f64::NAN)?, &y)?;
+        y = where_cond(&any, &y.detach().affine(f64::NAN, f64::NAN)?, &y)?;
     }
     y.reshape(shape)
 }
@@ -248,7 +249,7 @@ fn share_ties(x: &Tensor, y: Tensor) -> Result<Tensor> {
     let part = y.div(&hits.maximum(&ones)?)?;
     let zero = part.sub(&part.detach())?;
     // inf - inf is NaN: the value has no gradient there.
-    let zero = comparison::eq(&zero, &zero)?.where_cond(&zero, &fixed.zeros_like()?)?;
+    let zero = where_cond(&comparison::eq(&zero, &zero)?, &zero, &fixed.zeros_like()?)?;
     fixed.add(&zero)
 }
 
@@ -266,7 +267,7 @@ pub fn first_extreme(x: &Tensor, side: Side) -> Result<Tensor> {
     }
     let nan = comparison::ne(&x, &x)?;
     let any = nan.max_keepdim(last)?;
-    any.where_cond(&nan.argmax_keepdim(last)?, &at)
+    where_cond(&any, &nan.argmax_keepdim(last)?, &at)
 }
 
 /// The largest or smallest values along `dim` and their first indices (`i64`), as `torch.max(x, dim)`.

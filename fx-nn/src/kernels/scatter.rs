@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::choice::where_cond;
 use super::comparison;
 use super::dim::dim;
 use super::places;
@@ -334,7 +335,11 @@ fn moved(
     let still = |t: &Tensor| -> Result<Tensor> {
         let zero = t.sub(&t.detach())?;
         // inf - inf is NaN: nothing moves there.
-        comparison::eq(&zero, &zero)?.where_cond(&zero, &t.detach().zeros_like()?)
+        where_cond(
+            &comparison::eq(&zero, &zero)?,
+            &zero,
+            &t.detach().zeros_like()?,
+        )
     };
     let own = still(&x.contiguous()?)?.mul(of_x)?;
     let terms = still(&source.contiguous()?)?.mul(of_source)?;

@@ -2,6 +2,7 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
+use super::choice::where_cond;
 use super::comparison;
 use super::dim::dim;
 use super::expand;
@@ -19,7 +20,7 @@ pub fn choose(op: &str, condition: &Tensor, a: &Tensor, b: &Tensor) -> Result<Te
     if condition.elem_count() == 0 {
         return expand::to(a, &dims);
     }
-    condition.where_cond(&expand::to(a, &dims)?, &expand::to(b, &dims)?)
+    where_cond(&condition, &expand::to(a, &dims)?, &expand::to(b, &dims)?)
 }
 
 /// `x` with `value`, one of its dtype, where `mask` (`u8`) is not 0; the shapes broadcast.

@@ -3,6 +3,7 @@
 use candle_core::{Result, Tensor, bail};
 
 use super::activation::{floating, like};
+use super::choice::where_cond;
 use super::comparison;
 use super::widen::widened;
 
@@ -20,8 +21,8 @@ pub fn hardswish(x: &Tensor) -> Result<Tensor> {
         let middle = x.mul(&x.affine(1.0, 3.0)?)?.affine(1.0 / 6.0, 0.0)?;
         let is_low = comparison::le(&x, &low)?;
         // Minus infinity times 0 is NaN, as in PyTorch.
-        let y = is_low.where_cond(&x.detach().affine(0.0, 0.0)?, &middle)?;
-        comparison::ge(&x, &high)?.where_cond(&x, &y)
+        let y = where_cond(&is_low, &x.detach().affine(0.0, 0.0)?, &middle)?;
+        where_cond(&comparison::ge(&x, &high)?, &x, &y)
     })
 }
 
@@ -36,8 +37,12 @@ pub fn hardsigmoid(x: &Tensor) -> Result<Tensor> {
     }
     widened(x, x, |x| {
         let middle = x.affine(1.0, 3.0)?.affine(1.0 / 6.0, 0.0)?;
-        let y = comparison::le(&x, &like(&x, -3.0)?)?.where_cond(&like(&x, 0.0)?, &middle)?;
-        comparison::ge(&x, &like(&x, 3.0)?)?.where_cond(&like(&x, 1.0)?, &y)
+        let y = where_cond(
+            &comparison::le(&x, &like(&x, -3.0)?)?,
+            &like(&x, 0.0)?,
+            &middle,
+        )?;
+        where_cond(&comparison::ge(&x, &like(&x, 3.0)?)?, &like(&x, 1.0)?, &y)
     })
 }
 
@@ -52,7 +57,7 @@ pub fn hardshrink(x: &Tensor, lambda: f64) -> Result<Tensor> {
     }
     let inside =
         comparison::ge(x, &like(x, -lambda)?)?.mul(&comparison::le(x, &like(x, lambda)?)?)?;
-    inside.where_cond(&like(x, 0.0)?, x)
+    where_cond(&inside, &like(x, 0.0)?, x)
 }
 
 /// `x` moved by `lambda` towards 0, and 0 within it.
@@ -72,8 +77,8 @@ pub fn softshrink(x: &Tensor, lambda: f64) -> Result<Tensor> {
         let below = comparison::lt(&x, &like(&x, -lambda)?)?;
         // NaN times 0 stays NaN.
         let flat = x.detach().affine(0.0, 0.0)?;
-        let y = below.where_cond(&x.affine(1.0, lambda)?, &flat)?;
-        above.where_cond(&x.affine(1.0, -lambda)?, &y)
+        let y = where_cond(&below, &x.affine(1.0, lambda)?, &flat)?;
+        where_cond(&above, &x.affine(1.0, -lambda)?, &y)
     })
 }
 
@@ -89,7 +94,7 @@ pub fn threshold(x: &Tensor, threshold: &Tensor, value: &Tensor) -> Result<Tenso
         threshold.broadcast_as(x.dims())?,
         value.broadcast_as(x.dims())?,
     );
-    comparison::le(x, &threshold)?.where_cond(&value, x)
+    where_cond(&comparison::le(x, &threshold)?, &value, x)
 }
 
 /// `x` above 0, elsewhere times `weight`, which broadcasts.
@@ -102,7 +107,7 @@ pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     }
     widened(x, (x, weight), |(x, weight)| {
         let low = super::binary::mul(&x, &weight)?;
-        comparison::gt(&x, &like(&x, 0.0)?)?.where_cond(&x, &low)
+        where_cond(&comparison::gt(&x, &like(&x, 0.0)?)?, &x, &low)
     })
 }
 
