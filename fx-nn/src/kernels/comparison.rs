@@ -106,23 +106,17 @@ impl CustomOp2 for Comparison {
     }
 }
 
-/// Candle's comparison, where a device other than the CPU may be compiled in.
-#[cfg(any(feature = "cuda", feature = "metal"))]
+/// Candle's comparison, which other devices have.
 #[allow(clippy::disallowed_methods)]
-fn elsewhere(by: Comparison, a: &Tensor, b: &Tensor) -> Option<Result<Tensor>> {
-    (!a.device().is_cpu()).then(|| match by {
+fn on_the_device(by: Comparison, a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    match by {
         Comparison::Eq => a.eq(b),
         Comparison::Ne => a.ne(b),
         Comparison::Lt => a.lt(b),
         Comparison::Le => a.le(b),
         Comparison::Gt => a.gt(b),
         Comparison::Ge => a.ge(b),
-    })
-}
-
-#[cfg(not(any(feature = "cuda", feature = "metal")))]
-fn elsewhere(_: Comparison, _: &Tensor, _: &Tensor) -> Option<Result<Tensor>> {
-    None
+    }
 }
 
 fn compare(by: Comparison, a: &Tensor, b: &Tensor) -> Result<Tensor> {
@@ -134,8 +128,8 @@ fn compare(by: Comparison, a: &Tensor, b: &Tensor) -> Result<Tensor> {
         let (a, b) = (a.dtype(), b.dtype());
         bail!("{}: {a:?} and {b:?} do not compare", by.name())
     }
-    if let Some(found) = elsewhere(by, a, b) {
-        return found;
+    if cfg!(any(feature = "cuda", feature = "metal")) && !a.device().is_cpu() {
+        return on_the_device(by, a, b);
     }
     let [a, b] = in_rows([a, b])?;
     a.apply_op2_no_bwd(&b, &by)
