@@ -90,13 +90,14 @@ impl CustomOp2 for Comparison {
             bail!("{}: the last elements of a tensor lie apart", self.name())
         };
         // The one value of a row stands on the right.
-        if rows.is_one_value == [true, false] {
-            return self.swapped().cpu_fwd(b, of_b, a, of_a);
-        }
+        let (by, rows, a, b) = match rows.is_one_value {
+            [true, false] => (self.swapped(), rows.swapped(), b, a),
+            _ => (*self, rows, a, b),
+        };
         macro_rules! by_dtype {
             ($($dtype:ident)*) => {
                 match (a, b) {
-                    $((CpuStorage::$dtype(a), CpuStorage::$dtype(b)) => compared(*self, &rows, a, b),)*
+                    $((CpuStorage::$dtype(a), CpuStorage::$dtype(b)) => compared(by, &rows, a, b),)*
                     _ => bail!("{}: the dtype has no comparison", self.name()),
                 }
             };

@@ -92,14 +92,23 @@ impl<const N: usize> Rows<N> {
     }
 }
 
-/// The tensors, of one shape, so that their layouts have rows.
+impl Rows<2> {
+    /// The rows of the two layouts the other way round.
+    pub fn swapped(mut self) -> Self {
+        self.is_one_value.swap(0, 1);
+        self.starts.swap(0, 1);
+        self
+    }
+}
+
+/// The tensors, of one shape, so that their layouts have rows: only one whose last elements lie apart is copied.
 ///
 /// # Errors
 /// Returns only candle's errors.
 pub fn in_rows<const N: usize>(tensors: [&Tensor; N]) -> Result<[Tensor; N]> {
     let mut owned = tensors.map(Tensor::clone);
-    if Rows::of(tensors.map(Tensor::layout)).is_none() {
-        for tensor in &mut owned {
+    for tensor in &mut owned {
+        if Row::of(tensor.layout(), usize::MAX).is_none() {
             *tensor = tensor.contiguous()?;
         }
     }
