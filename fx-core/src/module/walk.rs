@@ -369,8 +369,15 @@ pub(crate) fn own_training(component: &(impl Component + ?Sized)) -> Option<bool
 impl<'v> Walk<'_, 'v> {
     /// Reports a component; `fields` visits its contents.
     pub fn component<T: 'static>(&mut self, this: &T, fields: impl FnOnce(&mut Walk<'_, 'v>)) {
-        let key = ComponentKey::of(this);
-        let name = std::any::type_name::<T>();
+        self.entered(ComponentKey::of(this), std::any::type_name::<T>(), fields);
+    }
+
+    fn entered(
+        &mut self,
+        key: ComponentKey,
+        name: &'static str,
+        fields: impl FnOnce(&mut Walk<'_, 'v>),
+    ) {
         if self.visitor.enter(&self.trail.0, key, name) {
             fields(self);
             self.visitor.leave(&self.trail.0, key);
@@ -385,10 +392,7 @@ impl<'v> Walk<'_, 'v> {
 
     /// What `fields_of` does, compiled once for all types.
     fn listed(&mut self, key: ComponentKey, name: &'static str, this: &dyn Component) {
-        if self.visitor.enter(&self.trail.0, key, name) {
-            visit_fields(this, self);
-            self.visitor.leave(&self.trail.0, key);
-        }
+        self.entered(key, name, |walk| visit_fields(this, walk));
     }
 
     /// Visits a named child.
