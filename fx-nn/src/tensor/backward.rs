@@ -100,10 +100,22 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the tensor is symbolic, an operation has no gradient, or no stack can be
-    /// allocated for so large a graph.
+    /// Returns an error if the tensor is symbolic, is not one number, or was computed from no
+    /// parameter, if an operation has no gradient, or if no stack can be allocated for so large a
+    /// graph.
     pub fn backward(&self) -> Result<Gradients> {
         let data = self.data("backward")?;
+        if data.elem_count() != 1 {
+            return Err(Error::msg(format_args!(
+                "backward: a tensor of shape {:?} is not one number: reduce it first, with `.mean(..)` or `.sum(..)`",
+                data.dims()
+            )));
+        }
+        if !data.track_op() {
+            return Err(Error::msg(
+                "backward: this number depends on no parameter: none has gradients (`nn::set_requires_grad` changes that), or it was computed without recording (`detach`, `no_grad`)",
+            ));
+        }
         let results = chain::results();
         let stack = results
             .saturating_mul(STACK_EACH)

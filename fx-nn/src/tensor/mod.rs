@@ -211,6 +211,12 @@ fn id_number(id: candle_core::TensorId) -> u64 {
     hasher.finish()
 }
 
+impl From<Tensor> for Value {
+    fn from(tensor: Tensor) -> Self {
+        Value::object(tensor)
+    }
+}
+
 impl Object for Tensor {
     fn to_value(&self) -> Value {
         Value::object(self.clone())
