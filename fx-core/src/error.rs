@@ -5,6 +5,7 @@ use std::fmt;
 use std::panic::Location;
 
 use crate::location::{SourceLocation, is_in_a_library};
+use crate::outlined::Outlined;
 use crate::text::count;
 
 /// `Result` with fx's [`Error`].
@@ -280,32 +281,9 @@ pub enum ErrorKind {
 /// assert!(matches!(error.kind(), ErrorKind::Message(_)));
 /// assert_eq!(error.to_string(), "the kernel size must not be 0");
 /// ```
-pub struct Error(Box<Box<dyn Erased>>);
-
-/// The contents of an error. Behind a `dyn`, since the code that drops them would otherwise be
-/// compiled in every crate, for every `?`; in a box around that, since a result of a tensor is two
-/// words then, which a call returns in registers.
-trait Erased: Send + Sync {
-    fn inner(&self) -> &Inner;
-
-    fn inner_mut(&mut self) -> &mut Inner;
-
-    fn into_inner(self: Box<Self>) -> Inner;
-}
-
-impl Erased for Inner {
-    fn inner(&self) -> &Inner {
-        self
-    }
-
-    fn inner_mut(&mut self) -> &mut Inner {
-        self
-    }
-
-    fn into_inner(self: Box<Self>) -> Inner {
-        *self
-    }
-}
+// In a box around the one that is outlined, since a result of a tensor is two words then, which a call
+// returns in registers.
+pub struct Error(Box<Outlined<Inner>>);
 
 struct Inner {
     kind: ErrorKind,
@@ -428,7 +406,7 @@ impl Error {
             } => (format!("{step}{place}"), problem),
             inner => (
                 step.to_string(),
-                Error(Box::new(Box::new(inner))).to_string(),
+                Error(Box::new(Outlined::new(inner))).to_string(),
             ),
         };
         ErrorKind::Saved { place, problem }.into()
@@ -436,51 +414,43 @@ impl Error {
 
     /// The kind of the error.
     pub fn kind(&self) -> &ErrorKind {
-        &self.0.inner().kind
+        &self.0.kind
     }
 
     /// The name of the node where it happened, without `%`.
     pub fn node(&self) -> Option<&str> {
-        self.0.inner().place.as_ref()?.node.strip_prefix('%')
+        self.0.place.as_ref()?.node.strip_prefix('%')
     }
 
     /// The user's source line of that node.
     pub fn location(&self) -> Option<&SourceLocation> {
-        self.0
-            .inner()
-            .place
-            .as_ref()
-            .and_then(|p| p.location.as_ref())
+        self.0.place.as_ref().and_then(|p| p.location.as_ref())
     }
 
     /// The module path that the node came from.
     pub fn module_path(&self) -> Option<&str> {
-        self.0
-            .inner()
-            .place
-            .as_ref()
-            .and_then(|p| p.module.as_deref())
+        self.0.place.as_ref().and_then(|p| p.module.as_deref())
     }
 
     /// The name of the pass that failed.
     pub fn pass(&self) -> Option<&str> {
-        self.0.inner().pass.as_ref().map(|pass| pass.name.as_str())
+        self.0.pass.as_ref().map(|pass| pass.name.as_str())
     }
 
     /// The stage of a [pipeline](crate::passes::pipeline) that failed, counted from 0.
     pub fn stage(&self) -> Option<usize> {
-        self.0.inner().stage
+        self.0.stage
     }
 
     /// Adds the stage of a pipeline that failed.
     pub(crate) fn in_stage(mut self, stage: usize) -> Self {
-        self.0.inner_mut().stage = Some(stage);
+        self.0.stage = Some(stage);
         self
     }
 
     /// Adds the pass that failed, unless an inner one is already set.
     pub(crate) fn in_pass(mut self, name: &str) -> Self {
-        self.0.inner_mut().pass.get_or_insert_with(|| FailedPass {
+        self.0.pass.get_or_insert_with(|| FailedPass {
             name: name.to_string(),
             after: Vec::new(),
         });
@@ -489,7 +459,7 @@ impl Error {
 
     /// Adds the passes that ran before the one that failed.
     pub(crate) fn after(mut self, names: &[String]) -> Self {
-        if let Some(pass) = &mut self.0.inner_mut().pass {
+        if let Some(pass) = &mut self.0.pass {
             pass.after = names.to_vec();
         }
         self
@@ -499,9 +469,9 @@ impl Error {
     /// of the libraries that re-export fx: what is inside them tells a user nothing.
     #[cold]
     pub(crate) fn in_call(mut self, what: &str, caller: &'static Location<'static>) -> Self {
-        match &mut self.0.inner_mut().place {
+        match &mut self.0.place {
             None => {
-                self.0.inner_mut().place = Some(Place {
+                self.0.place = Some(Place {
                     doing: "calling",
                     node: format!("`{what}`"),
                     location: Some(caller.into()),
@@ -528,14 +498,8 @@ impl Error {
         location: Option<SourceLocation>,
         module: Option<String>,
     ) -> Self {
-        if self
-            .0
-            .inner()
-            .place
-            .as_ref()
-            .is_none_or(|place| place.is_call)
-        {
-            self.0.inner_mut().place = Some(Place {
+        if self.0.place.as_ref().is_none_or(|place| place.is_call) {
+            self.0.place = Some(Place {
                 doing,
                 node: node.to_string(),
                 location,
@@ -549,7 +513,7 @@ impl Error {
 
 impl From<ErrorKind> for Error {
     fn from(kind: ErrorKind) -> Self {
-        Error(Box::new(Box::new(Inner {
+        Error(Box::new(Outlined::new(Inner {
             kind,
             place: None,
             pass: None,
@@ -560,10 +524,10 @@ impl From<ErrorKind> for Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(stage) = self.0.inner().stage {
+        if let Some(stage) = self.0.stage {
             write!(f, "in stage {stage}: ")?;
         }
-        if let Some(pass) = &self.0.inner().pass {
+        if let Some(pass) = &self.0.pass {
             write!(f, "in pass `{}`", pass.name)?;
             for (at, earlier) in pass.after.iter().enumerate() {
                 let word = if at == 0 { " after" } else { "," };
@@ -571,7 +535,7 @@ impl fmt::Display for Error {
             }
             f.write_str(": ")?;
         }
-        if let Some(place) = &self.0.inner().place {
+        if let Some(place) = &self.0.place {
             write!(f, "while {} {}", place.doing, place.node)?;
             match (&place.location, &place.module) {
                 (Some(location), Some(module)) => write!(f, " ({location}, in {module})")?,
@@ -582,7 +546,7 @@ impl fmt::Display for Error {
             f.write_str(": ")?;
             if place.is_call {
                 // Kernels name themselves, as the place has.
-                let text = self.0.inner().kind.to_string();
+                let text = self.0.kind.to_string();
                 let named = place.node.trim_matches('`');
                 let rest = text
                     .strip_prefix(named)
@@ -590,7 +554,7 @@ impl fmt::Display for Error {
                 return f.write_str(rest.unwrap_or(&text));
             }
         }
-        write!(f, "{}", self.0.inner().kind)
+        write!(f, "{}", self.0.kind)
     }
 }
 
@@ -603,7 +567,7 @@ impl fmt::Debug for Error {
 
 impl StdError for Error {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.0.inner().kind.source()
+        self.0.kind.source()
     }
 }
 

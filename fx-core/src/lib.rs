@@ -25,6 +25,7 @@ extern crate self as fx_core;
 mod error;
 mod inference;
 mod location;
+mod outlined;
 mod region;
 mod submit;
 mod text;

@@ -192,8 +192,12 @@ pub(crate) fn tagged(json: &Json) -> Result<(&str, &Json)> {
 
 /// An object with one name.
 pub(crate) fn tag(name: &str, inner: impl Into<Json>) -> Json {
+    object_of(name, inner.into())
+}
+
+fn object_of(name: &str, inner: Json) -> Json {
     let mut fields = JsonMap::with_capacity(1);
-    fields.insert(name.to_string(), inner.into());
+    fields.insert(name.to_string(), inner);
     Json::Object(fields)
 }
 

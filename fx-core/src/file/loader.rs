@@ -65,13 +65,22 @@ impl<'f> Loader<'f> {
     /// # Errors
     /// Returns an error if modules nest deeper than 64 levels, or `load` fails.
     pub fn nested<T>(&mut self, load: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
+        match self.enter() {
+            Ok(()) => {
+                let loaded = load(self);
+                self.depth -= 1;
+                loaded
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn enter(&mut self) -> Result<()> {
         if self.depth == MAX_MODULE_DEPTH {
             return Err(too_deep("modules nest", MAX_MODULE_DEPTH));
         }
         self.depth += 1;
-        let loaded = load(self);
-        self.depth -= 1;
-        loaded
+        Ok(())
     }
 
     /// The tensor behind a reference that [`Saver::tensor`](crate::file::Saver::tensor) returned.

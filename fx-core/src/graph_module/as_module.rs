@@ -22,6 +22,7 @@ use crate::module::call::Call;
 use crate::module::module::Module;
 use crate::module::registry::ModuleType;
 use crate::module::walk::{Component, Walk, WalkMut};
+use crate::outlined::Outlined;
 use crate::trace::convert::Param;
 use crate::value::tree::Tree;
 use crate::value::value::Value;
@@ -77,11 +78,11 @@ impl Component for GraphModule {
         let mut copy = GraphModule::of_parts(graph, attributes, &self.name);
         copy.params = self.params.clone();
         copy.trees = self.trees.clone();
-        copy.hooks = self.hooks.clone();
-        copy.entries = self.entries.clone();
+        *copy.hooks = self.hooks.clone();
+        *copy.entries = self.entries.clone();
         copy.compiled = self
             .compiled()
-            .map(|code| Box::new(code.of(copy.versions())));
+            .map(|code| Outlined::new(code.of(copy.versions())));
         if self.followed != self.graph.inputs_version() {
             copy.follow_placeholders();
         }

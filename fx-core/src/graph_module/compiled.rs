@@ -13,6 +13,7 @@ use super::edit::Versions;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::op::Op;
 use crate::module::hierarchy::ComponentExt;
+use crate::outlined::Outlined;
 use crate::trace::scope::visible_modes;
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
@@ -209,7 +210,7 @@ impl GraphModule {
 
     /// Has runs use a backend's code from now on.
     pub(crate) fn set_executable(&mut self, backend: &str, executable: Arc<dyn Executable>) {
-        self.compiled = Some(Box::new(Compiled {
+        self.compiled = Some(Outlined::new(Compiled {
             backend: backend.into(),
             executable,
             fallbacks: Arc::default(),

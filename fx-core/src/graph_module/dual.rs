@@ -82,7 +82,7 @@ impl DualGraphModule {
                 of_eval.join(", ")
             )));
         }
-        let Attributes { modules, tensors } = std::mem::take(&mut eval.attributes);
+        let Attributes { modules, tensors } = std::mem::take(&mut *eval.attributes);
         let attributes = &mut train.attributes;
         let mut around: FxHashSet<Arc<str>> = FxHashSet::default();
         for path in attributes.modules.keys() {
@@ -155,7 +155,7 @@ impl DualGraphModule {
     /// The graph module of the current mode, with what its graph names.
     pub fn into_graph_module(self) -> GraphModule {
         let mut module = self.current;
-        module.attributes = module.attributes.named_by(&module.graph);
+        *module.attributes = module.attributes.named_by(&module.graph);
         module.settle();
         module
     }
@@ -173,7 +173,7 @@ impl DualGraphModule {
     /// The graph module of the other mode, with what its graph names.
     fn whole_other(&self) -> GraphModule {
         let mut other = self.other.duplicate();
-        other.attributes = self.current.attributes.named_by(&other.graph);
+        *other.attributes = self.current.attributes.named_by(&other.graph);
         other
     }
 }

@@ -230,8 +230,8 @@ impl GraphModule {
             self.params = start.params;
             self.trees = start.trees;
             self.followed = start.followed;
-            self.hooks = start.hooks;
-            self.entries = start.entries;
+            *self.hooks = start.hooks;
+            *self.entries = start.entries;
             is_whole = self.graph.undo_edit(start.graph);
         }
         self.settle();
@@ -239,7 +239,7 @@ impl GraphModule {
     }
 
     fn abandon_edits(&mut self) {
-        self.edits = Edits::default();
+        *self.edits = Edits::default();
         self.graph.end_edits();
     }
 
@@ -344,7 +344,7 @@ impl GraphModule {
 
     /// Has the next run compile the graph again.
     pub(super) fn forget_program(&mut self) {
-        self.program = OnceLock::new();
+        *self.program = OnceLock::new();
     }
 
     pub(super) fn program(&self) -> Result<Ready<'_>> {

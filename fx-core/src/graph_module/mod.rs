@@ -49,13 +49,14 @@ use crate::module::attributes::{Attributes, TENSOR, is_inside, not_found, within
 use crate::module::call::Call;
 use crate::module::module::Module;
 use crate::module::walk::{Component, TensorKind, Visitor, WalkMut, walk};
+use crate::outlined::Outlined;
 use crate::region::ordered::Ordered;
 use crate::run::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 use crate::run::program::StepObserver;
 use crate::run::transform;
 use crate::text::Escaped;
 use crate::trace::appending::GraphAppendingTracer;
-use crate::trace::call_args::{IntoArgs, argument_error, bind_values};
+use crate::trace::call_args::{CallArgs, IntoArgs, argument_error, bind_values};
 use crate::trace::context::TraceContext;
 use crate::trace::convert::FromValue;
 use crate::trace::dispatch::{call_module, is_symbolic_call};
@@ -78,24 +79,24 @@ use crate::value::value::{IntoValue, Value};
 /// # Ok::<(), fx_core::Error>(())
 /// ```
 pub struct GraphModule {
-    graph: Graph,
-    attributes: Attributes,
+    graph: Outlined<Graph>,
+    attributes: Outlined<Attributes>,
     params: Arc<Vec<ParamSpec>>,
     /// The structure of each parameter; empty if each is one input.
     trees: Arc<Vec<Tree>>,
     name: String,
-    program: OnceLock<KeptProgram>,
+    program: Outlined<OnceLock<KeptProgram>>,
     /// A backend's code.
-    compiled: Option<Box<Compiled>>,
+    compiled: Option<Outlined<Compiled>>,
     /// Hooks that change generated source.
-    hooks: Hooks,
+    hooks: Outlined<Hooks>,
     /// The entries of the module as a whole.
-    entries: Entries,
+    entries: Outlined<Entries>,
     /// The version of the placeholders that the parameters match.
     followed: Version,
     /// The versions at which lint found nothing.
     checked: Option<[Version; 3]>,
-    edits: Edits,
+    edits: Outlined<Edits>,
 }
 
 /// Traces a module or a [`traced!`](crate::traced) function.
@@ -189,17 +190,17 @@ impl GraphModule {
     fn of_parts(graph: Graph, attributes: Attributes, name: &str) -> Self {
         GraphModule {
             followed: graph.inputs_version(),
-            graph,
-            attributes,
+            graph: Outlined::new(graph),
+            attributes: Outlined::new(attributes),
             params: Arc::default(),
             trees: Arc::default(),
             name: name.to_string(),
-            program: OnceLock::new(),
+            program: Outlined::default(),
             compiled: None,
-            hooks: Hooks::default(),
-            entries: Entries::default(),
+            hooks: Outlined::default(),
+            entries: Outlined::default(),
             checked: None,
-            edits: Edits::default(),
+            edits: Outlined::default(),
         }
     }
 
@@ -211,8 +212,8 @@ impl GraphModule {
     /// Graph and attributes, for another module.
     pub(crate) fn into_parts(mut self) -> (Graph, Attributes) {
         (
-            std::mem::take(&mut self.graph),
-            std::mem::take(&mut self.attributes),
+            std::mem::take(&mut *self.graph),
+            std::mem::take(&mut *self.attributes),
         )
     }
 
@@ -275,12 +276,17 @@ impl GraphModule {
     /// source line.
     #[track_caller]
     pub fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
+        R::from_value(self.result_of(args.into_args(), Location::caller())?)
+    }
+
+    /// What a call gives. Not generic, so that other crates do not compile it again.
+    fn result_of(&self, args: CallArgs, caller: &'static Location<'static>) -> Result<Value> {
         let args = self.bind(args)?;
         let result = match may_record() {
-            true => call_module(self, args, Location::caller())?,
+            true => call_module(self, args, caller)?,
             false => self.run_values(args, None)?,
         };
-        R::from_value(self.process_outputs(result)?)
+        self.process_outputs(result)
     }
 
     /// [`forward`](GraphModule::forward), with an observer that is shown each call's node and its
@@ -310,7 +316,7 @@ impl GraphModule {
         args: impl IntoArgs,
         mut observer: impl FnMut(NodeRef<'_>, &Value) -> Result<()>,
     ) -> Result<R> {
-        let args = self.bind(args)?;
+        let args = self.bind(args.into_args())?;
         let result = self.run_values(args, Some(&mut observer))?;
         R::from_value(self.process_outputs(result)?)
     }
@@ -353,8 +359,8 @@ impl GraphModule {
         let run = self.interpretation().at(path);
         let mut module = GraphModule::from(transform::transform(self, run, interpreter)?);
         module.name.clone_from(&self.name);
-        module.hooks = self.hooks.clone();
-        module.entries = self.entries.copied();
+        *module.hooks = self.hooks.clone();
+        *module.entries = self.entries.copied();
         module.for_each_side(|at, side| {
             *side = side.transformed(interpreter, &within(path, at))?;
             Ok(())
@@ -500,7 +506,7 @@ impl GraphModule {
     /// Returns an error if the `CodeGen` fails, the arguments do not fit the parameters, or one has
     /// another structure than it was specialised to.
     pub fn process_inputs(&self, args: impl IntoArgs) -> Result<Vec<Value>> {
-        self.flatten(self.bind(args)?)
+        self.flatten(self.bind(args.into_args())?)
     }
 
     /// The result of a call, from what the graph returned: the same, unless the module's
@@ -516,10 +522,10 @@ impl GraphModule {
     }
 
     /// The arguments of a call, in the order of the parameters.
-    fn bind(&self, args: impl IntoArgs) -> Result<Vec<Value>> {
+    fn bind(&self, args: CallArgs) -> Result<Vec<Value>> {
         let call = match self.hooks.own() {
-            Some(codegen) => codegen.process_inputs(args.into_args())?,
-            None => args.into_args(),
+            Some(codegen) => codegen.process_inputs(args)?,
+            None => args,
         };
         bind_values(&self.name, &self.params, call)
     }
@@ -589,7 +595,7 @@ impl GraphModule {
         }
         // A backend's code has the tensors that it was made with.
         if observer.is_none()
-            && std::ptr::eq(attributes, &self.attributes)
+            && std::ptr::eq(attributes, &*self.attributes)
             && let Some(result) = self.run_compiled(&args)
         {
             return result;

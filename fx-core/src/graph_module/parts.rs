@@ -89,7 +89,7 @@ impl<'m> Submodule<'m> {
             return Some(Submodule(At::Module(module)));
         }
         loop {
-            let Attributes { modules, tensors } = &module.attributes;
+            let Attributes { modules, tensors } = &*module.attributes;
             if let Some(found) = modules.get(path) {
                 return Some(Submodule(At::Module(&**found)));
             }
@@ -270,7 +270,7 @@ impl Component for Submodule<'_> {
             At::Module(module) => module.visit(walk),
             At::Component(part) => part.visit(walk),
             At::Below(module, around) => {
-                let Attributes { modules, tensors } = &module.attributes;
+                let Attributes { modules, tensors } = &*module.attributes;
                 for (path, module) in modules.iter().filter(|(path, _)| is_inside(path, around)) {
                     walk.child(below(path, around).unwrap_or_default(), module);
                 }

@@ -12,7 +12,7 @@ use super::parts::as_graph_module;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
-use crate::module::attributes::{is_inside, not_found};
+use crate::module::attributes::{Attributes, is_inside, not_found};
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::parts::{below, tensor_at};
@@ -139,13 +139,13 @@ impl GraphModule {
         let Some(around) = self.attributes.enclosing(path).map(Arc::<str>::from) else {
             return self.set_own_tensor(whole, path, kind, value.clone());
         };
-        let modules = &mut self.attributes.modules;
+        let Attributes { modules, tensors } = &mut *self.attributes;
         let at = modules.get_index_of(&around);
         let below = below(path, &around).unwrap_or_default();
         let Some((at, layer)) = at.and_then(|at| Some((at, modules.get_index(at)?.1))) else {
             return Err(not_found("module", &around));
         };
-        let is_own = self.attributes.tensors.contains_key(path);
+        let is_own = tensors.contains_key(path);
         let is_same_shape = if as_graph_module(&**layer).is_some() {
             let inner = modules
                 .lend(at)

@@ -143,16 +143,16 @@ impl VisitorMut for SetTraining {
 
 fn tensors(
     component: &(impl Component + ?Sized),
-    wanted: impl Fn(TensorKind) -> bool,
+    wanted: fn(TensorKind) -> bool,
     once: bool,
 ) -> IndexMap<String, Value> {
-    struct Tensors<F> {
-        wanted: F,
+    struct Tensors {
+        wanted: fn(TensorKind) -> bool,
         once: bool,
         seen: FxHashSet<u64>,
         found: IndexMap<String, Value>,
     }
-    impl<F: Fn(TensorKind) -> bool> Visitor for Tensors<F> {
+    impl Visitor for Tensors {
         fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {
             let new = tensor.object_id().is_none_or(|id| self.seen.insert(id));
             if (self.wanted)(kind) && (new || !self.once) {

@@ -41,9 +41,9 @@ impl ModuleType {
         ModuleType {
             path,
             ty: TypeId::of::<M>,
-            load: |saved, loader| Ok(Box::new(M::from_saved(saved, loader)?)),
-            as_module: |any| Some(any.downcast_ref::<M>()?),
-            as_module_mut: |any| Some(any.downcast_mut::<M>()?),
+            load: loaded::<M>,
+            as_module: of_any::<M>,
+            as_module_mut: of_any_mut::<M>,
             current: true,
         }
     }
@@ -55,6 +55,23 @@ impl ModuleType {
             ..ModuleType::named::<M>(path)
         }
     }
+}
+
+// Functions instead of closures: what makes a function pointer of a closure is compiled too, once per type.
+
+fn loaded<M: Module>(saved: &Json, loader: &mut Loader<'_>) -> Result<Box<dyn Module>> {
+    match M::from_saved(saved, loader) {
+        Ok(module) => Ok(Box::new(module)),
+        Err(error) => Err(error),
+    }
+}
+
+fn of_any<M: Module>(any: &dyn Any) -> Option<&dyn Module> {
+    Some(any.downcast_ref::<M>()?)
+}
+
+fn of_any_mut<M: Module>(any: &mut dyn Any) -> Option<&mut dyn Module> {
+    Some(any.downcast_mut::<M>()?)
 }
 
 inventory::collect!(ModuleType);

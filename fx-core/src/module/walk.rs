@@ -597,20 +597,24 @@ impl WalkMut<'_, '_> {
 
     /// The copy of a shared owner made in this walk, if any.
     pub(super) fn shared_copy<T: Clone + 'static>(&self, address: usize) -> Option<T> {
-        self.shared
-            .copies
-            .get(&(address, TypeId::of::<T>()))
-            .and_then(|shared| shared.copy.downcast_ref::<T>())
-            .cloned()
+        let copy = self.copy_at(address, TypeId::of::<T>())?;
+        copy.downcast_ref::<T>().cloned()
+    }
+
+    fn copy_at(&self, address: usize, ty: TypeId) -> Option<&dyn Any> {
+        let shared = self.shared.copies.get(&(address, ty))?;
+        Some(&*shared.copy)
     }
 
     pub(super) fn remember_copy<T: 'static>(&mut self, address: usize, original: T, copy: T) {
-        self.shared.copies.insert(
-            (address, TypeId::of::<T>()),
-            SharedCopy {
-                copy: Box::new(copy),
-                _original: Box::new(original),
-            },
-        );
+        let shared = SharedCopy {
+            copy: Box::new(copy),
+            _original: Box::new(original),
+        };
+        self.keep_copy((address, TypeId::of::<T>()), shared);
+    }
+
+    fn keep_copy(&mut self, of: (usize, TypeId), shared: SharedCopy) {
+        self.shared.copies.insert(of, shared);
     }
 }

@@ -45,6 +45,7 @@ pub trait FromValue: Sized {
 #[diagnostic::on_unimplemented(
     message = "a traced function cannot return `{Self}`: it cannot be symbolic",
     label = "not a tensor, `Int`, `Float`, `Bool` or a structure of them",
+    note = "a struct of such fields derives `Tree`",
     note = "return `Bool`, `Int` or `Float` instead of `bool`, `i64` or `f64`"
 )]
 pub trait Output: FromValue + IntoValue {
@@ -88,6 +89,7 @@ impl<T: IntoValue + FromValue> TreeField for T {
 #[diagnostic::on_unimplemented(
     message = "an argument of type `{Self}` cannot flow through a graph",
     label = "not a tensor, a plain value or a structure of them",
+    note = "a struct of such fields derives `Tree`",
     note = "numbers are `i64`, `usize` and `f64`, or `Int` and `Float`, which can be traced"
 )]
 pub trait Param<'v>: Sized {
@@ -538,30 +540,42 @@ impl<T: FromValue> FromValue for Vec<T> {
     const TYPE: ParamType = ParamType::Sequence(TypePart::Fixed(&T::TYPE));
 
     fn from_value(value: Value) -> Result<Self> {
-        items::<Self>(value)?
-            .into_iter()
-            .map(T::from_value)
-            .collect()
+        each(items::<Self>(value)?.into_vec())
     }
 }
 
-/// The results of a call that has several: taken apart, or one `getitem` each for a symbolic one.
-fn unpack<const N: usize>(mut value: Value, what: &str) -> Result<[Value; N]> {
-    match &mut value {
-        Value::Proxy(proxy) => dispatch::unpack(*proxy, N)?
-            .try_into()
-            .map_err(|_| Error::msg("as many parts as were asked for")),
-        Value::List(items) | Value::Tuple(items) => {
-            let found = items.len();
-            <Box<[Value; N]>>::try_from(std::mem::take(items))
-                .map(|items| *items)
-                .map_err(|_| Error::expected(format_args!("{what} of {N}"), found))
-        }
-        value => Err(Error::expected(
-            format_args!("{what} of {N}"),
-            value.describe(),
-        )),
+/// Each value as a `T`. A loop: the standard library's ways to collect results are several times as much code in each
+/// crate.
+fn each<T: FromValue>(values: Vec<Value>) -> Result<Vec<T>> {
+    let mut converted = Vec::with_capacity(values.len());
+    for value in values {
+        converted.push(T::from_value(value)?);
     }
+    Ok(converted)
+}
+
+/// As many as were asked for, as an array.
+fn array<T, const N: usize>(parts: Vec<T>) -> Result<[T; N]> {
+    parts
+        .try_into()
+        .map_err(|_| Error::msg("as many parts as were asked for"))
+}
+
+/// The results of a call that has several: taken apart, or one `getitem` each for a symbolic one.
+fn unpack<const N: usize>(value: Value, what: &str) -> Result<[Value; N]> {
+    array(parts(value, N, what)?)
+}
+
+fn parts(mut value: Value, count: usize, what: &str) -> Result<Vec<Value>> {
+    let found = match &mut value {
+        Value::Proxy(proxy) => return dispatch::unpack(*proxy, count),
+        Value::List(items) | Value::Tuple(items) if items.len() == count => {
+            return Ok(std::mem::take(items).into_vec());
+        }
+        Value::List(items) | Value::Tuple(items) => items.len().to_string(),
+        value => value.describe(),
+    };
+    Err(Error::expected(format_args!("{what} of {count}"), found))
 }
 
 /// The fields of a `#[derive(Tree)]` struct: taken out of a dict, or one `getitem` each for a
@@ -570,11 +584,11 @@ fn unpack<const N: usize>(mut value: Value, what: &str) -> Result<[Value; N]> {
 /// # Errors
 /// Returns an error if the value is not a dict, or has other keys.
 #[doc(hidden)]
-pub fn fields<const N: usize>(
-    mut value: Value,
-    what: &str,
-    names: [&str; N],
-) -> Result<[Value; N]> {
+pub fn fields<const N: usize>(value: Value, what: &str, names: [&str; N]) -> Result<[Value; N]> {
+    array(named(value, what, &names)?)
+}
+
+fn named(mut value: Value, what: &str, names: &[&str]) -> Result<Vec<Value>> {
     let wrong = |found: String| {
         Error::expected(
             format_args!("`{what}`, a dict with {}", names.join(", ")),
@@ -582,11 +596,12 @@ pub fn fields<const N: usize>(
         )
     };
     match &mut value {
-        Value::Proxy(proxy) => dispatch::unpack_fields(*proxy, &names)?
-            .try_into()
-            .map_err(|_| Error::msg("as many fields as were asked for")),
-        Value::Dict(map) if map.len() == N && names.iter().all(|name| map.contains_key(*name)) => {
-            Ok(names.map(|name| map.get_mut(name).map(std::mem::take).unwrap_or_default()))
+        Value::Proxy(proxy) => dispatch::unpack_fields(*proxy, names),
+        Value::Dict(map)
+            if map.len() == names.len() && names.iter().all(|name| map.contains_key(*name)) =>
+        {
+            let field = |name: &&str| map.get_mut(*name).map(std::mem::take).unwrap_or_default();
+            Ok(names.iter().map(field).collect())
         }
         Value::Dict(map) => {
             let keys: Vec<&str> = map.keys().map(|key| &**key).collect();
@@ -609,14 +624,7 @@ impl<T: FromValue, const N: usize> FromValue for [T; N] {
     const TYPE: ParamType = ParamType::Slice(TypePart::Fixed(&T::TYPE));
 
     fn from_value(value: Value) -> Result<Self> {
-        let parts = unpack::<N>(value, "a list")?;
-        let parts = parts
-            .into_iter()
-            .map(T::from_value)
-            .collect::<Result<Vec<T>>>()?;
-        parts
-            .try_into()
-            .map_err(|_| Error::msg("as many parts as were asked for"))
+        array(each(parts(value, N, "a list")?)?)
     }
 }
 impl<T: Output, const N: usize> Output for [T; N] {}

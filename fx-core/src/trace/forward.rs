@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use super::call_args::{IntoArgs, bind_values};
+use super::call_args::{CallArgs, IntoArgs, bind_values};
 use super::convert::FromValue;
 use super::dispatch::call_module;
 use super::scope;
@@ -49,18 +49,25 @@ pub trait Forward: Module {
     /// Returns an error if the arguments do not fit, or the forward fails.
     #[track_caller]
     fn forward<R: FromValue>(&self, args: impl IntoArgs) -> Result<R> {
-        let module = self.as_module();
-        let args = bind_values(module.type_name(), module.params(), args.into_args())?;
-        let value = if scope::may_record() {
-            call_module(module, args, Location::caller())?
-        } else {
-            let lent: Vec<&Value> = args.iter().collect();
-            let mut out = Value::None;
-            module.run(&lent, &mut out)?;
-            out
-        };
-        R::from_value(value)
+        let caller = Location::caller();
+        R::from_value(called(self.as_module(), args.into_args(), caller)?)
     }
+}
+
+/// What a call gives. Not generic, so that other crates do not compile it again.
+fn called(
+    module: &dyn Module,
+    args: CallArgs,
+    caller: &'static Location<'static>,
+) -> Result<Value> {
+    let args = bind_values(module.type_name(), module.params(), args)?;
+    if scope::may_record() {
+        return call_module(module, args, caller);
+    }
+    let lent: Vec<&Value> = args.iter().collect();
+    let mut out = Value::None;
+    module.run(&lent, &mut out)?;
+    Ok(out)
 }
 
 impl<M: Module + ?Sized> Forward for M {}

@@ -20,6 +20,11 @@ use crate::value::value::Value;
 /// symbolic operand's trace is not running here.
 #[track_caller]
 fn apply<R: FromValue>(op: Operator, operands: &[&dyn Operand]) -> Result<R> {
+    R::from_value(applied(op, operands)?)
+}
+
+#[track_caller]
+fn applied(op: Operator, operands: &[&dyn Operand]) -> Result<Value> {
     let values: Vec<Value> = operands.iter().map(|o| o.to_operand()).collect();
     let function = function_of(op);
     if operands.iter().any(|o| o.is_symbolic()) {
@@ -30,13 +35,13 @@ fn apply<R: FromValue>(op: Operator, operands: &[&dyn Operand]) -> Result<R> {
             Location::caller(),
         )?;
         if let Some(value) = recorded {
-            return R::from_value(value);
+            return Ok(value);
         }
     }
     let lent: Vec<&Value> = values.iter().collect();
     let mut out = Value::None;
     function.run(&lent, &mut out)?;
-    R::from_value(out)
+    Ok(out)
 }
 
 macro_rules! binary {

@@ -289,9 +289,15 @@ impl Clone for Value {
             Value::Ellipsis => Value::Ellipsis,
             Value::Object(x) => Value::Object(x.clone()),
             Value::Proxy(x) => Value::Proxy(*x),
-            structure => nested::copy(structure),
+            structure => copied(structure),
         }
     }
+}
+
+/// A copy of a structure. Not generic, so that other crates do not compile it again.
+#[inline(never)]
+fn copied(structure: &Value) -> Value {
+    nested::copy(structure)
 }
 
 /// Empties a structure. Not generic, so that other crates do not compile it again.
@@ -459,16 +465,27 @@ impl<T: IntoValue> IntoValue for Option<T> {
 }
 impl<T: Arg> Arg for Option<T> {}
 
+/// A list of these. A loop: the standard library's ways to collect into the memory of a `Vec` are several times as much
+/// code in each crate.
+fn list_of<T: IntoValue>(items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>) -> Value {
+    let items = items.into_iter();
+    let mut values = Vec::with_capacity(items.len());
+    for item in items {
+        values.push(item.into_value());
+    }
+    Value::List(values.into_boxed_slice())
+}
+
 impl<T: IntoValue> IntoValue for Vec<T> {
     fn into_value(self) -> Value {
-        Value::List(self.into_iter().map(T::into_value).collect())
+        list_of(self)
     }
 }
 impl<T: Arg> Arg for Vec<T> {}
 
 impl<T: IntoValue, const N: usize> IntoValue for [T; N] {
     fn into_value(self) -> Value {
-        Value::List(self.into_iter().map(T::into_value).collect())
+        list_of(self)
     }
 }
 impl<T: Arg, const N: usize> Arg for [T; N] {}

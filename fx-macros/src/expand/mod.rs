@@ -2,6 +2,7 @@
 
 mod kernel;
 mod module;
+mod or_return;
 mod stub;
 mod trace;
 mod traced;

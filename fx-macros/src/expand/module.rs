@@ -5,6 +5,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
 use syn::{Data, DeriveInput, Field, Fields, Ident, Type, parse_quote};
 
+use super::or_return::or_return;
 use super::stub;
 use crate::options::{FieldKind, FieldOptions};
 use crate::paths;
@@ -262,7 +263,7 @@ impl Arm {
             } else {
                 let arguments = quote!(#name, __fields, __loader);
                 let load = call_of_type(ty, component(), "from_field", Some(arguments));
-                loads.push(quote!(#load?));
+                loads.push(or_return(&load));
                 listed.extend(quote!(__each(#contents);));
                 listed_mut.extend(quote!(__each(#contents_mut);));
                 names.push(name.clone());

@@ -5,6 +5,7 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Data, DeriveInput, Fields, Ident, parse_quote};
 
+use super::or_return::or_return;
 use super::stub;
 use crate::paths;
 use crate::refusal::{self, Refusals};
@@ -50,7 +51,10 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
         };
         fields.iter().zip(&bindings).map(field).collect::<Vec<_>>()
     };
-    let (into_fields, from_fields) = (part("into_field"), part("from_field"));
+    let into_fields = part("into_field");
+    let from_fields = part("from_field")
+        .into_iter()
+        .map(|field| or_return(&field));
     let (pattern, into, from) = match fields {
         Fields::Named(named) => {
             let idents: Vec<&Ident> = named
@@ -154,7 +158,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
         impl #impl_generics #core::__private::FromValue for #ty #where_clause {
             fn from_value(__value: #core::__private::Value) -> #core::Result<Self> {
                 let [#(#bindings),*] = #from?;
-                #(let #bindings = #from_fields?;)*
+                #(let #bindings = #from_fields;)*
                 ::core::result::Result::Ok(#name #pattern)
             }
         }

@@ -44,15 +44,24 @@ impl Sequential {
     /// With one more layer at the end, whose name is its place.
     #[must_use]
     pub fn push(self, layer: impl IntoModule) -> Self {
-        let is_free = |at: &usize| !self.layers.contains_key(&at.to_string());
-        let place = (self.layers.len()..).find(is_free).unwrap_or_default();
-        self.add_module(place.to_string(), layer)
+        let place = self.free_place();
+        self.with(place, layer.into_module())
     }
 
     /// With a layer of a name: at the end, or replacing the one that has the name.
     #[must_use]
-    pub fn add_module(mut self, name: impl Into<String>, layer: impl IntoModule) -> Self {
-        self.layers.insert(name.into(), layer.into_module());
+    pub fn add_module(self, name: impl Into<String>, layer: impl IntoModule) -> Self {
+        self.with(name.into(), layer.into_module())
+    }
+
+    fn free_place(&self) -> String {
+        let is_free = |at: &usize| !self.layers.contains_key(&at.to_string());
+        let place = (self.layers.len()..).find(is_free).unwrap_or_default();
+        place.to_string()
+    }
+
+    fn with(mut self, name: String, layer: Box<dyn Module>) -> Self {
+        self.layers.insert(name, layer);
         self
     }
 

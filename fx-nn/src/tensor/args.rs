@@ -195,6 +195,12 @@ enum Held {
 }
 
 impl Sizes {
+    /// Not inlined: a program has many of these lists.
+    #[inline(never)]
+    fn of(sizes: &[Int]) -> Sizes {
+        Sizes(Held::Each(sizes.to_vec()))
+    }
+
     /// The numbers, during a run.
     pub(crate) fn known(&self) -> Result<Vec<i64>> {
         let symbolic = || Error::msg("a size is symbolic where the operation runs");
@@ -291,7 +297,7 @@ macro_rules! sizes_from_tuple {
             #[allow(non_snake_case)]
             fn from(sizes: ($($name,)+)) -> Self {
                 let ($($name,)+) = sizes;
-                Sizes(Held::Each(vec![$($name.into_size()),+]))
+                Sizes::of(&[$($name.into_size()),+])
             }
         }
     };
