@@ -3,7 +3,7 @@
 use proc_macro2::TokenStream;
 use quote::quote;
 
-/// Generated code has this in the place of a `?`, of which rustc makes two calls and a copy of the value, in each crate.
+/// Generated code has this instead of a `?`, of which rustc makes two calls and a copy of the value, in each crate.
 pub fn or_return(result: &TokenStream) -> TokenStream {
     quote! {
         match #result {
