@@ -495,7 +495,7 @@ where
     T: Clone + IntoValue,
 {
     fn into_value(self) -> Value {
-        Value::List(self.iter().cloned().map(T::into_value).collect())
+        list_of(self.iter().cloned())
     }
 }
 impl<T: Clone + Arg> Arg for &[T] {}

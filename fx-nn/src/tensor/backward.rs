@@ -96,6 +96,11 @@ impl Tensor {
     /// let w = Tensor::from_vec(vec![2.0f32, 3.0], 2)?.into_parameter()?;
     /// let gradients = (&w * &w)?.sum(..)?.backward()?;
     /// assert_eq!(gradients.get(&w)?.map(|g| g.to_vec()).transpose()?, Some(vec![4.0, 6.0]));
+    ///
+    /// let several = (&w * &w)?.backward().unwrap_err().to_string();
+    /// assert!(several.contains("shape [2] is not one number"), "{several}");
+    /// let detached = w.detach()?.sum(..)?.backward().unwrap_err().to_string();
+    /// assert!(detached.contains("depends on no parameter"), "{detached}");
     /// # Ok::<(), fx_nn::Error>(())
     /// ```
     ///
