@@ -251,6 +251,11 @@ impl Call {
         self.stored.iter().map(tensor::parse).collect()
     }
 
+    /// Whether what it gives is drawn.
+    pub fn is_random(&self) -> bool {
+        matches!(self.outcome, Outcome::Random { .. })
+    }
+
     /// How many tensors the arguments name.
     pub fn count(&self) -> usize {
         self.stored.len()

@@ -24,5 +24,6 @@ pub use call::{Arg, Call, Kind, Outcome};
 pub use excuses::{EXCUSES, Excuse, reason};
 pub use judge::{Difference, Kind as DifferenceKind};
 pub use report::{Report, Tell};
-pub use run::{Mode, Plant, difference, wrong};
+pub use run::{Mode, Plant, difference, is_plain, layer_arguments, make_layer, run_call, wrong};
 pub use shapes::{Agreement, ask_with, shape_agreement};
+pub use tensor::{AnyIndex, Elements, Expected, dense_tensor, elements};

@@ -118,9 +118,38 @@ pub(crate) fn recorded_call(call: &Call, tensors: &[Tensor]) -> Result<GraphModu
     trace.graph_module()
 }
 
-/// The call, made at once.
-pub(crate) fn run_eager(call: &Call, tensors: &[Tensor]) -> Result<Value> {
+/// The call, made on these tensors: at once, or recorded where they are symbolic.
+///
+/// # Errors
+/// When the call is refused.
+pub fn run_call(call: &Call, tensors: &[Tensor]) -> Result<Value> {
     made(call, tensors)
+}
+
+/// The layer that a call is of, with its weights and in its mode.
+///
+/// # Errors
+/// When the call is not one of a layer.
+pub fn make_layer(call: &Call) -> Result<Box<dyn Module>> {
+    let made = call.made.as_ref();
+    let made = made.ok_or_else(|| Error::msg("a layer without its options"))?;
+    layers::layer(&call.name, made)
+}
+
+/// The arguments of a layer's `forward`, with these tensors.
+///
+/// # Errors
+/// When one is no value.
+pub fn layer_arguments(call: &Call, tensors: &[Tensor]) -> Result<Vec<Value>> {
+    call.args
+        .iter()
+        .map(|arg| layer_argument(arg, tensors))
+        .collect()
+}
+
+/// Whether the call is of an operator on plain values alone.
+pub fn is_plain(call: &Call) -> bool {
+    call.kind == Kind::Operator && operators::is_plain(&call.name, &call.args)
 }
 
 /// The call of a function, a method or an operator on tensors that may be symbolic.
@@ -240,20 +269,15 @@ fn plain(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
 
 /// A layer's `forward`, and with it the buffers that a call in training moves.
 fn forward(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
-    let made = call.made.as_ref();
-    let made = made.ok_or_else(|| Error::msg("a layer without its options"))?;
-    let layer = layers::layer(&call.name, made)?;
-    let values: Vec<Value> = call
-        .args
-        .iter()
-        .map(|arg| layer_argument(arg, tensors))
-        .collect::<Result<_>>()?;
+    let layer = make_layer(call)?;
+    let training = call.made.as_ref().is_some_and(|made| made.training);
+    let values = layer_arguments(call, tensors)?;
     if mode == Mode::Eager {
         let result = layer.forward(CallArgs {
             args: values,
             kwargs: Vec::new(),
         })?;
-        return with_buffers(result, &*layer, made.training);
+        return with_buffers(result, &*layer, training);
     }
     let mut trace = Trace::new(&*layer);
     for (param, value) in layer.params().iter().zip(&values) {
@@ -269,7 +293,7 @@ fn forward(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
     }
     let gm = trace.graph_module()?;
     let result = step(&gm, values, mode)?;
-    with_buffers(result, &gm, made.training)
+    with_buffers(result, &gm, training)
 }
 
 fn layer_argument(arg: &Arg, tensors: &[Tensor]) -> Result<Value> {

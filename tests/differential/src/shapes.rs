@@ -7,7 +7,7 @@ use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
 use crate::call::{Arg, Call, Kind};
-use crate::run::{recorded_call, run_eager};
+use crate::run::{recorded_call, run_call};
 
 /// What a rule says of a call, beside the run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,7 +28,7 @@ pub fn shape_agreement(call: &Call, symbolic: bool) -> Result<Agreement> {
         return Ok(Agreement::NoRule);
     }
     let tensors = call.tensors()?;
-    let run = run_eager(call, &tensors);
+    let run = run_call(call, &tensors);
     let Ok(mut gm) = recorded_call(call, &tensors) else {
         // What is refused while tracing has no graph to infer.
         return Ok(Agreement::Agrees);

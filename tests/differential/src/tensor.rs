@@ -40,23 +40,37 @@ fn dense(json: &Json) -> Result<(DType, Vec<usize>, Vec<u8>)> {
 /// The tensor: its storage, then its views one after another.
 pub(crate) fn parse(json: &Json) -> Result<Tensor> {
     let (dtype, shape, bytes) = dense(json)?;
+    let mut tensor = of_bytes(dtype, &shape, &bytes)?;
+    let views = json.get("views").and_then(Json::as_array);
+    for view in views.into_iter().flatten() {
+        tensor = viewed(&tensor, view)?;
+    }
+    Ok(tensor)
+}
+
+/// A tensor whose `dtype` and `shape` the JSON says, of these bytes.
+///
+/// # Errors
+/// When they are not said.
+pub fn dense_tensor(json: &Json, bytes: &[u8]) -> Result<Tensor> {
+    let get = |name: &str| json.get(name).ok_or_else(|| wrong(json));
+    of_bytes(dtype(get("dtype")?)?, &sizes(get("shape")?)?, bytes)
+}
+
+fn of_bytes(dtype: DType, shape: &[usize], bytes: &[u8]) -> Result<Tensor> {
     let stored = match dtype {
         DType::Bool => DType::U8,
         other => other,
     };
     let data = candle_core::Tensor::from_raw_buffer(
-        &bytes,
+        bytes,
         fx_nn::candle_dtype(stored)?,
-        &shape,
+        shape,
         &candle_core::Device::Cpu,
     );
-    let mut tensor = Tensor::from(data.map_err(Error::other)?);
+    let tensor = Tensor::from(data.map_err(Error::other)?);
     if dtype == DType::Bool {
-        tensor = tensor.to_dtype(DType::Bool)?;
-    }
-    let views = json.get("views").and_then(Json::as_array);
-    for view in views.into_iter().flatten() {
-        tensor = viewed(&tensor, view)?;
+        return tensor.to_dtype(DType::Bool);
     }
     Ok(tensor)
 }
@@ -83,7 +97,7 @@ fn viewed(tensor: &Tensor, view: &Json) -> Result<Tensor> {
 }
 
 /// An index that is known when the program runs.
-pub(crate) struct AnyIndex(pub(crate) Value);
+pub struct AnyIndex(pub Value);
 
 impl fx_nn::Index for AnyIndex {
     fn into_index(self) -> Value {
@@ -194,7 +208,10 @@ impl Expected {
 }
 
 /// A result's shape, element type and elements.
-pub(crate) fn elements(tensor: &Tensor) -> Result<(Vec<usize>, DType, Elements)> {
+///
+/// # Errors
+/// When it has no data.
+pub fn elements(tensor: &Tensor) -> Result<(Vec<usize>, DType, Elements)> {
     let data = Object::to_data(tensor)?;
     let elements = Elements::of(data.dtype(), &data.bytes()?);
     Ok((data.shape().to_vec(), data.dtype(), elements))

@@ -1,0 +1,163 @@
+"""Random programs, each run on every path: eager, traced, interpreted, after each pass, decomposed, split, saved, printed
+and parsed, emitted as Rust, compiled, written as ONNX and StableHLO.
+
+    python tests/differential/programs.py --programs 20000 --seed 1   compare
+    python tests/differential/programs.py --programs 2000 --seed 1 --plant cond   show that a fault is seen
+    python tests/differential/programs.py --rust 400                  programs written as Rust with control flow
+    python tests/differential/programs.py --programs 200 --xla        run StableHLO by XLA too
+
+It needs ONNX Runtime (`pip install onnxruntime numpy`), and jax for `--xla`. The programs are made by the crate in
+`tests/programs`, in two processes; this script runs the files that they write. It ends in a line for each path and one
+line of counts, and fails where a path differs.
+"""
+
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+
+def run_onnx(file, inputs):
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_ENABLE_BASIC
+    session = onnxruntime.InferenceSession(file, options, providers=["CPUExecutionProvider"])
+    wanted = {value.name for value in session.get_inputs()}
+    return session.run(None, {name: value for name, value in inputs.items() if name in wanted})
+
+
+PROGRAMS = {}
+
+
+def run_stablehlo(file, inputs):
+    sys.path.insert(0, str(ROOT / "fx-stablehlo"))
+    import run
+
+    folder = file.decode()
+    program = PROGRAMS.get(folder)
+    if program is None:
+        PROGRAMS.clear()
+        program = PROGRAMS[folder] = run.Program(folder)
+    return program(inputs)
+
+
+def engines():
+    """Answers requests: a line of JSON and the bytes that it counts, both ways."""
+    import numpy
+
+    names = {"bool": numpy.bool_, "uint8": numpy.uint8, "uint32": numpy.uint32, "int16": numpy.int16}
+    names |= {"int32": numpy.int32, "int64": numpy.int64, "float16": numpy.float16}
+    names |= {"float32": numpy.float32, "float64": numpy.float64}
+    known = {numpy.dtype(kind): name for name, kind in names.items()}
+    stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
+    while line := stdin.readline():
+        head = json.loads(line)
+        file = stdin.read(head["file"])
+        inputs = {}
+        for described in head["inputs"]:
+            data = stdin.read(described["bytes"])
+            if described["dtype"] in names:
+                values = numpy.frombuffer(data, names[described["dtype"]])
+                inputs[described["name"]] = values.reshape(described["shape"])
+        try:
+            found = (run_onnx if head["engine"] == "onnx" else run_stablehlo)(file, inputs)
+            results = [numpy.ascontiguousarray(value).reshape(numpy.shape(value)) for value in found]
+            outputs = [
+                {"dtype": known[value.dtype], "shape": list(value.shape), "bytes": value.nbytes} for value in results
+            ]
+            answer = {"outputs": outputs}
+        except Exception as error:
+            results, answer = [], {"error": f"{type(error).__name__}: {error}"[:600]}
+        stdout.write(json.dumps(answer).encode() + b"\n")
+        for value in results:
+            stdout.write(value.tobytes())
+        stdout.flush()
+
+
+def binary():
+    build = ["cargo", "build", "--release", "-p", "fx-programs", "--message-format", "json"]
+    printed = subprocess.run(build, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+    made = [json.loads(line) for line in printed.splitlines()]
+    found = [line["executable"] for line in made if line.get("executable")]
+    return found[-1]
+
+
+def programs(options):
+    program = binary()
+    count = options.programs // 2
+    halves = [(options.seed * 10_000_000, count), (options.seed * 10_000_000 + count, options.programs - count)]
+    with tempfile.TemporaryDirectory() as folder:
+        started = []
+        for at, (first, many) in enumerate(halves):
+            command = [program, "--first", str(first), "--count", str(many), "--python", sys.executable]
+            command += ["--report", f"{folder}/{at}.json"]
+            command += ["--plant", options.plant] if options.plant else []
+            command += ["--xla"] if options.xla else []
+            started.append(subprocess.Popen(command, cwd=ROOT))
+        codes = [process.wait() for process in started]
+        if any(code not in (0, 1) for code in codes):
+            sys.exit(f"a process ended with {codes}")
+        reports = [json.loads((pathlib.Path(folder) / f"{at}.json").read_text()) for at in range(2)]
+    total = merged(reports)
+    show(total)
+    return total["counts"]["wrong"] + total["counts"]["panics"]
+
+
+def merged(reports):
+    total = {"counts": {}, "paths": {}, "shares": {}, "names": {}, "reasons": {}}
+    for report in reports:
+        for part in ("counts", "shares", "names", "reasons"):
+            for name, count in report[part].items():
+                total[part][name] = total[part].get(name, 0) + count
+        for name, counts in report["paths"].items():
+            known = total["paths"].setdefault(name, {key: 0 for key in counts})
+            for key, count in counts.items():
+                known[key] += count
+    return total
+
+
+def show(total):
+    counts, run = total["counts"], max(total["counts"]["run"], 1)
+    for name, path in total["paths"].items():
+        print(f"path {name}: " + " ".join(f"{key} {count}" for key, count in path.items()))
+    for reason, count in sorted(total["reasons"].items(), key=lambda pair: -pair[1]):
+        print(f"refused {count}: {reason}")
+    print("shares " + " ".join(f"{name} {count / run:.2f}" for name, count in total["shares"].items()))
+    seldom = sorted((count, name) for name, count in total["names"].items())
+    print(f"functions {len(seldom)} least {' '.join(f'{name} {count}' for count, name in seldom[:5])}")
+    print(f"mean length {counts['steps'] / run:.1f}")
+    names = "programs run refused_by_all paths compared unread wrong panics refused_by_one_path"
+    counts["paths"] = len(total["paths"])
+    print(" ".join(f"{name} {counts[name]}" for name in names.split()))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--programs", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--plant", default="")
+    parser.add_argument("--xla", action="store_true")
+    parser.add_argument("--rust", type=int, default=0)
+    parser.add_argument("--engines", action="store_true")
+    options = parser.parse_args()
+    if options.engines:
+        engines()
+        return
+    failed = programs(options) if options.programs else 0
+    if options.rust:
+        import rust_programs
+
+        failed += rust_programs.run(options.rust, options.seed)
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1000 @@
+//! Generating programs: each step is run, on every binding of the program's sizes, before it is taken.
+//!
+//! Invariant: a program runs eagerly on each of its bindings, unless it says that it is refused.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use fx_differential::{Arg, Call, Kind, Outcome};
+use fx_nn::prelude::*;
+use fx_nn::shapes::Spec;
+use fx_nn::value::{Dim, Value};
+use fx_nn::{Error, Result};
+use rand::rngs::StdRng;
+use rand::seq::IndexedRandom;
+use rand::{Rng, SeedableRng};
+
+use crate::program::{
+    Body, End, Id, Number, Part, Program, Results, Run, Shape, Source, Step, Test,
+};
+
+/// More elements than this make a program slow, and show nothing more.
+const LARGEST: usize = 600;
+
+/// The bindings of the named size `n`.
+const SIZES: [usize; 3] = [3, 2, 5];
+
+/// A program with what it is run on.
+#[derive(Clone)]
+pub struct Case {
+    /// Its number.
+    pub seed: u64,
+    /// The program.
+    pub program: Program,
+    /// What its layers are made from.
+    pub layers: Vec<Arc<Call>>,
+    /// What it takes, sizes by name.
+    pub specs: Vec<Spec>,
+    /// Its arguments, once for each binding of its sizes.
+    pub bindings: Vec<([Tensor; 3], i64)>,
+    /// Whether a size has a name.
+    pub named: bool,
+    /// Whether `bfloat16` may stand in it.
+    pub bf16: bool,
+    /// Whether the last step is one that eager code refuses.
+    pub refused: bool,
+}
+
+/// The recorded calls, by name.
+pub struct Calls {
+    by_name: Vec<(String, Vec<Arc<Call>>)>,
+    /// Those that a format of other engines has no operators for.
+    unwritten: HashSet<String>,
+}
+
+/// The functions that the pages of the formats refuse.
+fn unwritten() -> HashSet<String> {
+    let pages = [
+        include_str!("../../../fx-onnx/docs/operations.md"),
+        include_str!("../../../fx-stablehlo/docs/stablehlo-operations.md"),
+    ];
+    let rows = pages.iter().flat_map(|page| page.lines());
+    let refused = rows.filter(|row| row.contains("| no:"));
+    refused
+        .filter_map(|row| Some(row.split('`').nth(1)?.to_string()))
+        .collect()
+}
+
+impl Calls {
+    /// Reads the lines that the differential test has recorded.
+    ///
+    /// # Errors
+    /// Returns an error if one is not a call.
+    pub fn parse(lines: &str) -> Result<Self> {
+        let mut by_name: BTreeMap<String, Vec<Arc<Call>>> = BTreeMap::new();
+        for line in lines.lines() {
+            let call = Call::parse(line)?;
+            if matches!(call.outcome, Outcome::Refused)
+                || fx_differential::is_plain(&call)
+                || writes(&call)
+            {
+                continue;
+            }
+            let entry = by_name.entry(call.name.clone()).or_default();
+            entry.push(Arc::new(call));
+        }
+        Ok(Calls {
+            by_name: by_name.into_iter().collect(),
+            unwritten: unwritten(),
+        })
+    }
+
+    /// The names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.iter().map(|(name, _)| &**name)
+    }
+}
+
+/// What makes programs; the names that it has used least come first.
+pub struct Generator<'c> {
+    calls: &'c Calls,
+    used: Vec<usize>,
+    /// Whether the program keeps to what other formats have.
+    written: bool,
+    random: StdRng,
+}
+
+/// A program that grows, with its runs.
+struct Draft {
+    program: Program,
+    layers: Vec<Arc<Call>>,
+    runs: Vec<Run>,
+    next: Id,
+    named: bool,
+    /// Whether `bfloat16` may stand in it, which other engines lack.
+    bf16: bool,
+    depth: usize,
+}
+
+/// Whether a call has to do with `bfloat16`.
+pub fn is_bf16(call: &Call) -> bool {
+    let made = call
+        .made
+        .as_ref()
+        .is_some_and(|made| made.dtype == DType::BF16);
+    made || call.has(DType::BF16)
+        || call
+            .args
+            .iter()
+            .any(|arg| matches!(arg, Arg::DType(DType::BF16)))
+}
+
+fn quiet<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|_| Err(Error::msg("a panic")))
+}
+
+impl Case {
+    /// The program as it is before its first run: its layers are made anew, for one that is trained changes.
+    ///
+    /// # Errors
+    /// Returns an error if a layer cannot be made.
+    pub fn fresh(&self) -> Result<Program> {
+        let mut program = self.program.clone();
+        let made = self
+            .layers
+            .iter()
+            .map(|call| fx_differential::make_layer(call));
+        program.layers = made.collect::<Result<_>>()?;
+        Ok(program)
+    }
+}
+
+/// Whether a function writes into one of its arguments.
+fn writes(call: &Call) -> bool {
+    let is_trained = call.args.iter().any(|arg| matches!(arg, Arg::Bool(true)));
+    call.kind != Kind::Layer && is_trained && ["batch_norm", "instance_norm"].contains(&&*call.name)
+}
+
+impl<'c> Generator<'c> {
+    /// A generator of these calls.
+    pub fn new(calls: &'c Calls) -> Self {
+        Generator {
+            used: vec![0; calls.by_name.len()],
+            written: false,
+            calls,
+            random: StdRng::seed_from_u64(0),
+        }
+    }
+
+    fn chance(&mut self, share: f64) -> bool {
+        self.random.random_bool(share)
+    }
+
+    fn pick<T: Clone>(&mut self, of: &[T]) -> T {
+        of.choose(&mut self.random)
+            .expect("lists of the generator have items")
+            .clone()
+    }
+
+    /// A program.
+    ///
+    /// # Errors
+    /// Returns an error if its inputs cannot be made.
+    pub fn case(&mut self, seed: u64) -> Result<Case> {
+        self.random = StdRng::seed_from_u64(seed);
+        let named = self.chance(0.35);
+        let (specs, bindings) = self.inputs(named)?;
+        let mut draft = Draft::new(&bindings, named);
+        draft.bf16 = self.chance(0.25);
+        self.written = !draft.bf16 && self.chance(0.7);
+        let length = self.random.random_range(11..19);
+        let mut tries = 0;
+        while draft.program.steps.len() < length && tries < 6 * length {
+            tries += 1;
+            if let Some(step) = self.step(&mut draft) {
+                draft.program.steps.push(step);
+            }
+        }
+        let refused = self.chance(0.04) && self.refused(&mut draft);
+        let results = self.results(&draft, refused);
+        draft.program.results = results;
+        Ok(Case {
+            seed,
+            layers: draft.layers,
+            program: draft.program,
+            specs,
+            bindings,
+            named,
+            bf16: draft.bf16,
+            refused,
+        })
+    }
+
+    fn numbers(&mut self, count: usize) -> Vec<f64> {
+        let special = self.chance(0.15);
+        let mut number = || {
+            let x: f64 = self.random.random_range(-3.0..3.0);
+            match self.random.random_range(0..12) {
+                0 if special => f64::INFINITY,
+                1 if special => f64::NEG_INFINITY,
+                2 if special => f64::NAN,
+                3 => 0.0,
+                4 if special => -0.0,
+                5 => x.round(),
+                _ => x,
+            }
+        };
+        (0..count).map(|_| number()).collect()
+    }
+
+    fn inputs(&mut self, named: bool) -> Result<(Vec<Spec>, Vec<([Tensor; 3], i64)>)> {
+        // 0 stands for the named size.
+        let shapes: &[&[usize]] = if named {
+            &[
+                &[0, 4],
+                &[0, 3, 4],
+                &[2, 0],
+                &[0],
+                &[0, 0],
+                &[1, 0, 4],
+                &[0, 2, 6, 6],
+            ]
+        } else {
+            &[
+                &[3, 4],
+                &[2, 3, 4],
+                &[4],
+                &[1, 4],
+                &[],
+                &[2, 3, 6, 6],
+                &[2, 4, 8],
+                &[3, 3],
+                &[1, 1],
+                &[3, 1],
+            ]
+        };
+        let mut of = Vec::new();
+        for at in 0..3 {
+            let shape = if named && at == 0 {
+                self.pick(shapes)
+            } else if named && self.chance(0.4) {
+                self.pick(&[&[4][..], &[3, 4], &[1, 4], &[2, 3]])
+            } else {
+                self.pick(shapes)
+            };
+            let dtypes = [
+                DType::F32,
+                DType::F32,
+                DType::F32,
+                DType::F32,
+                DType::F32,
+                DType::F64,
+                DType::F16,
+                DType::I64,
+                DType::Bool,
+            ];
+            of.push((
+                shape,
+                if at == 0 {
+                    DType::F32
+                } else {
+                    self.pick(&dtypes)
+                },
+            ));
+        }
+        let mut specs: Vec<Spec> = of
+            .iter()
+            .map(|(shape, dtype)| {
+                let size = |size: &usize| match size {
+                    0 => Dim::symbol("n"),
+                    n => Ok(Dim::from(*n)),
+                };
+                let sizes = shape.iter().map(size).collect::<Result<Vec<_>>>()?;
+                Ok(Spec::tensor(sizes, *dtype))
+            })
+            .collect::<Result<_>>()?;
+        specs.push(Spec::int("k").constrained("k >= 0"));
+        let sizes: &[usize] = if named { &SIZES } else { &SIZES[..1] };
+        let mut bindings = Vec::new();
+        for n in sizes {
+            let mut tensors = Vec::new();
+            for (shape, dtype) in &of {
+                let shape: Vec<usize> = shape
+                    .iter()
+                    .map(|s| if *s == 0 { *n } else { *s })
+                    .collect();
+                let mut numbers = self.numbers(shape.iter().product());
+                if !dtype.is_floating_point() {
+                    let whole = |x: &f64| if x.is_finite() { x.round() } else { 7.0 };
+                    numbers = numbers.iter().map(whole).collect();
+                }
+                tensors.push(Tensor::from_vec(numbers, shape)?.to_dtype(*dtype)?);
+            }
+            let tensors = tensors.try_into().map_err(|_| Error::msg("three inputs"))?;
+            bindings.push((tensors, self.random.random_range(0..4)));
+        }
+        Ok((specs, bindings))
+    }
+
+    fn step(&mut self, draft: &mut Draft) -> Option<Step> {
+        let kind = self.random.random_range(0..100);
+        match kind {
+            0..66 => self.call(draft, None),
+            66..78 => self.index(draft),
+            78..86 if draft.depth < 2 => self.cond(draft),
+            86..94 if draft.depth < 2 => self.looped(draft),
+            94..100 if draft.depth < 2 => self.scan(draft),
+            _ => self.call(draft, None),
+        }
+    }
+
+    /// The place of a name that has been used little.
+    fn name(&mut self, within: Option<&[&str]>) -> usize {
+        let calls = self.calls;
+        let mut best: Option<usize> = None;
+        for _ in 0..6 {
+            let at = match within {
+                None => self.random.random_range(0..calls.by_name.len()),
+                Some(names) => {
+                    let name = self.pick(names);
+                    let found = calls.by_name.iter().position(|(of, _)| of == name);
+                    found.unwrap_or(0)
+                }
+            };
+            if self.written && calls.unwritten.contains(&calls.by_name[at].0) {
+                continue;
+            }
+            if best.is_none_or(|best| self.used[at] < self.used[best]) {
+                best = Some(at);
+            }
+        }
+        best.unwrap_or(0)
+    }
+
+    fn call(&mut self, draft: &mut Draft, within: Option<&[&str]>) -> Option<Step> {
+        let at = self.name(within);
+        let (_, all) = &self.calls.by_name[at];
+        for attempt in 0..5 {
+            let call = self.pick(all);
+            let stored = call.tensors().ok()?;
+            if stored.iter().any(|x| elements(x) > LARGEST) || (!draft.bf16 && is_bf16(&call)) {
+                continue;
+            }
+            let constants = draft.program.constants.len();
+            let from = self.sources(draft, &stored, attempt)?;
+            let layer = if call.kind == Kind::Layer {
+                draft
+                    .program
+                    .layers
+                    .push(fx_differential::make_layer(&call).ok()?);
+                draft.layers.push(call.clone());
+                Some(draft.program.layers.len() - 1)
+            } else {
+                None
+            };
+            let id = draft.next;
+            let step = Step::Call {
+                call,
+                from,
+                layer,
+                shape: Shape::Plain,
+                gives: Vec::new(),
+            };
+            if let Some(step) = draft.tried(step) {
+                self.used[at] += 1;
+                return Some(step);
+            }
+            draft.next = id;
+            draft.program.constants.truncate(constants);
+            if layer.is_some() {
+                draft.program.layers.pop();
+                draft.layers.pop();
+            }
+        }
+        None
+    }
+
+    fn sources(
+        &mut self,
+        draft: &mut Draft,
+        stored: &[Tensor],
+        attempt: usize,
+    ) -> Option<Vec<Source>> {
+        let ids = draft.ids();
+        // One tensor at least comes from the program; the last attempt keeps the others as they were.
+        let fresh = if stored.is_empty() {
+            0
+        } else {
+            self.random.random_range(0..stored.len())
+        };
+        let mut from = Vec::new();
+        for (at, like) in stored.iter().enumerate() {
+            let dtype = like.dtype().ok()?;
+            let dims = like.dims().ok()?.to_vec();
+            let same: Vec<Id> = ids
+                .iter()
+                .copied()
+                .filter(|id| draft.dtype(*id) == Some(dtype))
+                .collect();
+            let keep = attempt == 4 || (attempt > 0 && at != fresh && self.chance(0.5));
+            let source = if keep || ids.is_empty() {
+                None
+            } else if !same.is_empty() && (attempt < 2 || draft.named) && self.chance(0.8) {
+                Some(Source::Var(self.pick(&same)))
+            } else if !draft.named && dtype.is_floating_point() && !dims.contains(&0) {
+                let id = self.pick(&ids);
+                let known = draft.dtype(id)?;
+                let fits = draft.elements(id) > 0 && known != DType::F64;
+                fits.then(|| draft.fit(id, dims, dtype))
+            } else if !same.is_empty() && !draft.named && !dims.contains(&0) {
+                let id = self.pick(&same);
+                (draft.elements(id) > 0).then(|| draft.fit(id, dims, dtype))
+            } else {
+                None
+            };
+            from.push(match source {
+                Some(source) => source,
+                None => {
+                    draft.program.constants.push(like.clone());
+                    Source::Constant(draft.program.constants.len() - 1)
+                }
+            });
+        }
+        Some(from)
+    }
+
+    fn index(&mut self, draft: &mut Draft) -> Option<Step> {
+        let ids: Vec<Id> = draft
+            .ids()
+            .into_iter()
+            .filter(|id| draft.rank(*id) > 0)
+            .collect();
+        if ids.is_empty() {
+            return None;
+        }
+        for _ in 0..4 {
+            let of = self.pick(&ids);
+            let rank = draft.rank(of);
+            let parts = self.parts(draft, of, rank);
+            let id = draft.next;
+            if let Some(step) = draft.tried(Step::Index(of, parts, id)) {
+                return Some(step);
+            }
+            draft.next = id;
+        }
+        None
+    }
+
+    fn parts(&mut self, draft: &Draft, of: Id, rank: usize) -> Vec<Part> {
+        let mut parts = Vec::new();
+        let mut dim = 0;
+        let mut open = true;
+        while dim < rank {
+            let size = draft.size(of, dim) as i64;
+            match self.random.random_range(0..10) {
+                0 | 1 if size > 0 => {
+                    parts.push(Part::Position(self.random.random_range(-size..size)))
+                }
+                2 => {
+                    parts.push(Part::NewAxis);
+                    continue;
+                }
+                3 | 4 if open => {
+                    parts.push(Part::Ellipsis);
+                    open = false;
+                    let rest = self.random.random_range(0..=(rank - dim));
+                    dim += rest;
+                    continue;
+                }
+                5 => parts.push(Part::Slice(End::Open, End::Open, 1)),
+                6 => {
+                    let back = -self.random.random_range(0..2);
+                    parts.push(Part::Slice(
+                        End::Open,
+                        End::Of(Number::Size(of, dim as i64, back)),
+                        1,
+                    ));
+                }
+                7 => break,
+                _ => {
+                    let mut end = |low: i64| match self.random.random_range(0..3) {
+                        0 => End::Open,
+                        _ => End::At(self.random.random_range(low..=size.max(1))),
+                    };
+                    let (start, stop) = (end(-size), end(-size));
+                    let step = self.pick(&[1, 1, 1, 2, 3]);
+                    parts.push(Part::Slice(start, stop, step));
+                }
+            }
+            dim += 1;
+        }
+        if parts.is_empty() {
+            parts.push(Part::Ellipsis);
+        }
+        parts
+    }
+
+    fn condition(&mut self, draft: &Draft) -> Option<Test> {
+        let compare = self.chance(0.5);
+        if compare {
+            let op = self.pick(&[">", "<", ">=", "<=", "==", "!="]);
+            let number = if draft.is_counting() && self.chance(0.6) {
+                Number::Counter
+            } else {
+                Number::K
+            };
+            return Some(Test::Compare(number, op, self.random.random_range(-1..4)));
+        }
+        let ids: Vec<Id> = draft
+            .ids()
+            .into_iter()
+            .filter(|id| draft.elements(*id) > 0)
+            .collect();
+        if ids.is_empty() {
+            return None;
+        }
+        Some(Test::Mean(
+            self.pick(&ids),
+            self.pick(&[0.0, 0.5, -0.5, 1.0]),
+        ))
+    }
+
+    /// One to three steps, in a scope of their own.
+    fn body(&mut self, draft: &mut Draft, inputs: Vec<Id>) -> Body {
+        draft.depth += 1;
+        let mut body = Body {
+            inputs,
+            ..Body::default()
+        };
+        for _ in 0..self.random.random_range(1..4) {
+            body.steps.extend(self.step(draft));
+        }
+        draft.depth -= 1;
+        body
+    }
+
+    /// A value of each side that has the shape and type of the other's.
+    fn cond(&mut self, draft: &mut Draft) -> Option<Step> {
+        let test = self.condition(draft)?;
+        let before = draft.mark();
+        let one = self.body(draft, Vec::new());
+        let inner: Vec<Id> = draft.given_since(&before);
+        let of_one = draft.kinds();
+        draft.back(&before);
+        let other = self.body(draft, Vec::new());
+        let of_other = draft.kinds();
+        let others: Vec<Id> = draft.ids();
+        draft.back(&before);
+        let like = of_one.get(inner.last()?)?.clone();
+        let matching: Vec<Id> = others
+            .into_iter()
+            .rev()
+            .filter(|id| of_other.get(id) == Some(&like))
+            .collect();
+        let partner = *matching.first()?;
+        let (mut one, mut other) = (one, other);
+        one.results = vec![*inner.last()?];
+        other.results = vec![partner];
+        let sides = if self.chance(0.5) {
+            [one, other]
+        } else {
+            [other, one]
+        };
+        let id = draft.next;
+        draft.tried(Step::Cond(test, Box::new(sides), vec![id]))
+    }
+
+    /// A body that keeps the shape and type of what it carries.
+    fn keeping(&mut self, draft: &mut Draft, inputs: &[Id]) -> Option<(Vec<Step>, Id)> {
+        let like = draft.kinds().get(&inputs[0])?.clone();
+        draft.depth += 1;
+        let mut steps = Vec::new();
+        for _ in 0..self.random.random_range(1..4) {
+            steps.extend(self.step(draft));
+        }
+        if self.chance(0.4) {
+            steps.extend(self.cond(draft));
+        }
+        draft.depth -= 1;
+        let kinds = draft.kinds();
+        let made: Vec<Id> = steps
+            .iter()
+            .flat_map(|step| step.gives().to_vec())
+            .collect();
+        let last = made
+            .into_iter()
+            .rev()
+            .find(|id| kinds.get(id) == Some(&like))?;
+        Some((steps, last))
+    }
+
+    fn looped(&mut self, draft: &mut Draft) -> Option<Step> {
+        let ids: Vec<Id> = draft
+            .ids()
+            .into_iter()
+            .filter(|id| draft.elements(*id) > 0)
+            .collect();
+        let carried = self.pick(&ids);
+        let turns = if self.chance(0.8) {
+            Number::K
+        } else {
+            Number::Size(carried, 0, 0)
+        };
+        if matches!(turns, Number::Size(..)) && draft.rank(carried) == 0 {
+            return None;
+        }
+        let before = draft.mark();
+        draft.count();
+        let inside = draft.copied(carried);
+        let found = self.keeping(draft, &[inside]);
+        draft.back(&before);
+        let (steps, last) = found?;
+        let body = Body {
+            inputs: vec![inside],
+            steps,
+            results: vec![last],
+        };
+        let id = draft.next;
+        draft.tried(Step::While(turns, vec![carried], Box::new(body), vec![id]))
+    }
+
+    fn scan(&mut self, draft: &mut Draft) -> Option<Step> {
+        let ids: Vec<Id> = draft
+            .ids()
+            .into_iter()
+            .filter(|id| draft.elements(*id) > 0)
+            .collect();
+        let sequences: Vec<Id> = ids
+            .iter()
+            .copied()
+            .filter(|id| draft.rank(*id) > 0)
+            .collect();
+        if sequences.is_empty() {
+            return None;
+        }
+        let over = self.pick(&sequences);
+        let carried = self.pick(&ids);
+        let before = draft.mark();
+        let inside = draft.copied(carried);
+        let item = draft.first_of(over)?;
+        let found = self.keeping(draft, &[inside]);
+        let inner = draft.given_since(&before);
+        draft.back(&before);
+        let (steps, last) = found?;
+        let y = self.pick(&inner);
+        let body = Body {
+            inputs: vec![inside, item],
+            steps,
+            results: vec![last, y],
+        };
+        let id = draft.next;
+        draft.next += 1;
+        draft.tried(Step::Scan(
+            over,
+            vec![carried],
+            Box::new(body),
+            vec![id, id + 1],
+        ))
+    }
+
+    /// A step that eager code refuses, on every binding.
+    fn refused(&mut self, draft: &mut Draft) -> bool {
+        for _ in 0..20 {
+            let at = self.name(None);
+            let call = self.pick(&self.calls.by_name[at].1);
+            if call.kind == Kind::Layer || call.count() == 0 || call.is_random() {
+                continue;
+            }
+            let ids = draft.ids();
+            let from = (0..call.count())
+                .map(|_| Source::Var(self.pick(&ids)))
+                .collect();
+            let gives = vec![draft.next];
+            let step = Step::Call {
+                call,
+                from,
+                layer: None,
+                shape: Shape::Tensor,
+                gives,
+            };
+            if draft.is_refused(&step) {
+                draft.program.steps.push(step);
+                return true;
+            }
+        }
+        false
+    }
+
+    fn results(&mut self, draft: &Draft, refused: bool) -> Results {
+        let mut read = Vec::new();
+        for step in &draft.program.steps {
+            reads(step, &mut read);
+        }
+        // What nothing else reads is a result: all of the program counts.
+        let given: Vec<Id> = draft
+            .program
+            .steps
+            .iter()
+            .flat_map(|step| step.gives().to_vec())
+            .collect();
+        let mut ids: Vec<Id> = given
+            .iter()
+            .copied()
+            .filter(|id| !read.contains(id))
+            .collect();
+        if ids.is_empty() {
+            ids.extend(given.last());
+        }
+        if ids.is_empty() {
+            ids.push(0);
+        }
+        if refused || draft.rank(ids[0]) == 0 || !self.chance(0.35) {
+            Results::Flat(ids)
+        } else {
+            Results::Nested(ids)
+        }
+    }
+}
+
+/// The ids that a step reads, those of its bodies too.
+pub fn reads(step: &Step, out: &mut Vec<Id>) {
+    let number = |number: &Number, out: &mut Vec<Id>| {
+        if let Number::Size(id, ..) = number {
+            out.push(*id);
+        }
+    };
+    let body = |body: &Body, out: &mut Vec<Id>| {
+        body.steps.iter().for_each(|step| reads(step, out));
+        out.extend(&body.results);
+    };
+    match step {
+        Step::Constant(..) => {}
+        Step::Call { from, .. } => {
+            for source in from {
+                if let Source::Var(id) | Source::Fit(id, ..) = source {
+                    out.push(*id);
+                }
+            }
+        }
+        Step::Index(of, parts, _) => {
+            out.push(*of);
+            for part in parts {
+                if let Part::Slice(start, stop, _) = part {
+                    for end in [start, stop] {
+                        if let End::Of(of) = end {
+                            number(of, out);
+                        }
+                    }
+                }
+            }
+        }
+        Step::Cond(test, sides, _) => {
+            match test {
+                Test::Mean(id, _) => out.push(*id),
+                Test::Compare(of, ..) => number(of, out),
+            }
+            sides.iter().for_each(|side| body(side, out));
+        }
+        Step::While(turns, carried, inner, _) => {
+            number(turns, out);
+            out.extend(carried);
+            body(inner, out);
+        }
+        Step::Scan(over, carried, inner, _) => {
+            out.push(*over);
+            out.extend(carried);
+            body(inner, out);
+        }
+    }
+}
+
+fn elements(x: &Tensor) -> usize {
+    x.dims().map_or(0, |dims| dims.iter().product())
+}
+
+/// The structure of a result, and the ids of its tensors.
+fn structure(value: &Value, next: &mut Id, gives: &mut Vec<Id>) -> Shape {
+    match value {
+        Value::List(items) | Value::Tuple(items) => Shape::Items(
+            items
+                .iter()
+                .map(|item| structure(item, next, gives))
+                .collect(),
+        ),
+        value if value.downcast_ref::<Tensor>().is_some() => {
+            gives.push(*next);
+            *next += 1;
+            Shape::Tensor
+        }
+        _ => Shape::Plain,
+    }
+}
+
+/// Where a draft can come back to.
+struct Mark {
+    runs: Vec<Run>,
+    known: usize,
+}
+
+impl Draft {
+    fn new(bindings: &[([Tensor; 3], i64)], named: bool) -> Self {
+        let program = Program {
+            layers: Vec::new(),
+            constants: Vec::new(),
+            steps: Vec::new(),
+            results: Results::Flat(Vec::new()),
+        };
+        let runs = bindings
+            .iter()
+            .map(|(inputs, k)| Run::new(inputs.clone(), Int::from(*k)));
+        Draft {
+            runs: runs.collect(),
+            layers: Vec::new(),
+            program,
+            next: 3,
+            named,
+            bf16: false,
+            depth: 0,
+        }
+    }
+
+    fn ids(&self) -> Vec<Id> {
+        let values = &self.runs[0].values;
+        (0..values.len())
+            .filter(|id| values[*id].is_some())
+            .collect()
+    }
+
+    fn first(&self, id: Id) -> Option<&Tensor> {
+        self.runs[0].values.get(id).and_then(Option::as_ref)
+    }
+
+    fn dtype(&self, id: Id) -> Option<DType> {
+        self.first(id)?.dtype().ok()
+    }
+
+    fn elements(&self, id: Id) -> usize {
+        self.first(id).map_or(0, elements)
+    }
+
+    fn fit(&self, id: Id, shape: Vec<usize>, dtype: DType) -> Source {
+        let needed: usize = shape.iter().product();
+        Source::Fit(id, needed.div_ceil(self.elements(id).max(1)), shape, dtype)
+    }
+
+    fn rank(&self, id: Id) -> usize {
+        self.first(id)
+            .and_then(|x| x.dims().ok())
+            .map_or(0, <[usize]>::len)
+    }
+
+    /// The least size of a dim on any binding.
+    fn size(&self, id: Id, dim: usize) -> usize {
+        let sizes = self.runs.iter().filter_map(|run| {
+            let value = run.values.get(id)?.as_ref()?;
+            value.dims().ok()?.get(dim).copied()
+        });
+        sizes.min().unwrap_or(0)
+    }
+
+    fn is_counting(&self) -> bool {
+        self.runs[0].is_counting()
+    }
+
+    fn count(&mut self) {
+        self.runs = self.runs.drain(..).map(Run::counting).collect();
+    }
+
+    /// Shapes on every binding, and element types, by id.
+    fn kinds(&self) -> HashMap<Id, (Vec<Vec<usize>>, DType)> {
+        let kind = |id: Id| {
+            let shapes = self.runs.iter().map(|run| {
+                let value = run.values.get(id)?.as_ref()?;
+                value.dims().ok().map(<[usize]>::to_vec)
+            });
+            Some((id, (shapes.collect::<Option<_>>()?, self.dtype(id)?)))
+        };
+        self.ids().into_iter().filter_map(kind).collect()
+    }
+
+    fn mark(&self) -> Mark {
+        Mark {
+            runs: self.runs.clone(),
+            known: self.next,
+        }
+    }
+
+    fn back(&mut self, mark: &Mark) {
+        self.runs.clone_from(&mark.runs);
+    }
+
+    fn given_since(&self, mark: &Mark) -> Vec<Id> {
+        self.ids()
+            .into_iter()
+            .filter(|id| *id >= mark.known)
+            .collect()
+    }
+
+    fn fresh(&mut self) -> Id {
+        self.next += 1;
+        self.next - 1
+    }
+
+    fn copied(&mut self, id: Id) -> Id {
+        let new = self.fresh();
+        for run in &mut self.runs {
+            if let Some(Some(value)) = run.values.get(id).cloned() {
+                run.set(new, value);
+            }
+        }
+        new
+    }
+
+    fn first_of(&mut self, id: Id) -> Option<Id> {
+        let new = self.fresh();
+        for run in &mut self.runs {
+            let item = run.value(id).and_then(|x| ops::select(x, 0, 0)).ok()?;
+            run.set(new, item);
+        }
+        Some(new)
+    }
+
+    fn is_refused(&self, step: &Step) -> bool {
+        self.runs.iter().all(|run| {
+            let mut run = run.clone();
+            let result = catch_unwind(AssertUnwindSafe(|| run.step(&self.program, step)));
+            matches!(result, Ok(Err(_)))
+        })
+    }
+
+    /// Runs a step on every binding, and keeps it if all give the same structure.
+    fn tried(&mut self, mut step: Step) -> Option<Step> {
+        let next = self.next;
+        if let Step::Call {
+            call, from, layer, ..
+        } = &step
+        {
+            let run = self.runs[0].clone();
+            let value = quiet(|| run.call(&self.program, call, from, *layer)).ok()?;
+            let (mut ids, mut id) = (Vec::new(), next);
+            let found = structure(&value, &mut id, &mut ids);
+            if ids.is_empty() || ids.len() > 6 {
+                return None;
+            }
+            self.next = id;
+            if let Step::Call { shape, gives, .. } = &mut step {
+                (*shape, *gives) = (found, ids);
+            }
+        } else {
+            self.next = step
+                .gives()
+                .iter()
+                .max()
+                .map_or(next, |id| id + 1)
+                .max(next);
+        }
+        let mut values = Vec::new();
+        for run in &self.runs {
+            let mut run = run.clone();
+            if quiet(|| run.step(&self.program, &step)).is_err() {
+                self.next = next;
+                return None;
+            }
+            values.push(run.values.clone());
+        }
+        let too_large = |id: &Id| {
+            values
+                .iter()
+                .any(|all| all[*id].as_ref().is_none_or(|x| elements(x) > LARGEST))
+        };
+        if step.gives().iter().any(too_large) {
+            self.next = next;
+            return None;
+        }
+        for (run, values) in self.runs.iter_mut().zip(values) {
+            run.values = values;
+        }
+        Some(step)
+    }
+}

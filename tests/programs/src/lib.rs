@@ -1,0 +1,13 @@
+//! Random programs over every path: what a program gives eagerly, its graph gives too, however it is run, changed,
+//! saved, compiled or exported.
+
+pub mod compare;
+pub mod engines;
+pub mod generate;
+pub mod judge;
+mod noise;
+pub mod paths;
+pub mod plants;
+pub mod program;
+pub mod refusals;
+pub mod shrink;

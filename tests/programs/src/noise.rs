@@ -1,0 +1,68 @@
+//! Noise: how far a program's numbers move if each of them moves by about the last bit of its type. What one path may
+//! differ from another by is measured so, and not guessed.
+//!
+//! Invariant: what is computed exactly is not moved.
+
+use fx_nn::Result;
+use fx_nn::prelude::*;
+use rand::Rng;
+use rand::rngs::StdRng;
+
+use crate::program::Step;
+
+/// What gives the same bits on every path, however it is computed.
+const EXACT: &str = "
+    abs absolute neg negative sign sgn floor ceil trunc round fix relu where masked_fill clamp clip maximum minimum
+    getitem add sub mul reshape view flatten unflatten ravel squeeze unsqueeze transpose t permute movedim moveaxis
+    swapaxes swapdims expand expand_as broadcast_to broadcast_tensors repeat tile cat concat concatenate stack hstack
+    vstack dstack column_stack chunk split tensor_split hsplit vsplit dsplit unbind narrow select index_select gather
+    take take_along_dim flip fliplr flipud roll rot90 tril triu diag diagonal diagflat diag_embed pad zeros ones full
+    zeros_like ones_like full_like new_zeros new_ones new_full arange eye to_dtype sort topk amax amin max min
+    max_pool1d max_pool2d max_pool3d embedding one_hot contiguous clone detach Identity Flatten Unflatten ReLU
+    Embedding MaxPool1d MaxPool2d MaxPool3d ReLU6 relu6 hardtanh Hardtanh threshold Threshold atleast_1d atleast_2d
+    atleast_3d pixel_shuffle pixel_unshuffle channel_shuffle unfold masked_select nonzero copysign nan_to_num
+";
+
+/// Whether the step rounds at most once, as every path does.
+fn is_exact(step: &Step) -> bool {
+    match step {
+        Step::Call { call, .. } => EXACT.split_whitespace().any(|name| name == call.name),
+        _ => true,
+    }
+}
+
+/// The spacing of numbers around 1.
+pub(crate) fn epsilon(dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => f64::EPSILON,
+        DType::F16 => 2f64.powi(-10),
+        DType::BF16 => 2f64.powi(-7),
+        _ => f64::from(f32::EPSILON),
+    }
+}
+
+/// The tensor, its numbers moved.
+///
+/// # Errors
+/// Returns an error if its numbers cannot be read.
+pub(crate) fn moved(x: &Tensor, step: &Step, random: &mut StdRng) -> Result<Tensor> {
+    let dtype = x.dtype()?;
+    if !dtype.is_floating_point() {
+        return Ok(x.clone());
+    }
+    let exact = is_exact(step);
+    let numbers = x.to_vec()?.into_iter().map(|number| {
+        // A whole number that is exact stays.
+        if exact && number.fract() == 0.0 {
+            return number;
+        }
+        let by = random.random_range(-2.0..2.0) * epsilon(dtype);
+        if number == 0.0 && !exact {
+            return by * 0.01;
+        }
+        number * (1.0 + by)
+    });
+    let numbers: Vec<f64> = numbers.collect();
+    let shape = x.dims()?;
+    Tensor::from_vec(numbers, shape)?.to_dtype(dtype)
+}

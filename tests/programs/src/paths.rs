@@ -1,0 +1,289 @@
+//! The paths that a program can go, beside running it eagerly.
+//!
+//! Invariant: a path takes a program as it is, and what it gives is compared with the eager run.
+
+use bytes::Bytes;
+use fx_nn::cpu::Cpu;
+use fx_nn::module::ComponentExt;
+use fx_nn::passes::backend::Compile;
+use fx_nn::passes::{
+    AnnotateTypes, Canonicalize, Cse, DeadCode, FoldConstants, FuseBatchNorm, MergeMatmul,
+    MethodsToFunctions, NormalizeArguments, RemoveDropout, RemoveIdentity, SimplifyControl,
+    SplitOptions, verify_core,
+};
+use fx_nn::prelude::*;
+use fx_nn::run::Interpreter;
+use fx_nn::shapes::Spec;
+use fx_nn::trace::CallArgs;
+use fx_nn::value::{IntoValue, Value};
+use fx_nn::{GraphModule, Result};
+use fx_onnx::OnnxExt;
+use fx_stablehlo::StableHloExt;
+use fx_stablehlo::shard::{DimSharding, ShardRules, mesh, reference, shard};
+
+use crate::compare::Given;
+use crate::engines::Engines;
+use crate::generate::Case;
+use crate::plants::Plant;
+use crate::program::Step;
+
+/// A path.
+pub struct Path {
+    /// Its name.
+    pub name: &'static str,
+    run: fn(&mut Paths<'_>, &GraphModule) -> Result<Vec<Given>>,
+    /// Whether it can take a case.
+    pub takes: fn(&Case) -> bool,
+}
+
+/// What paths run on.
+pub struct Paths<'p> {
+    /// The program and its arguments.
+    pub case: &'p Case,
+    /// The engines of other formats, if they are asked for.
+    pub engines: Option<&'p mut Engines>,
+    /// A fault that is planted.
+    pub plant: Plant,
+}
+
+/// The arguments of a binding.
+pub fn arguments(case: &Case, at: usize) -> CallArgs {
+    let (inputs, k) = &case.bindings[at];
+    let mut args: Vec<Value> = inputs.iter().map(IntoValue::into_value).collect();
+    args.push(k.into_value());
+    CallArgs {
+        args,
+        kwargs: Vec::new(),
+    }
+}
+
+fn any(_: &Case) -> bool {
+    true
+}
+
+fn is_fixed(case: &Case) -> bool {
+    !case.named && !case.refused
+}
+
+fn is_straight(case: &Case) -> bool {
+    let control = |step: &Step| matches!(step, Step::Cond(..) | Step::While(..) | Step::Scan(..));
+    is_fixed(case) && !case.program.steps.iter().any(control)
+}
+
+fn runs(case: &Case) -> bool {
+    !case.refused
+}
+
+/// Whether a layer draws numbers when it is trained.
+fn is_drawn(case: &Case) -> bool {
+    case.program.layers.iter().any(|layer| {
+        format!("{layer:?}").contains("Drop") || format!("{layer:?}").contains("RReLU")
+    })
+}
+
+fn trains(case: &Case) -> bool {
+    !case.refused && !case.program.layers.is_empty() && !is_drawn(case)
+}
+
+fn halves(case: &Case) -> bool {
+    // numpy has no bfloat16.
+    !case.refused && !case.bf16
+}
+
+struct AsItIs;
+
+impl Interpreter for AsItIs {}
+
+impl Paths<'_> {
+    fn forward(&self, gm: &GraphModule) -> Result<Vec<Given>> {
+        let all = (0..self.case.bindings.len())
+            .map(|at| Given::of(&gm.forward::<Value>(arguments(self.case, at))?));
+        all.collect()
+    }
+
+    fn passed(&self, gm: &GraphModule, pass: &impl fx_nn::passes::Pass) -> Result<Vec<Given>> {
+        let mut gm = gm.clone();
+        gm.apply(pass)?;
+        gm.lint()?;
+        self.forward(&gm)
+    }
+
+    fn core(&self, gm: &GraphModule) -> Result<GraphModule> {
+        let mut core = gm.opened()?;
+        core.infer_shapes(&self.case.specs)?;
+        core.apply(&self.plant.decompositions()?)?;
+        verify_core(&core)?;
+        Ok(core)
+    }
+
+    fn onnx(&self, gm: &GraphModule) -> Result<Vec<u8>> {
+        let export = self
+            .plant
+            .export(fx_onnx::Export::specs(self.case.specs.clone()));
+        Ok(gm.to_onnx_bytes(&export)?.0)
+    }
+
+    /// The inputs of a file, by name.
+    fn named(&self, gm: &GraphModule, at: usize) -> Vec<(String, Value)> {
+        let names = gm
+            .graph()
+            .placeholders()
+            .map(|node| node.name().to_string());
+        names.zip(arguments(self.case, at).args).collect()
+    }
+}
+
+macro_rules! passes {
+    ($($name:literal $takes:ident $pass:expr;)*) => {
+        [$(Path { name: $name, takes: $takes, run: |p, gm| p.passed(gm, &$pass) }),*]
+    };
+}
+
+/// Every path.
+pub fn all() -> Vec<Path> {
+    let path = |name, takes, run| Path { name, run, takes };
+    let mut all = vec![
+        path("traced", any, |p, gm| p.forward(gm)),
+        path("shapes", runs, |p, gm| {
+            let mut gm = gm.clone();
+            gm.infer_shapes(&p.case.specs)?;
+            p.forward(&gm)
+        }),
+        path("interpreted", any, |p, gm| {
+            let all = (0..p.case.bindings.len())
+                .map(|at| Given::of(&gm.interpret::<Value>(&mut AsItIs, arguments(p.case, at))?));
+            all.collect()
+        }),
+        path("transformed", any, |p, gm| {
+            p.forward(&gm.transform(&mut AsItIs)?)
+        }),
+        path("opened", any, |p, gm| p.forward(&gm.opened()?)),
+        path("decomposed", any, |p, gm| p.forward(&p.core(gm)?)),
+        path("split", any, |p, gm| {
+            let mut at = 0;
+            let split = gm.split(&SplitOptions::new(), |_| {
+                at += 1;
+                Some(at / 4)
+            })?;
+            split.module.lint()?;
+            p.forward(&split.module)
+        }),
+        path("saved", any, |p, gm| {
+            p.forward(&GraphModule::from_bytes(&gm.to_bytes()?)?)
+        }),
+        path("parsed", any, |p, gm| {
+            let graph = gm.graph().to_string().parse()?;
+            p.forward(&GraphModule::new(gm.attributes().clone(), graph, "Parsed")?)
+        }),
+        path("compiled", any, |p, gm| {
+            p.forward(&gm.compile(Compile::new(Cpu::new()))?)
+        }),
+        path("compiled like", any, |p, gm| {
+            p.forward(&gm.compile(Compile::new(Cpu::new()).like(arguments(p.case, 0)))?)
+        }),
+        path("compiled, train()", trains, |p, gm| {
+            let mut compiled = gm.compile(Compile::new(Cpu::new()).like(arguments(p.case, 0)))?;
+            p.plant.train(&mut compiled);
+            p.forward(&compiled)
+        }),
+        path("onnx read back", halves, |p, gm| {
+            let file = Bytes::from(p.onnx(gm)?);
+            let read = fx_onnx::from_bytes(&file).map_err(|error| {
+                // That fx cannot read what it wrote is counted by itself.
+                fx_nn::Error::msg(format_args!("unread: {error}"))
+            })?;
+            Ok(p.forward(&read.module)?
+                .into_iter()
+                .map(Given::flat)
+                .collect())
+        }),
+        path("onnx runtime", halves, |p, gm| {
+            let file = p.onnx(gm)?;
+            let inputs: Vec<_> = (0..p.case.bindings.len())
+                .map(|at| p.named(gm, at))
+                .collect();
+            let engines = p.engines.as_mut();
+            let engines = engines.ok_or_else(|| fx_nn::Error::msg("engine: not asked for"))?;
+            inputs
+                .iter()
+                .map(|inputs| engines.run("onnx", &file, inputs))
+                .collect()
+        }),
+        path("stablehlo", is_fixed, |p, gm| {
+            let export = fx_stablehlo::Export::specs(p.case.specs.clone());
+            gm.to_stablehlo_text(&export)?;
+            Ok(Vec::new())
+        }),
+        path("sharded reference", is_straight, |p, _| {
+            let mut program = p.case.fresh()?;
+            program.eval();
+            let (inputs, k) = &p.case.bindings[0];
+            let gm = Trace::new(&program)
+                .concrete("k", Value::Int(*k))
+                .graph_module()?;
+            let mut gm = fx_nn::lowering::opened(&gm, |_| false)?;
+            let mut specs = p.case.specs[..3].to_vec();
+            specs.push(Spec::of(*k));
+            gm.infer_shapes(&specs)?;
+            let mesh = mesh!["data" = 2]?;
+            let mut rules = ShardRules::new();
+            for (name, input) in ["a", "b", "c"].iter().zip(inputs) {
+                let mut dims = vec![DimSharding::replicated(); input.dims()?.len()];
+                if input
+                    .dims()?
+                    .first()
+                    .is_some_and(|first| *first > 0 && first % 2 == 0)
+                {
+                    dims[0] = "data".into();
+                }
+                rules = rules.rule(*name, dims);
+            }
+            shard(&mut gm, &mesh, &rules)?;
+            let program = reference(&gm, &mesh)?;
+            let given = program.run(&p.case.bindings[0].0)?;
+            let values: Vec<Value> = given.into_iter().map(IntoValue::into_value).collect();
+            Ok(vec![Given::of(&Value::Tuple(values.into()))?.flat()])
+        }),
+    ];
+    all.extend(passes! {
+        "pass DeadCode" any DeadCode;
+        "pass Cse" any Cse::new();
+        "pass FoldConstants" any FoldConstants::new();
+        "pass NormalizeArguments" any NormalizeArguments::by_name();
+        "pass MethodsToFunctions" any MethodsToFunctions;
+        "pass Canonicalize" any Canonicalize;
+        "pass AnnotateTypes" any AnnotateTypes;
+        "pass SimplifyControl" any SimplifyControl;
+        "pass RemoveIdentity" any RemoveIdentity;
+        "pass RemoveDropout" runs RemoveDropout;
+        "pass FuseBatchNorm" runs FuseBatchNorm;
+        "pass MergeMatmul" any MergeMatmul;
+    });
+    all.push(path("all passes", runs, |p, gm| {
+        let mut gm = gm.clone();
+        gm.apply(&MethodsToFunctions)?;
+        gm.apply(&NormalizeArguments::canonical())?;
+        gm.apply(&AnnotateTypes)?;
+        gm.apply(&Canonicalize)?;
+        gm.apply(&FoldConstants::new())?;
+        gm.apply(&SimplifyControl)?;
+        gm.apply(&RemoveIdentity)?;
+        gm.apply(&Cse::new())?;
+        gm.apply(&MergeMatmul)?;
+        gm.apply(&DeadCode)?;
+        gm.lint()?;
+        p.forward(&gm)
+    }));
+    all
+}
+
+impl Path {
+    /// What it gives, once for each binding.
+    ///
+    /// # Errors
+    /// Returns an error if it refuses the program.
+    pub fn run(&self, paths: &mut Paths<'_>, gm: &GraphModule) -> Result<Vec<Given>> {
+        let planted = paths.plant.graph(self.name, gm)?;
+        fx_nn::no_grad(|| (self.run)(paths, planted.as_ref().unwrap_or(gm)))
+    }
+}
