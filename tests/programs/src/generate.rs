@@ -96,10 +96,10 @@ impl Calls {
     }
 }
 
-/// What makes programs; the names that it has used least come first.
+/// What makes programs, each from its number alone.
 pub struct Generator<'c> {
     calls: &'c Calls,
-    used: Vec<usize>,
+    turn: usize,
     /// Whether the program keeps to what other formats have.
     written: bool,
     random: StdRng,
@@ -160,7 +160,7 @@ impl<'c> Generator<'c> {
     /// A generator of these calls.
     pub fn new(calls: &'c Calls) -> Self {
         Generator {
-            used: vec![0; calls.by_name.len()],
+            turn: 0,
             written: false,
             calls,
             random: StdRng::seed_from_u64(0),
@@ -183,6 +183,7 @@ impl<'c> Generator<'c> {
     /// Returns an error if its inputs cannot be made.
     pub fn case(&mut self, seed: u64) -> Result<Case> {
         self.random = StdRng::seed_from_u64(seed);
+        self.turn = usize::try_from(seed.wrapping_mul(13) >> 1).unwrap_or(0);
         let named = self.chance(0.35);
         let (specs, bindings) = self.inputs(named)?;
         let mut draft = Draft::new(&bindings, named);
@@ -320,40 +321,29 @@ impl<'c> Generator<'c> {
     fn step(&mut self, draft: &mut Draft) -> Option<Step> {
         let kind = self.random.random_range(0..100);
         match kind {
-            0..66 => self.call(draft, None),
+            0..66 => self.call(draft),
             66..78 => self.index(draft),
             78..86 if draft.depth < 2 => self.cond(draft),
             86..94 if draft.depth < 2 => self.looped(draft),
             94..100 if draft.depth < 2 => self.scan(draft),
-            _ => self.call(draft, None),
+            _ => self.call(draft),
         }
     }
 
-    /// The place of a name that has been used little.
-    fn name(&mut self, within: Option<&[&str]>) -> usize {
-        let calls = self.calls;
-        let mut best: Option<usize> = None;
-        for _ in 0..6 {
-            let at = match within {
-                None => self.random.random_range(0..calls.by_name.len()),
-                Some(names) => {
-                    let name = self.pick(names);
-                    let found = calls.by_name.iter().position(|(of, _)| of == name);
-                    found.unwrap_or(0)
-                }
-            };
-            if self.written && calls.unwritten.contains(&calls.by_name[at].0) {
-                continue;
-            }
-            if best.is_none_or(|best| self.used[at] < self.used[best]) {
-                best = Some(at);
+    /// The place of the next name: mostly in turns, so that each comes as often as another.
+    fn name(&mut self) -> usize {
+        let count = self.calls.by_name.len();
+        loop {
+            self.turn = self.turn.wrapping_add(1);
+            let at = if self.chance(0.7) { self.turn % count } else { self.random.random_range(0..count) };
+            if !self.written || !self.calls.unwritten.contains(&self.calls.by_name[at].0) {
+                return at;
             }
         }
-        best.unwrap_or(0)
     }
 
-    fn call(&mut self, draft: &mut Draft, within: Option<&[&str]>) -> Option<Step> {
-        let at = self.name(within);
+    fn call(&mut self, draft: &mut Draft) -> Option<Step> {
+        let at = self.name();
         let (_, all) = &self.calls.by_name[at];
         for attempt in 0..5 {
             let call = self.pick(all);
@@ -382,7 +372,6 @@ impl<'c> Generator<'c> {
                 gives: Vec::new(),
             };
             if let Some(step) = draft.tried(step) {
-                self.used[at] += 1;
                 return Some(step);
             }
             draft.next = id;
@@ -681,7 +670,7 @@ impl<'c> Generator<'c> {
     /// A step that eager code refuses, on every binding.
     fn refused(&mut self, draft: &mut Draft) -> bool {
         for _ in 0..20 {
-            let at = self.name(None);
+            let at = self.name();
             let call = self.pick(&self.calls.by_name[at].1);
             if call.kind == Kind::Layer || call.count() == 0 || call.is_random() {
                 continue;

@@ -3,6 +3,7 @@
 //!
 //! Invariant: what is computed exactly is not moved.
 
+use fx_differential::Call;
 use fx_nn::Result;
 use fx_nn::prelude::*;
 use rand::Rng;
@@ -23,12 +24,9 @@ const EXACT: &str = "
     atleast_3d pixel_shuffle pixel_unshuffle channel_shuffle unfold masked_select nonzero copysign nan_to_num
 ";
 
-/// Whether the step rounds at most once, as every path does.
-fn is_exact(step: &Step) -> bool {
-    match step {
-        Step::Call { call, .. } => EXACT.split_whitespace().any(|name| name == call.name),
-        _ => true,
-    }
+/// Whether a call rounds at most once, as every path does.
+pub(crate) fn is_exact(call: &Call) -> bool {
+    EXACT.split_whitespace().any(|name| name == call.name)
 }
 
 /// The spacing of numbers around 1.
@@ -50,7 +48,10 @@ pub(crate) fn moved(x: &Tensor, step: &Step, random: &mut StdRng) -> Result<Tens
     if !dtype.is_floating_point() {
         return Ok(x.clone());
     }
-    let exact = is_exact(step);
+    let exact = match step {
+        Step::Call { call, .. } => is_exact(call),
+        _ => true,
+    };
     let numbers = x.to_vec()?.into_iter().map(|number| {
         // A whole number that is exact stays.
         if exact && number.fract() == 0.0 {
@@ -65,4 +66,20 @@ pub(crate) fn moved(x: &Tensor, step: &Step, random: &mut StdRng) -> Result<Tens
     let numbers: Vec<f64> = numbers.collect();
     let shape = x.dims()?;
     Tensor::from_vec(numbers, shape)?.to_dtype(dtype)
+}
+
+/// The tensor, each of its numbers moved: what a call computes on the way rounds like this.
+///
+/// # Errors
+/// Returns an error if its numbers cannot be read.
+pub(crate) fn nudged(x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
+    let dtype = x.dtype()?;
+    if !dtype.is_floating_point() {
+        return Ok(x.clone());
+    }
+    let numbers = x.to_vec()?.into_iter();
+    let numbers: Vec<f64> = numbers
+        .map(|number| number * (1.0 + random.random_range(-1.0..1.0) * epsilon(dtype)))
+        .collect();
+    Tensor::from_vec(numbers, x.dims()?)?.to_dtype(dtype)
 }

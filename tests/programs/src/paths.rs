@@ -13,7 +13,6 @@ use fx_nn::passes::{
 };
 use fx_nn::prelude::*;
 use fx_nn::run::Interpreter;
-use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
 use fx_nn::value::{IntoValue, Value};
 use fx_nn::{GraphModule, Result};
@@ -25,7 +24,7 @@ use crate::compare::Given;
 use crate::engines::Engines;
 use crate::generate::Case;
 use crate::plants::Plant;
-use crate::program::Step;
+use crate::program::{Results, Step};
 
 /// A path.
 pub struct Path {
@@ -67,7 +66,11 @@ fn is_fixed(case: &Case) -> bool {
 
 fn is_straight(case: &Case) -> bool {
     let control = |step: &Step| matches!(step, Step::Cond(..) | Step::While(..) | Step::Scan(..));
-    is_fixed(case) && !case.program.steps.iter().any(control)
+    let draws = |step: &Step| matches!(step, Step::Call { call, .. } if call.is_random());
+    let one = |step: &Step| control(step) || draws(step);
+    is_fixed(case)
+        && matches!(case.program.results, Results::Flat(_))
+        && !case.program.steps.iter().any(one)
 }
 
 fn runs(case: &Case) -> bool {
@@ -222,9 +225,16 @@ pub fn all() -> Vec<Path> {
                 .concrete("k", Value::Int(*k))
                 .graph_module()?;
             let mut gm = fx_nn::lowering::opened(&gm, |_| false)?;
-            let mut specs = p.case.specs[..3].to_vec();
-            specs.push(Spec::of(*k));
-            gm.infer_shapes(&specs)?;
+            // What the trace has fixed is an input no more.
+            let k = gm.graph().placeholders().last().map(|node| node.id());
+            if let Some(k) = k {
+                let users = gm.graph().node(k)?.users().map(|user| user.id());
+                let users: Vec<_> = users.collect();
+                let mut graph = gm.graph_mut();
+                users.into_iter().chain([k]).try_for_each(|id| graph.erase_node(id))?;
+            }
+            let specs = &p.case.specs[..3];
+            gm.infer_shapes(specs)?;
             let mesh = mesh!["data" = 2]?;
             let mut rules = ShardRules::new();
             for (name, input) in ["a", "b", "c"].iter().zip(inputs) {

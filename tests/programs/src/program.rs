@@ -387,7 +387,13 @@ impl Run {
         layer: Option<usize>,
     ) -> Result<Value> {
         let tensors = from.iter().map(|of| self.source(program, of));
-        let tensors: Vec<Tensor> = tensors.collect::<Result<_>>()?;
+        let mut tensors: Vec<Tensor> = tensors.collect::<Result<_>>()?;
+        if let Some(noise) = &self.noise
+            && !noise::is_exact(call)
+        {
+            let moved = tensors.iter().map(|x| noise::nudged(x, &mut noise.borrow_mut()));
+            tensors = moved.collect::<Result<_>>()?;
+        }
         match layer {
             Some(at) => {
                 let args = fx_differential::layer_arguments(call, &tensors)?;

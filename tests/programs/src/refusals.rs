@@ -19,6 +19,46 @@ const RULES: &[(&str, &str, &str)] = &[
         "ONNX Runtime has no kernel of an operator for a type that ONNX gives it",
     ),
     (
+        "onnx",
+        "an adaptive pool to",
+        "ONNX has adaptive pools to size 1, and those whose windows have one size",
+    ),
+    (
+        "onnx",
+        "a local response norm over an even number",
+        "ONNX centres the window of a local response norm",
+    ),
+    (
+        "onnx",
+        "export the model in evaluation mode",
+        "ONNX has no such function in training",
+    ),
+    (
+        "onnx",
+        "images of other than four dims",
+        "ONNX has no form of it without a batch",
+    ),
+    (
+        "onnx",
+        "an LP pool of a broken power",
+        "ONNX has LP pools of whole powers, and none with `ceil_mode`",
+    ),
+    (
+        "onnx",
+        "an instance norm by running statistics",
+        "it is a batch norm, which is to be written instead",
+    ),
+    (
+        "stablehlo",
+        "alpha dropout while training",
+        "StableHLO has no such function in training",
+    ),
+    (
+        "stablehlo",
+        "random numbers inside of a branch or a loop",
+        "a key is split before a loop, and not in it",
+    ),
+    (
         "",
         "needs the value of",
         "a layer reads its weights while it is opened",
