@@ -165,3 +165,20 @@ fn sides_are_decomposed_too() -> Result<()> {
     }
     Ok(())
 }
+
+/// A rule that needs no argument's value gives a constant, which stands before what takes it.
+#[test]
+fn a_rule_may_give_a_constant() -> Result<()> {
+    let mut graph = fx_nn::ir::Graph::new();
+    let x = graph.placeholder("x")?;
+    let ones = graph.call_function(function!(ops::ones), (vec![2i64, 3],), ())?;
+    let sum = graph.call_function(fx_nn::operator::add, (x, ones), ())?;
+    graph.output(vec![sum, ones])?;
+    let mut gm = GraphModule::new(Default::default(), graph, "Constant")?;
+    gm.apply(&Decompositions::core()?)?;
+    gm.lint()?;
+    assert!(gm.graph().find_name("ones").is_none());
+    let given: Vec<Tensor> = gm.forward(&Tensor::zeros((2, 3))?)?;
+    assert_eq!([given[0].to_vec()?, given[1].to_vec()?].concat(), [1.0; 12]);
+    Ok(())
+}

@@ -269,8 +269,11 @@ fn decompose(cx: &TraceContext, made: &Call<'_>) -> Result<Option<NodeId>> {
         args: &args,
         metas: &metas,
     };
-    let result = cx.recording_before(node, || rule(&call))?;
-    let new = cx.default_create_arg(&GraphAppendingTracer, &result)?;
+    let new = cx.recording_before(node, || {
+        // A tensor that the rule gives as it is becomes a node, too.
+        let result = rule(&call)?;
+        cx.default_create_arg(&GraphAppendingTracer, &result)
+    })?;
     let mut graph = cx.graph_mut()?;
     let Some(meta) = graph.node(node)?.meta::<ValueMeta>().cloned() else {
         graph.substitute_equal(node, &new)?;
