@@ -41,7 +41,8 @@ fn module_of<'m, M: Module>(gm: &'m GraphModule, found: &Match, name: &str) -> R
     gm.submodule_as(gm.graph().node(node)?.target())
 }
 
-fn rules() -> Result<Rewriter> {
+/// The table.
+pub fn rules() -> Result<Rewriter> {
     let fuse = Rule::computed(linear_gelu()?, |gm, found| {
         let fused = LinearGelu {
             linear: module_of::<nn::Linear>(gm, found, "linear")?.clone(),

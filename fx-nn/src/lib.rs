@@ -26,6 +26,7 @@ mod scope;
 mod shape_rules;
 mod summary;
 pub mod tensor;
+pub mod testing;
 mod threads;
 pub mod weights;
 

@@ -1,5 +1,7 @@
 //! Patterns of dotted paths: the one language in which modules, nodes and parameters are chosen by path.
 
+use std::fmt;
+
 use fast_glob::{glob_match, validate};
 
 use crate::error::{Error, Result};
@@ -42,6 +44,12 @@ impl PathPattern {
         let below = self.glob.strip_suffix("/**");
         // `layers.**` is `layers` and all below it.
         glob_match(&self.glob, &path) || below.is_some_and(|glob| glob_match(glob, &path))
+    }
+}
+
+impl fmt::Display for PathPattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.glob.replace('/', "."))
     }
 }
 

@@ -49,6 +49,21 @@ impl NodeRule {
     pub fn is_plain(&self) -> bool {
         self.alternatives.is_empty() && self.module.is_none() && self.module_path.is_none()
     }
+
+    /// Ops besides the node's own.
+    pub fn alternatives(&self) -> &[Op] {
+        &self.alternatives
+    }
+
+    /// The parameters whose literals have a rule.
+    pub fn params(&self) -> impl Iterator<Item = &str> {
+        self.literals.iter().map(|(param, _)| param.as_str())
+    }
+
+    /// Which paths a module may have.
+    pub fn module_path(&self) -> Option<&PathPattern> {
+        self.module_path.as_ref()
+    }
 }
 
 /// A pattern and how to search for it. Inputs of the pattern stand for anything; nodes are named as
@@ -454,17 +469,36 @@ impl SubgraphMatcher {
                 let Some(module) = attributes.modules.get(other) else {
                     return false;
                 };
-                fits_path
-                    && match (&rule.module, self.pattern.attributes.modules.get(path)) {
-                        (Some(holds), _) => holds(&**module),
-                        (None, Some(sample)) => type_of(&**sample) == type_of(&**module),
-                        (None, None) => rule.module_path.is_some() || path == other,
-                    }
+                let named = !self.knows_module(place) && rule.module_path.is_none();
+                fits_path && self.module_fits(place, &**module) && (!named || path == other)
             }
             _ => {
                 let mut alternatives = rule.alternatives.iter();
                 same_call(pattern, node) || alternatives.any(|op| calls(op, node))
             }
+        }
+    }
+
+    /// Whether the pattern says which modules fit a place, by a predicate or a sample.
+    fn knows_module(&self, place: u32) -> bool {
+        self.rules[place as usize].module.is_some() || self.sample(place).is_some()
+    }
+
+    /// The module that the pattern itself calls at a place.
+    fn sample(&self, place: u32) -> Option<&dyn Module> {
+        let Op::CallModule(path) = self.node_at(place).ok()?.op() else {
+            return None;
+        };
+        let sample = self.pattern.attributes.modules.get(path)?;
+        Some(&**sample)
+    }
+
+    /// Whether a module fits a place, as far as it depends on the module itself.
+    pub(super) fn module_fits(&self, place: u32, module: &dyn Module) -> bool {
+        match (&self.rules[place as usize].module, self.sample(place)) {
+            (Some(holds), _) => holds(module),
+            (None, Some(sample)) => type_of(sample) == type_of(module),
+            (None, None) => true,
         }
     }
 

@@ -16,6 +16,7 @@ pub(crate) mod compare;
 mod comparing;
 pub(crate) mod found;
 pub(crate) mod matcher;
+mod open;
 mod place;
 pub(crate) mod replace;
 pub(crate) mod rewriter;
@@ -26,6 +27,7 @@ mod whole;
 
 pub use self::found::Match;
 pub use self::matcher::SubgraphMatcher;
+pub use self::open::OpenNode;
 pub use self::replace::{IntoMatcher, Rule, replace_pattern};
 pub use self::rewriter::{NearMiss, RewriteReport, Rewriter, Rewritten};
 pub use self::sources::{

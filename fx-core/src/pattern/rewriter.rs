@@ -127,6 +127,11 @@ impl Rewriter {
         self
     }
 
+    /// The rules, in the order in which they were added.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
     /// The limit on the number of replacements: by default ten per node of the graph, and at least
     /// a thousand.
     #[must_use]

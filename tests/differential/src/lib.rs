@@ -4,6 +4,7 @@
 mod activations;
 mod args;
 mod call;
+mod claims;
 mod elementwise;
 mod excuses;
 mod functions;
@@ -21,6 +22,7 @@ mod structure_layers;
 mod tensor;
 
 pub use call::{Arg, Call, Kind, Outcome};
+pub use claims::{Claim, ClaimKind, OPEN, Tally, claims, verify_all};
 pub use excuses::{EXCUSES, Excuse, reason};
 pub use judge::{Difference, Kind as DifferenceKind};
 pub use report::{Report, Tell};

@@ -1,0 +1,327 @@
+//! A case: an instance of what a rewrite looks for, run before and after it.
+//!
+//! Invariant: a rewrite is blamed only for what the instance itself does not refuse.
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use fx_core::trace::{CallArgs, IntoArgs};
+use fx_core::value::{DType, Value};
+use fx_core::{Error, GraphModule, Result};
+
+use super::Rewrite;
+use super::close::{Gap, Slack, gap, largest, leaves, map_tensors, spread};
+use crate::error::Fx;
+use crate::nn::replace::replace;
+use crate::tensor::{Dims, Tensor};
+use crate::{manual_seed, no_grad, ops};
+
+/// A graph in which a rewrite finds what it looks for, with arguments for it.
+#[derive(Debug, Clone)]
+pub struct Instance {
+    pub(super) gm: GraphModule,
+    pub(super) inputs: Vec<Value>,
+    /// Whether the rewrite is told the shapes.
+    pub(super) shapes: bool,
+    pub(super) needs_shapes: bool,
+}
+
+impl Instance {
+    /// A graph module with arguments, in the order of its inputs.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// use fx_nn::testing::Instance;
+    /// let gm = symbolic_trace(traced!(|x: &Tensor, y: &Tensor| x * y))?;
+    /// let instance = Instance::new(gm, (Tensor::ones(2)?, Tensor::ones(1)?));
+    /// assert_eq!(instance.inputs().len(), 2);
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    pub fn new(gm: GraphModule, inputs: impl IntoArgs) -> Self {
+        Instance {
+            gm,
+            inputs: inputs.into_args().args,
+            shapes: true,
+            needs_shapes: false,
+        }
+    }
+
+    /// Whether the rewrite has to know the shapes: without this it is told them in most cases only.
+    #[must_use]
+    pub fn with_shapes(mut self) -> Self {
+        self.needs_shapes = true;
+        self
+    }
+
+    /// The graph.
+    pub fn graph_module(&self) -> &GraphModule {
+        &self.gm
+    }
+
+    /// The arguments.
+    pub fn inputs(&self) -> &[Value] {
+        &self.inputs
+    }
+
+    pub(super) fn with_inputs(&self, inputs: Vec<Value>) -> Self {
+        Instance {
+            inputs,
+            ..self.clone()
+        }
+    }
+}
+
+/// What a rewrite did to a graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Did {
+    /// It rewrote what it looks for.
+    Rewrote,
+    /// It found it and left it, because a filter or a requirement refuses it.
+    Refused,
+    /// It did not find it.
+    Nothing,
+}
+
+/// How a case ended.
+pub(super) enum Verdict {
+    /// The graph does not run on these arguments.
+    Impossible(Error),
+    Refused,
+    Nothing,
+    /// The same, and whether gradients were compared.
+    Same(bool),
+    Wrong(Wrong),
+}
+
+/// A difference.
+pub(super) struct Wrong {
+    pub what: String,
+    /// Whether it is one of gradients.
+    pub gradient: bool,
+    pub before: Option<Value>,
+    pub after: Option<Value>,
+    /// The graph after the rewrite.
+    pub graph: Option<GraphModule>,
+}
+
+/// What a case is judged by.
+pub(super) struct Trial<'r> {
+    pub rewrite: &'r dyn Rewrite,
+    pub part: usize,
+    pub slack: Slack,
+    pub gradients: bool,
+    pub seed: u64,
+}
+
+impl Trial<'_> {
+    fn run(&self, gm: &GraphModule, inputs: &[Value]) -> Result<Value> {
+        // What draws random numbers draws the same ones.
+        manual_seed(self.seed);
+        gm.forward(CallArgs {
+            args: inputs.to_vec(),
+            kwargs: Vec::new(),
+        })
+    }
+
+    pub fn judge(&self, instance: &Instance) -> Result<Verdict> {
+        let Instance { gm, inputs, .. } = instance;
+        // Statistics that a run moves are moved in place, so each run has tensors of its own.
+        let before = match no_grad(|| self.run(own(gm)?.as_ref(), inputs)) {
+            Ok(before) => before,
+            Err(error) => return Ok(Verdict::Impossible(error)),
+        };
+        let mut after_gm = own(gm)?.into_owned();
+        if instance.shapes {
+            let call = CallArgs {
+                args: inputs.clone(),
+                kwargs: Vec::new(),
+            };
+            manual_seed(self.seed);
+            no_grad(|| after_gm.propagate_shapes(call).map(drop))?;
+            give_tensors(gm, &mut after_gm)?;
+        }
+        let wrong = |what: String| Wrong {
+            what,
+            gradient: false,
+            before: Some(before.clone()),
+            after: None,
+            graph: None,
+        };
+        match self.rewrite.rewrite(self.part, &mut after_gm) {
+            Ok(Did::Rewrote) => {}
+            Ok(Did::Refused) => return Ok(Verdict::Refused),
+            Ok(Did::Nothing) => return Ok(Verdict::Nothing),
+            Err(error) => {
+                return Ok(Verdict::Wrong(wrong(format!(
+                    "it cannot be applied: {error}"
+                ))));
+            }
+        }
+        let wrong = |what: String| Wrong {
+            graph: Some(after_gm.clone()),
+            ..wrong(what)
+        };
+        if let Err(error) = after_gm.lint() {
+            return Ok(Verdict::Wrong(wrong(format!(
+                "its graph is wrong: {error}"
+            ))));
+        }
+        let after = match no_grad(|| self.run(own(&after_gm)?.as_ref(), inputs)) {
+            Ok(after) => after,
+            Err(error) => {
+                return Ok(Verdict::Wrong(wrong(format!("the result fails: {error}"))));
+            }
+        };
+        if let Some(what) = self.apart(instance, &before, &after)? {
+            return Ok(Verdict::Wrong(Wrong {
+                after: Some(after),
+                ..wrong(what)
+            }));
+        }
+        if !self.gradients {
+            return Ok(Verdict::Same(false));
+        }
+        let Ok(Some(ours)) = self.gradients_of(gm, inputs) else {
+            return Ok(Verdict::Same(false));
+        };
+        let theirs = match self.gradients_of(&after_gm, inputs) {
+            Ok(Some(theirs)) => theirs,
+            Ok(None) => {
+                let none = "its result has no gradient".to_string();
+                return Ok(Verdict::Wrong(Wrong {
+                    gradient: true,
+                    ..wrong(none)
+                }));
+            }
+            Err(error) => {
+                return Ok(Verdict::Wrong(wrong(format!(
+                    "its gradient fails: {error}"
+                ))));
+            }
+        };
+        let mut size = 0.0f64;
+        for x in leaves(&ours).0 {
+            size = size.max(largest(&x.to_vec()?));
+        }
+        let slack = Slack {
+            fixed: Some((1e-6, 1e-9 * size + 1e-14)),
+            ..self.slack
+        };
+        match gap(&ours, &theirs, slack, None)? {
+            Some(gap) => Ok(Verdict::Wrong(Wrong {
+                what: gap.text("its gradient"),
+                gradient: true,
+                before: Some(ours),
+                after: Some(theirs),
+                graph: Some(after_gm),
+            })),
+            None => Ok(Verdict::Same(true)),
+        }
+    }
+
+    /// What differs, beyond what rounding explains.
+    fn apart(&self, instance: &Instance, before: &Value, after: &Value) -> Result<Option<String>> {
+        let of = |gap: Gap| gap.text("its result");
+        let Some(first) = gap(before, after, self.slack, None)? else {
+            return Ok(None);
+        };
+        if matches!(first, Gap::Exact(_)) || self.slack.fixed.is_some() {
+            return Ok(Some(of(first)));
+        }
+        let mut scale = 0.0f64;
+        for x in leaves(&Value::List(instance.inputs.clone().into())).0 {
+            if x.dtype()?.is_floating_point() {
+                scale = scale.max(largest(&x.to_vec()?));
+            }
+        }
+        let slack = Slack {
+            scale,
+            ..self.slack
+        };
+        let gm = own(&instance.gm)?;
+        let moved = no_grad(|| spread(&gm, &instance.inputs, before, self.seed))?;
+        Ok(gap(before, after, slack, Some(&moved))?.map(of))
+    }
+
+    /// The gradients of a weighted sum of all results with respect to all inputs; none if there is
+    /// nothing to differentiate.
+    fn gradients_of(&self, gm: &GraphModule, inputs: &[Value]) -> Result<Option<Value>> {
+        let mut variables = Vec::new();
+        let mut usable = true;
+        let inputs = inputs.iter().map(|value| {
+            map_tensors(value, &mut |x| {
+                if !x.dtype()?.is_floating_point() {
+                    return Ok(x.clone());
+                }
+                usable &= x.dtype()? == DType::F64 && x.to_vec()?.iter().all(|n| n.is_finite());
+                let variable = x.detach()?.into_parameter()?;
+                variables.push(variable.clone());
+                Ok(variable)
+            })
+        });
+        let inputs = inputs.collect::<Result<Vec<Value>>>()?;
+        if !usable || variables.is_empty() {
+            return Ok(None);
+        }
+        let result = self.run(own(gm)?.as_ref(), &inputs)?;
+        let mut sum: Option<Tensor> = None;
+        for (at, x) in leaves(&result).0.iter().enumerate() {
+            let count = x.candle()?.elem_count();
+            if x.dtype()? != DType::F64 || count == 0 || !x.requires_grad()? {
+                continue;
+            }
+            if x.to_vec()?.iter().any(|n| !n.is_finite()) {
+                return Ok(None);
+            }
+            let weights = (0..count).map(|i| 0.5 + ((i + at) as f64 * 0.37).fract());
+            let weights = Tensor::from_vec(weights.collect::<Vec<f64>>(), x.dims()?)?;
+            let part = ops::sum(&(x * weights)?, Dims::All, false)?;
+            sum = Some(match sum {
+                Some(sum) => (sum + part)?,
+                None => part,
+            });
+        }
+        let Some(sum) = sum else { return Ok(None) };
+        let variables: Vec<&Tensor> = variables.iter().collect();
+        let gradients = sum.grad(&variables)?;
+        let gradients = gradients.into_iter().map(Value::object);
+        Ok(Some(Value::List(gradients.collect())))
+    }
+}
+
+/// A copy with tensors of its own if it has modules: a run may move theirs.
+fn own(gm: &GraphModule) -> Result<Cow<'_, GraphModule>> {
+    if gm.attributes().modules.is_empty() {
+        return Ok(Cow::Borrowed(gm));
+    }
+    let mut copy = gm.clone();
+    give_tensors(gm, &mut copy)?;
+    Ok(Cow::Owned(copy))
+}
+
+/// Gives a copy of a graph module the tensors of the original, as copies.
+fn give_tensors(gm: &GraphModule, copy: &mut GraphModule) -> Result<()> {
+    if gm.attributes().modules.is_empty() {
+        return Ok(());
+    }
+    let mut tensors = VecDeque::new();
+    replace(&mut gm.clone(), |_, x| {
+        tensors.push_back(x.clone());
+        Ok(Some(x.clone()))
+    })?;
+    replace(copy, |_, _| {
+        // Both are walked in one order.
+        let Some(x) = tensors.pop_front() else {
+            return Ok(None);
+        };
+        let data = Tensor::from(x.candle()?.detach().copy().fx()?);
+        let data = match x.is_bool() {
+            true => data.to_dtype(DType::Bool)?,
+            false => data,
+        };
+        Ok(Some(match x.requires_grad()? {
+            true => data.into_parameter()?,
+            false => data,
+        }))
+    })
+}
