@@ -134,7 +134,7 @@ def show(total):
     seldom = sorted((count, name) for name, count in total["names"].items())
     print(f"functions {len(seldom)} least {' '.join(f'{name} {count}' for count, name in seldom[:5])}")
     print(f"mean length {counts['steps'] / run:.1f}")
-    names = "programs run refused_by_all paths compared unread wrong panics refused_by_one_path"
+    names = "programs run refused_by_all paths compared unread open wrong panics refused_by_one_path"
     counts["paths"] = len(total["paths"])
     print(" ".join(f"{name} {counts[name]}" for name in names.split()))
 

@@ -335,7 +335,11 @@ impl<'c> Generator<'c> {
         let count = self.calls.by_name.len();
         loop {
             self.turn = self.turn.wrapping_add(1);
-            let at = if self.chance(0.7) { self.turn % count } else { self.random.random_range(0..count) };
+            let at = if self.chance(0.7) {
+                self.turn % count
+            } else {
+                self.random.random_range(0..count)
+            };
             if !self.written || !self.calls.unwritten.contains(&self.calls.by_name[at].0) {
                 return at;
             }
@@ -931,9 +935,14 @@ impl Draft {
 
     fn is_refused(&self, step: &Step) -> bool {
         self.runs.iter().all(|run| {
-            let mut run = run.clone();
-            let result = catch_unwind(AssertUnwindSafe(|| run.step(&self.program, step)));
-            matches!(result, Ok(Err(_)))
+            let Step::Call {
+                call, from, layer, ..
+            } = step
+            else {
+                return false;
+            };
+            let made = || run.call(&self.program, call, from, *layer);
+            matches!(catch_unwind(AssertUnwindSafe(made)), Ok(Err(_)))
         })
     }
 

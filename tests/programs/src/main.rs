@@ -154,6 +154,7 @@ fn main() -> Result<()> {
         "refused_by_all",
         "compared",
         "unread",
+        "open",
         "wrong",
         "panics",
         "refused_by_one_path",
@@ -213,6 +214,14 @@ fn main() -> Result<()> {
                     *counts
                         .reasons
                         .entry(format!("{}: {rule}", path.name))
+                        .or_default() += 1;
+                }
+                Verdict::Open(fault) => {
+                    counts.add("open", 1);
+                    counts.path(path.name, "open");
+                    *counts
+                        .reasons
+                        .entry(format!("open, {}: {fault}", path.name))
                         .or_default() += 1;
                 }
                 Verdict::Unread => {

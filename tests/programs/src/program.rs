@@ -391,7 +391,9 @@ impl Run {
         if let Some(noise) = &self.noise
             && !noise::is_exact(call)
         {
-            let moved = tensors.iter().map(|x| noise::nudged(x, &mut noise.borrow_mut()));
+            let moved = tensors
+                .iter()
+                .map(|x| noise::nudged(x, &mut noise.borrow_mut()));
             tensors = moved.collect::<Result<_>>()?;
         }
         match layer {
