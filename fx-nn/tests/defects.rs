@@ -7,4 +7,6 @@ mod defects {
     mod scalars;
     mod sizes;
     mod tracing;
+    mod trust_compiled;
+    mod trust_contracts;
 }

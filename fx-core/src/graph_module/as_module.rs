@@ -36,15 +36,7 @@ impl Clone for GraphModule {
 impl GraphModule {
     /// Visits modules and tensors.
     pub(super) fn visit_parts(&self, walk: &mut Walk<'_, '_>) {
-        for (path, module) in &self.attributes.modules {
-            walk.child(path, module);
-        }
-        for (path, (kind, value)) in &self.attributes.tensors {
-            let Some(tensor) = value.as_object() else {
-                continue;
-            };
-            walk.tensor_at(path, *kind, tensor);
-        }
+        self.visit_held(None, walk);
     }
 }
 
@@ -82,7 +74,7 @@ impl Component for GraphModule {
         *copy.entries = self.entries.clone();
         copy.compiled = self
             .compiled()
-            .map(|code| Outlined::new(code.of(copy.versions())));
+            .map(|code| Outlined::new(code.of(self, &copy)));
         if self.followed != self.graph.inputs_version() {
             copy.follow_placeholders();
         }

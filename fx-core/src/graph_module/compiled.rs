@@ -1,21 +1,28 @@
 //! `Compiled`: the code that a backend made of a graph module, which runs in place of the graph.
 //!
-//! Invariant: it runs only while graph, modules and tensors are those that it was made of.
+//! Invariant: it runs only while graph, modules and tensors are those that it was made of. Whatever
+//! may have changed a module or a tensor advances the version of the contents, and then the backend
+//! is asked for other code before the next run.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use smallvec::SmallVec;
+
 use super::GraphModule;
-use super::edit::Versions;
+use super::edit::Contents;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::op::Op;
+use crate::ir::version::Version;
 use crate::module::hierarchy::ComponentExt;
+use crate::module::walk::{TensorKind, Visitor, walk};
 use crate::outlined::Outlined;
 use crate::trace::scope::visible_modes;
 use crate::value::handle::NodeId;
+use crate::value::object::Object;
 use crate::value::value::Value;
 
 /// What a backend made of a graph: runs on one value for each placeholder, and puts the result of
@@ -74,6 +81,19 @@ pub trait Executable: Send + Sync {
         1
     }
 
+    /// Code of the same kind for the module as it is now: since this code was made, a module or a
+    /// tensor in it was replaced or changed in place, training flags among them.
+    ///
+    /// # Errors
+    /// Returns the reason why there is none; the graph runs then, and
+    /// [`Compiled::fallbacks`] counts it.
+    fn renewed(&self, part: &GraphModule) -> Result<Arc<dyn Executable>> {
+        let _ = part;
+        Err(Error::msg(
+            "its modules or tensors were changed after it was compiled",
+        ))
+    }
+
     /// Reads its tensors again before the next run: they were written in place, by something that
     /// it does not notice.
     fn refresh(&self) {}
@@ -124,14 +144,114 @@ impl StepReport {
 }
 
 /// The code that a backend made of a graph module.
-#[derive(Clone)]
 pub struct Compiled {
     backend: Arc<str>,
-    executable: Arc<dyn Executable>,
     fallbacks: Arc<Mutex<BTreeMap<Cow<'static, str>, usize>>>,
-    of: Versions,
+    graph: Version,
+    state: Mutex<State>,
+}
+
+/// The code, and what it is of.
+#[derive(Clone)]
+struct State {
+    executable: Arc<dyn Executable>,
+    /// `None` if the module may have been changed since.
+    of: Option<Made>,
+    /// Why there is no code of the module as it is.
+    refused: Option<Cow<'static, str>>,
     /// Whether the module has no data of its tensors.
     is_released: bool,
+}
+
+/// The state of a module of which code was made.
+#[derive(Clone)]
+struct Made {
+    contents: Contents,
+    /// Which modules and tensors there were; a walk changes only what is in them.
+    items: Contents,
+    walked: Walked,
+}
+
+/// What a walk can change, but for the elements of tensors, whose writes a backend notices itself.
+#[derive(Clone, Default, PartialEq)]
+struct Walked {
+    training: Vec<bool>,
+    tensors: Vec<u64>,
+    /// Whether a tensor has no identity, so that another one in its place is not noticed.
+    any_unknown: bool,
+}
+
+impl Visitor for Walked {
+    fn tensor(&mut self, _: &str, _: TensorKind, tensor: &dyn Object) {
+        match tensor.object_id() {
+            Some(id) => self.tensors.push(id),
+            None => self.any_unknown = true,
+        }
+    }
+
+    fn training(&mut self, _: &str, training: bool) {
+        self.training.push(training);
+    }
+}
+
+impl Made {
+    fn of(module: &GraphModule) -> Self {
+        let mut walked = Walked::default();
+        walk(module, &mut walked);
+        let [_, items @ ..] = module.versions();
+        Made {
+            contents: module.contents(),
+            items,
+            walked,
+        }
+    }
+
+    /// Whether the module is still the same, or is again: another look at its contents alone shows
+    /// that they may have been changed.
+    fn is_of(&self, now: &Made) -> bool {
+        self.items == now.items && self.walked == now.walked && !now.walked.any_unknown
+    }
+}
+
+impl State {
+    /// With code of the module as it is now.
+    fn renewed(mut self, module: &GraphModule) -> Self {
+        if self.is_released && module.lacks_data() {
+            self.refused = Some("the module was edited".into());
+            return self;
+        }
+        // Without the code that is out of date.
+        let mut part = module.clone();
+        part.remove_executable();
+        self.is_released = false;
+        self.refused = None;
+        match self.executable.renewed(&part) {
+            Ok(executable) => self.executable = executable,
+            Err(error) => self.refused = Some(error.to_string().into()),
+        }
+        self
+    }
+
+    fn result(&self) -> Result<Arc<dyn Executable>, Refusal> {
+        match &self.refused {
+            None => Ok(self.executable.clone()),
+            Some(reason) => Err(Refusal {
+                reason: reason.clone(),
+                is_released: self.is_released,
+            }),
+        }
+    }
+}
+
+impl Clone for Compiled {
+    fn clone(&self) -> Self {
+        Compiled {
+            backend: self.backend.clone(),
+            fallbacks: self.fallbacks.clone(),
+            graph: self.graph,
+            state: Mutex::new(self.state().clone()),
+        }
+    }
 }
 
 impl Compiled {
@@ -140,12 +260,50 @@ impl Compiled {
         &self.backend
     }
 
-    /// The same code, for a copy of the module.
-    pub(super) fn of(&self, versions: Versions) -> Self {
+    /// The same code, for a copy of a module.
+    pub(super) fn of(&self, original: &GraphModule, copy: &GraphModule) -> Self {
+        let mut state = self.state().clone();
+        let made = state.of.take();
+        let made = made.filter(|made| made.contents == original.contents());
+        state.of = made.map(|_| Made::of(copy));
         Compiled {
-            of: versions,
-            ..self.clone()
+            backend: self.backend.clone(),
+            fallbacks: self.fallbacks.clone(),
+            graph: copy.graph.version(),
+            state: Mutex::new(state),
         }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn executable(&self) -> Arc<dyn Executable> {
+        self.state().executable.clone()
+    }
+
+    /// The code of a module as it is now; otherwise why there is none, and whether the graph cannot
+    /// run either.
+    fn current(&self, module: &GraphModule) -> Result<Arc<dyn Executable>, Refusal> {
+        let before = {
+            let state = self.state();
+            let now = module.contents();
+            if state.of.as_ref().is_some_and(|made| made.contents == now) {
+                return state.result();
+            }
+            state.clone()
+        };
+        let now = Made::of(module);
+        // It may have been lent to be changed, and not changed.
+        let is_same = before.of.as_ref().is_some_and(|made| made.is_of(&now));
+        let mut after = match is_same {
+            true => before,
+            false => before.renewed(module),
+        };
+        after.of = Some(now);
+        let result = after.result();
+        *self.state() = after;
+        result
     }
 
     /// Why runs used the graph instead of the code, and how often: what the guards said.
@@ -158,40 +316,63 @@ impl Compiled {
 
     /// What a run does, as the backend reports it.
     pub fn steps(&self) -> Vec<StepReport> {
-        self.executable.steps()
+        self.executable().steps()
     }
 
     /// The floating-point operations that the machine does in a second at best, if the backend
     /// knows.
     pub fn peak_flops(&self) -> Option<f64> {
-        self.executable.peak_flops()
+        self.executable().peak_flops()
     }
 
     /// How many programs the backend has made so far.
     pub fn plans(&self) -> usize {
-        self.executable.plans()
+        self.executable().plans()
     }
 
     /// Runs the code by `run` on what it covers.
     #[inline]
     fn run(
         &self,
+        module: &GraphModule,
         args: &[Value],
-        run: impl FnOnce(&[&Value], &mut Value) -> Result<()>,
+        run: impl FnOnce(&dyn Executable, &[&Value], &mut Value) -> Result<()>,
     ) -> Option<Result<Value>> {
-        let inputs: Vec<&Value> = args.iter().collect();
-        if let Err(reason) = self.executable.covers(&inputs) {
-            if self.is_released {
-                return Some(Err(released(&reason)));
+        let inputs: SmallVec<[&Value; 4]> = args.iter().collect();
+        let code = self.current(module).and_then(|code| {
+            let covered = code.covers(&inputs);
+            covered.map(|()| code).map_err(|reason| Refusal {
+                reason,
+                is_released: self.state().is_released,
+            })
+        });
+        match code {
+            Ok(code) => {
+                let mut out = Value::None;
+                Some(run(&*code, &inputs, &mut out).map(|()| out))
             }
-            let fallbacks = self.fallbacks.lock();
-            let mut fallbacks = fallbacks.unwrap_or_else(PoisonError::into_inner);
-            *fallbacks.entry(reason).or_default() += 1;
-            return None;
+            Err(refusal) => self.fallen_back(refusal).map(Err),
         }
-        let mut out = Value::None;
-        Some(run(&inputs, &mut out).map(|()| out))
     }
+
+    /// Counts a run that the graph does; returns an error if it cannot.
+    #[cold]
+    fn fallen_back(&self, refusal: Refusal) -> Option<Error> {
+        if refusal.is_released {
+            return Some(released(&refusal.reason));
+        }
+        let fallbacks = self.fallbacks.lock();
+        let mut fallbacks = fallbacks.unwrap_or_else(PoisonError::into_inner);
+        *fallbacks.entry(refusal.reason).or_default() += 1;
+        None
+    }
+}
+
+/// Why the code does not run.
+struct Refusal {
+    reason: Cow<'static, str>,
+    /// Whether the graph cannot run either.
+    is_released: bool,
 }
 
 impl fmt::Debug for Compiled {
@@ -202,21 +383,34 @@ impl fmt::Debug for Compiled {
 
 impl GraphModule {
     /// The code that [`lower`](GraphModule::lower) had a backend make of this module; `None` if
-    /// there is none, or the module was edited since: then the graph runs.
+    /// there is none, or the graph was edited since: then the graph runs. After a change of its
+    /// modules or tensors the backend is asked for other code before the next run.
     pub fn compiled(&self) -> Option<&Compiled> {
         let compiled = self.compiled.as_deref()?;
-        (compiled.of == self.versions()).then_some(compiled)
+        (compiled.graph == self.graph.version()).then_some(compiled)
     }
 
     /// Has runs use a backend's code from now on.
     pub(crate) fn set_executable(&mut self, backend: &str, executable: Arc<dyn Executable>) {
         self.compiled = Some(Outlined::new(Compiled {
             backend: backend.into(),
-            executable,
             fallbacks: Arc::default(),
-            of: self.versions(),
-            is_released: false,
+            graph: self.graph.version(),
+            state: Mutex::new(State {
+                executable,
+                of: Some(Made::of(self)),
+                refused: None,
+                is_released: false,
+            }),
         }));
+    }
+
+    /// Has the parts in it, and those in branches and loops, run their graphs: what they hold is
+    /// replaced for one call.
+    pub(super) fn forget_code(&mut self) -> Result<()> {
+        self.remove_executable();
+        self.for_each_part(GraphModule::forget_code)?;
+        self.for_each_side(|_, side| side.forget_code())
     }
 
     /// Has runs use the graph again. Returns `false` if they did.
@@ -232,11 +426,10 @@ impl GraphModule {
         };
         if visible_modes() > 0 {
             // A mode sees every call.
-            return compiled
-                .is_released
-                .then(|| Err(released("a mode has to see every call")));
+            let is_released = compiled.state().is_released;
+            return is_released.then(|| Err(released("a mode has to see every call")));
         }
-        compiled.run(args, |inputs, out| compiled.executable.run(inputs, out))
+        compiled.run(self, args, |code, inputs, out| code.run(inputs, out))
     }
 
     /// Runs the backend's code, if there is any, and reports what each step took.
@@ -246,8 +439,8 @@ impl GraphModule {
         on_step: &mut dyn FnMut(StepRun<'_>),
     ) -> Option<Result<Value>> {
         let compiled = self.compiled()?;
-        compiled.run(args, |inputs, out| {
-            compiled.executable.run_timed(inputs, out, on_step)
+        compiled.run(self, args, |code, inputs, out| {
+            code.run_timed(inputs, out, on_step)
         })
     }
 
@@ -255,9 +448,14 @@ impl GraphModule {
     #[cold]
     fn error_of_released(&self) -> Option<Error> {
         let compiled = self.compiled.as_deref()?;
+        let is_released = compiled.state().is_released;
+        (is_released && self.lacks_data()).then(|| released("the module was edited"))
+    }
+
+    /// Whether a tensor in it has no data.
+    fn lacks_data(&self) -> bool {
         let is_fake = |value: &Value| value.as_object().is_some_and(|object| object.is_fake());
-        let lacks_data = || self.state_dict().values().any(is_fake);
-        (compiled.is_released && lacks_data()).then(|| released("the module was edited"))
+        self.state_dict().values().any(is_fake)
     }
 
     /// The module, and those in it that a backend made code of, inner ones of branches and loops
@@ -293,7 +491,7 @@ impl GraphModule {
     pub fn refresh(&self) {
         for (_, module) in self.with_sides() {
             if let Some(compiled) = module.compiled() {
-                compiled.executable.refresh();
+                compiled.executable().refresh();
             }
             for (path, _) in module.compiled_parts() {
                 if let Ok(part) = module.submodule_as::<GraphModule>(&path) {
@@ -315,12 +513,19 @@ impl GraphModule {
         let mut any = false;
         self.for_each_compiled(&mut |module| {
             any = true;
-            let Some(mut compiled) = module.compiled.take() else {
+            let Some(compiled) = module.compiled.take() else {
                 return Ok(());
             };
-            let done = compiled.executable.release(module);
-            compiled.of = module.versions();
-            compiled.is_released |= done.is_ok();
+            let done = match compiled.current(module) {
+                Ok(code) => {
+                    let done = code.release(module);
+                    let mut state = compiled.state();
+                    state.of = Some(Made::of(module));
+                    state.is_released |= done.is_ok();
+                    done
+                }
+                Err(refusal) => Err(Error::msg(refusal.reason)),
+            };
             module.compiled = Some(compiled);
             done
         })?;

@@ -31,6 +31,9 @@ use crate::value::tree::Tree;
 /// The versions of the graph, the modules and the tensors.
 pub(super) type Versions = [Version; 3];
 
+/// The versions of what modules and tensors hold.
+pub(super) type Contents = [Version; 2];
+
 /// A program, with the versions that it was compiled from.
 pub(super) struct KeptProgram {
     of: Versions,
@@ -317,6 +320,14 @@ impl GraphModule {
             self.graph.version(),
             self.attributes.modules.version(),
             self.attributes.tensors.version(),
+        ]
+    }
+
+    /// The versions of the modules and the tensors, with what is in them.
+    pub(super) fn contents(&self) -> Contents {
+        [
+            self.attributes.modules.contents(),
+            self.attributes.tensors.contents(),
         ]
     }
 

@@ -107,6 +107,7 @@ impl Folder {
     /// # Errors
     /// As [`write`](Folder::write), except for errors about files.
     pub fn source(&self, gm: &GraphModule) -> Result<String> {
+        let gm = &gm.undivided()?;
         Ok(source(gm, &self.name, &self.parts(gm)?))
     }
 
@@ -219,6 +220,8 @@ impl Folder {
 
     fn files(&self, gm: &GraphModule) -> Result<Vec<(&'static str, Contents)>> {
         let name = &self.name;
+        // A part's fields would be at other paths than what they hold.
+        let gm = &gm.undivided()?;
         let parts = self.parts(gm)?;
         let package = package_name(name);
         Ok(vec![

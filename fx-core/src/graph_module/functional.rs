@@ -87,6 +87,8 @@ fn called(module: &dyn Module, given: FxHashMap<String, Value>, args: CallArgs) 
         // The program stays: what it names is looked up in other attributes.
         let attributes = gm.attributes.clone();
         let mut holder = GraphModule::of_parts(Graph::default(), attributes, &gm.name);
+        *holder.entries = gm.entries.clone();
+        holder.forget_code()?;
         replace(&mut holder, &given)?;
         let result = gm.run_with(&holder.attributes, gm.bind(args)?, None)?;
         return gm.process_outputs(result);

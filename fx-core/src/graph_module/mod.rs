@@ -5,6 +5,7 @@
 mod as_module;
 pub(crate) mod compiled;
 mod contract;
+mod divided;
 mod dual;
 pub(crate) mod edit;
 pub(crate) mod folder;
@@ -23,9 +24,10 @@ pub use self::edit::GraphEdit;
 pub use self::folder::Folder;
 pub use self::functional::functional_call;
 pub use self::parts::{Submodule, SubmoduleMut};
-use self::parts::{for_each_graph_of, graphs_of};
+use self::parts::{as_graph_module, for_each_graph_of, graphs_of};
 pub use self::surgery::{ReplacedModule, Surgery};
 
+use std::any::Any;
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
@@ -618,6 +620,7 @@ impl GraphModule {
     ) -> Vec<Op> {
         let knows = knows || self.graph.knows_anything();
         let mut changed: Vec<Op> = Vec::new();
+        let parts = self.part_paths().cloned().unwrap_or_default();
         let name = |path: &'_ str| -> Option<usize> {
             match around {
                 None => Some(0),
@@ -626,12 +629,27 @@ impl GraphModule {
         };
         for at in 0..self.attributes.modules.len() {
             let path = self.attributes.modules.get_index(at);
-            let Some(from) = path.and_then(|(path, _)| name(path)) else {
+            let is_part = path.is_some_and(|(path, module)| {
+                parts.contains(path) && as_graph_module(&**module).is_some()
+            });
+            let from = path.and_then(|(path, _)| name(path));
+            if from.is_none() && !is_part {
                 continue;
-            };
+            }
             let Some((path, module)) = self.attributes.modules.lend(at) else {
                 continue;
             };
+            if is_part {
+                // What a part holds is at the paths of the whole.
+                let any: &mut dyn Any = &mut **module;
+                let part = any.downcast_mut::<GraphModule>();
+                let inside = part.map(|part| part.visit_watched(around, walk, knows));
+                if inside.is_some_and(|inside| !inside.is_empty()) {
+                    changed.push(Op::CallModule(path.clone()));
+                }
+                continue;
+            }
+            let from = from.unwrap_or_default();
             let before = knows.then(|| shapes_inside(&**module));
             walk.child(&path[from..], module);
             if before.is_some_and(|before| before != shapes_inside(&**module)) {

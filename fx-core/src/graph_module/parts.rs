@@ -13,7 +13,7 @@ use indexmap::IndexSet;
 use super::GraphModule;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::op::Op;
-use crate::module::attributes::{Attributes, is_inside};
+use crate::module::attributes::is_inside;
 use crate::module::hierarchy::SetTraining;
 use crate::module::module::Module;
 use crate::module::parts::below;
@@ -88,22 +88,28 @@ impl<'m> Submodule<'m> {
         if path.is_empty() {
             return Some(Submodule(At::Module(module)));
         }
-        loop {
-            let Attributes { modules, tensors } = &*module.attributes;
-            if let Some(found) = modules.get(path) {
-                return Some(Submodule(At::Module(&**found)));
+        'within: loop {
+            let holders = module.holders();
+            for holder in &holders {
+                let modules = &holder.attributes.modules;
+                if let Some(found) = modules.get(path) {
+                    return Some(Submodule(At::Module(&**found)));
+                }
+                let Some(around) = holder.attributes.enclosing(path) else {
+                    continue;
+                };
+                let found = modules.get(around)?;
+                path = below(path, around).unwrap_or_default();
+                match as_graph_module(&**found) {
+                    Some(inner) => module = inner,
+                    None => return found.part(path).filter(holds_parts).map(Self::of),
+                }
+                continue 'within;
             }
-            let Some(around) = module.attributes.enclosing(path) else {
-                let mut keys = modules.keys().chain(tensors.keys());
-                let key = keys.find(|key| is_inside(key, path))?;
-                return Some(Submodule(At::Below(module, &key[..path.len()])));
-            };
-            let found = modules.get(around)?;
-            path = below(path, around).unwrap_or_default();
-            match as_graph_module(&**found) {
-                Some(inner) => module = inner,
-                None => return found.part(path).filter(holds_parts).map(Self::of),
-            }
+            let attributes = holders.iter().copied().map(|holder| &holder.attributes);
+            let mut keys = attributes.flat_map(|a| a.modules.keys().chain(a.tensors.keys()));
+            let key = keys.find(|key| is_inside(key, path))?;
+            return Some(Submodule(At::Below(module, &key[..path.len()])));
         }
     }
 
@@ -269,18 +275,7 @@ impl Component for Submodule<'_> {
         match self.0 {
             At::Module(module) => module.visit(walk),
             At::Component(part) => part.visit(walk),
-            At::Below(module, around) => {
-                let Attributes { modules, tensors } = &*module.attributes;
-                for (path, module) in modules.iter().filter(|(path, _)| is_inside(path, around)) {
-                    walk.child(below(path, around).unwrap_or_default(), module);
-                }
-                for (path, (kind, value)) in tensors {
-                    if let Some(tensor) = value.as_object().filter(|_| is_inside(path, around)) {
-                        let path = below(path, around).unwrap_or_default();
-                        walk.tensor_at(path, *kind, tensor);
-                    }
-                }
-            }
+            At::Below(module, around) => module.visit_held(Some(around), walk),
         }
     }
 
@@ -401,6 +396,7 @@ impl GraphModule {
     /// As [`submodule`](GraphModule::submodule).
     pub fn submodule_mut(&mut self, path: &str) -> Result<SubmoduleMut<'_>> {
         self.submodule(path)?;
+        self.refuse_several(path)?;
         self.lend_part(path).ok_or_else(|| not_lent(path))
     }
 
@@ -422,10 +418,30 @@ impl GraphModule {
     /// Returns an error if there is none, or it is of another type.
     pub fn submodule_as_mut<M: Module>(&mut self, path: &str) -> Result<&mut M> {
         self.submodule_as::<M>(path)?;
+        self.refuse_several(path)?;
         let found = self.lend_part(path);
         found
             .and_then(SubmoduleMut::downcast_mut)
             .ok_or_else(|| not_lent(path))
+    }
+
+    /// Refuses to lend a module that several parts hold: a change in place would be of one of them.
+    fn refuse_several(&self, path: &str) -> Result<()> {
+        let parts = self.parts_with(path);
+        let is_own =
+            self.attributes.modules.contains_key(path) || self.attributes.enclosing(path).is_some();
+        // A container is walked, in all parts.
+        let is_container = matches!(self.submodule(path)?.0, At::Below(..));
+        if is_container || parts.len() + usize::from(is_own) < 2 {
+            return Ok(());
+        }
+        let parts = first_names(parts.iter().map(|part| format!("`{part}`")), 4);
+        Err(Error::mismatch(
+            path,
+            format_args!(
+                "`{path}` is held by the parts {parts}, each for itself: put another module there with `set_submodule`, which is for all of them, or put the parts back with `decompile` or `inline_module`"
+            ),
+        ))
     }
 
     fn no_submodule(&self, path: &str) -> Error {
@@ -466,10 +482,18 @@ impl GraphModule {
             None => self.attributes.enclosing(path).map(Arc::from),
         };
         let Some(called) = called else {
+            let parts = self.parts_with(path);
+            let is_container = matches!(Submodule::find(self, path)?.0, At::Below(..));
+            if let [part] = &parts[..]
+                && !is_container
+            {
+                return self.lend_from(part, path);
+            }
+            let modules = &self.attributes.modules;
             let inside = modules.keys().filter(|key| is_inside(key, path));
-            let inside: Vec<Arc<str>> = inside.cloned().collect();
+            let inside: Vec<Arc<str>> = inside.cloned().chain(parts).collect();
             self.may_change(inside);
-            return Some(SubmoduleMut(AtMut::Below(self, path.into())));
+            return is_container.then(|| SubmoduleMut(AtMut::Below(self, path.into())));
         };
         let at = modules.get_index_of(&called)?;
         self.may_change([called.clone()]);
@@ -483,6 +507,15 @@ impl GraphModule {
             return any.downcast_mut::<GraphModule>()?.lend_part(rest);
         }
         SubmoduleMut::of(module.part_mut(rest)?)
+    }
+
+    /// Lends what a part holds at a path.
+    fn lend_from(&mut self, part: &Arc<str>, path: &str) -> Option<SubmoduleMut<'_>> {
+        self.may_change([part.clone()]);
+        let at = self.attributes.modules.get_index_of(part)?;
+        let (_, module) = self.attributes.modules.lend(at)?;
+        let any: &mut dyn Any = &mut **module;
+        any.downcast_mut::<GraphModule>()?.lend_part(path)
     }
 
     /// Lent modules may differ afterwards: removes what was compiled and what is known of their

@@ -152,7 +152,11 @@ impl GraphModule {
             json::check_name(path).map_err(|e| e.inside(format_args!(".modules[{i}].path")))?;
             entry.insert(module_names::PATH.into(), Json::from(&**path));
             let saved = checked_paths(&**module)
-                .and_then(|()| saver.inside(path, |saver| save_module(&**module, saver)))
+                .and_then(|()| match self.is_part(path) {
+                    // What a part holds is at the paths of the whole.
+                    true => save_module(&**module, saver),
+                    false => saver.inside(path, |saver| save_module(&**module, saver)),
+                })
                 .map_err(|e| e.inside(format_args!(".modules[{i}]")))?;
             entry.extend(saved);
             modules.push(Json::Object(entry));

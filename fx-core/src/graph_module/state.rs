@@ -44,18 +44,24 @@ impl GraphModule {
     /// around one.
     pub fn add_submodule(&mut self, path: &str, module: impl Module) -> Result<()> {
         self.check_path(path)?;
-        if self.attributes.tensors.contains_key(path) {
+        if self
+            .holders()
+            .iter()
+            .any(|held| held.attributes.tensors.contains_key(path))
+        {
             return Err(Error::taken(
                 path,
                 format_args!("`{path}` is a tensor of this module: a module needs another path"),
             ));
         }
         let path: Arc<str> = path.into();
-        let mut edit = self.graph_mut();
-        let (graph, attributes) = edit.parts();
-        attributes.modules.insert(path.clone(), Box::new(module));
-        graph.forget_op(&Op::CallModule(path));
-        Ok(())
+        if !self.put_module(&path, &module)? {
+            self.forget_part(&path);
+            let mut edit = self.graph_mut();
+            let (_, attributes) = edit.parts();
+            attributes.modules.insert(path.clone(), Box::new(module));
+        }
+        self.forget_calls(&path)
     }
 
     /// Replaces the module at a path. Known shapes of nodes that depend on its calls are removed.
@@ -64,8 +70,7 @@ impl GraphModule {
     /// Returns an error if there is none.
     pub fn set_submodule(&mut self, path: &str, module: impl Module) -> Result<()> {
         self.set_submodule_of_same_shapes(path, module)?;
-        self.graph.forget_op(&Op::CallModule(path.into()));
-        Ok(())
+        self.forget_calls(&path.into())
     }
 
     /// [`set_submodule`](GraphModule::set_submodule) with a module whose results have the same
@@ -74,11 +79,10 @@ impl GraphModule {
     /// # Errors
     /// Returns an error if there is none.
     pub fn set_submodule_of_same_shapes(&mut self, path: &str, module: impl Module) -> Result<()> {
-        self.attributes.module(path)?;
-        let mut edit = self.graph_mut();
-        let (_, attributes) = edit.parts();
-        attributes.modules.insert(path.into(), Box::new(module));
-        Ok(())
+        match self.put_module(&path.into(), &module)? {
+            true => Ok(()),
+            false => Err(not_found("module", path)),
+        }
     }
 
     /// The modules of a type that the graph can call, with their paths.
@@ -101,9 +105,9 @@ impl GraphModule {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn modules_of<M: Module>(&self) -> impl Iterator<Item = (&str, &M)> {
-        let modules = self.attributes.modules.iter();
-        modules.filter_map(|(path, module)| {
-            let any: &dyn Any = module.as_module();
+        let held = self.held_modules().into_iter();
+        held.filter_map(|(path, module)| {
+            let any: &dyn Any = module;
             Some((&**path, any.downcast_ref()?))
         })
     }
@@ -114,8 +118,14 @@ impl GraphModule {
     /// # Errors
     /// Returns an error if there is none, or it is of another type.
     pub fn take_submodule<M: Module>(&mut self, path: &str) -> Result<M> {
+        if let [part] = &self.parts_with(path)[..]
+            && !self.attributes.modules.contains_key(path)
+        {
+            return self.in_part(part, |inner| inner.take_submodule(path));
+        }
         self.attributes.module(path)?;
         self.submodule_as::<M>(path)?;
+        self.forget_part(path);
         let mut edit = self.graph_mut();
         let (_, attributes) = edit.parts();
         let taken = match attributes.modules.is_open() {
@@ -136,20 +146,15 @@ impl GraphModule {
     /// Removes the module at a path, or all modules under it; returns `false` if there is none.
     /// Nodes that call one no longer run: erase them too.
     pub fn delete_submodule(&mut self, path: &str) -> bool {
-        let mut edit = self.graph_mut();
-        let (_, attributes) = edit.parts();
-        let deleted = attributes
-            .modules
-            .retain(|at, _| &**at != path && !is_inside(at, path));
-        deleted > 0
+        self.retain_held(&mut |at, _| at != path && !is_inside(at, path)) > 0
     }
 
     /// Removes every module that the graph neither calls nor passes to a function, and returns how
     /// many. Parameters and buffers that the graph could name stay.
     pub fn delete_all_unused_submodules(&mut self) -> usize {
-        let called: FxHashSet<Arc<str>> = self
-            .graph
-            .nodes()
+        let holders = self.holders().into_iter();
+        let nodes = holders.flat_map(|held| held.graph.nodes());
+        let called: FxHashSet<Arc<str>> = nodes
             .filter_map(|node| match node.op() {
                 Op::CallModule(path) | Op::GetAttr(path) => Some(path.clone()),
                 _ => None,
@@ -176,11 +181,23 @@ impl GraphModule {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn retain_submodules(&mut self, mut keep: impl FnMut(&str, &dyn Module) -> bool) -> usize {
+        self.retain_held(&mut keep)
+    }
+
+    /// Removes what `keep` refuses, from the parts too.
+    fn retain_held(&mut self, keep: &mut dyn FnMut(&str, &dyn Module) -> bool) -> usize {
         let mut edit = self.graph_mut();
         let (_, attributes) = edit.parts();
-        attributes
+        let mut removed = attributes
             .modules
-            .retain(|path, module| keep(path, &**module))
+            .retain(|path, module| keep(path, &**module));
+        drop(edit);
+        let inside = self.for_each_part(|part| {
+            removed += part.retain_held(keep);
+            Ok(())
+        });
+        inside.expect("removing does not fail");
+        removed
     }
 
     /// Checks that a path has names between its dots, and is not inside a module's path or around
@@ -191,7 +208,8 @@ impl GraphModule {
                 "`{path}` is not a path: a path is names separated by dots"
             )));
         }
-        match self.attributes.conflict(path) {
+        let mut holders = self.holders().into_iter();
+        match holders.find_map(|held| held.attributes.conflict(path)) {
             None => Ok(()),
             Some(other) => Err(Error::taken(
                 path,

@@ -13,6 +13,7 @@ use crate::file::saver::Saver;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::ir::value_meta::ValueMeta;
+use crate::module::attributes::not_found;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::path_pattern::PathPattern;
@@ -179,7 +180,7 @@ impl GraphModule {
                 short_type_name(&scope.type_name)
             );
         }
-        let held = self.attributes.modules.iter();
+        let held = self.held_modules().into_iter();
         let held = held.map(|(path, _)| format!("`{path}`"));
         format!(": it has {}", first_names(held, 6))
     }
@@ -218,13 +219,13 @@ impl GraphModule {
         let chosen = PathPattern::new(pattern)?;
         let mut made: Vec<(Arc<str>, Box<dyn Module>)> = Vec::new();
         let mut is_used = false;
-        for (path, old) in &self.attributes.modules {
+        for (path, old) in self.held_modules() {
             if !chosen.matches(path) {
                 continue;
             }
             is_used = true;
-            let new = make(path, &**old).and_then(|new| match new {
-                Some(new) => check_signature(path, &**old, &*new).map(|()| Some(new)),
+            let new = make(path, old).and_then(|new| match new {
+                Some(new) => check_signature(path, old, &*new).map(|()| Some(new)),
                 None => Ok(None),
             });
             if let Some(new) = new.map_err(|error| self.blame_caller(path, error))? {
@@ -249,10 +250,9 @@ impl GraphModule {
             marks: Vec::with_capacity(made.len()),
         };
         self.edit(|gm| {
-            let mut edit = gm.graph_mut();
-            let (graph, attributes) = edit.parts();
             for (path, new) in made {
-                let old = attributes.module(&path)?;
+                let old = gm.held_module(&path);
+                let old = old.ok_or_else(|| not_found("module", &path))?;
                 surgery.replaced.push(ReplacedModule {
                     path: path.to_string(),
                     old_type: short_type_name(old.type_name()),
@@ -262,10 +262,9 @@ impl GraphModule {
                 });
                 surgery.marks.push(Mark::of(&*new));
                 surgery.originals.push(old.duplicate_box());
-                attributes.modules.insert(path.clone(), new);
-                graph.forget_op(&Op::CallModule(path));
+                gm.put_module(&path, &*new)?;
+                gm.forget_calls(&path)?;
             }
-            drop(edit);
             surgery.bytes_after = bytes(gm);
             Ok(surgery)
         })
@@ -295,7 +294,8 @@ impl Surgery {
     pub fn undo(&self, gm: &mut GraphModule) -> Result<()> {
         for (replaced, mark) in self.replaced.iter().zip(&self.marks) {
             let path = &replaced.path;
-            let found = gm.attributes.module(path)?;
+            let found = gm.held_module(path);
+            let found = found.ok_or_else(|| not_found("module", path))?;
             let other = Mark::of(found);
             if other != *mark {
                 return Err(Error::msg(format_args!(
@@ -312,12 +312,10 @@ impl Surgery {
             }
         }
         gm.edit(|gm| {
-            let mut edit = gm.graph_mut();
-            let (graph, attributes) = edit.parts();
             for (replaced, original) in self.replaced.iter().zip(&self.originals) {
                 let path: Arc<str> = replaced.path.as_str().into();
-                attributes.modules.insert(path.clone(), original.clone());
-                graph.forget_op(&Op::CallModule(path));
+                gm.put_module(&path, &**original)?;
+                gm.forget_calls(&path)?;
             }
             Ok(())
         })

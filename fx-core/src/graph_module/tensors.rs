@@ -43,16 +43,22 @@ impl GraphModule {
     fn tensor(&self, path: &str, wanted: TensorKind) -> Result<Value> {
         let (mut module, mut at) = (self, path);
         loop {
-            if let Some((kind, value)) = module.attributes.tensors.get(at) {
+            let holders = module.holders();
+            let mut own = holders.iter();
+            if let Some((kind, value)) = own.find_map(|held| held.attributes.tensors.get(at)) {
                 return match kind.is_buffer() == wanted.is_buffer() {
                     true => Ok(value.clone()),
                     false => Err(other_kind(path, *kind)),
                 };
             }
-            let Some(around) = module.attributes.enclosing(at) else {
+            let around = holders.iter().find_map(|held| {
+                let around = held.attributes.enclosing(at)?;
+                Some((around, held.attributes.modules.get(around)?))
+            });
+            let Some((around, layer)) = around else {
                 return Err(not_found(name_of(wanted), path));
             };
-            let layer = module.attributes.module(around)?;
+            let layer = &**layer;
             at = below(at, around).unwrap_or_default();
             if let Some(inner) = as_graph_module(layer) {
                 module = inner;
@@ -127,9 +133,36 @@ impl GraphModule {
         Ok(())
     }
 
-    /// Sets a tensor; messages use its `whole` path. Returns whether a tensor of the same shape was
-    /// there.
+    /// Sets a tensor, wherever it is held; messages use its `whole` path. Returns whether a tensor
+    /// of the same shape was there.
     fn set_tensor<T: Object>(
+        &mut self,
+        whole: &str,
+        path: &str,
+        kind: TensorKind,
+        value: &Value,
+    ) -> Result<bool> {
+        let parts = self.parts_with(path);
+        let is_own =
+            self.attributes.tensors.contains_key(path) || self.attributes.enclosing(path).is_some();
+        let mut is_same_shape = true;
+        if is_own || parts.is_empty() {
+            is_same_shape = self.set_held_tensor::<T>(whole, path, kind, value)?;
+        }
+        for part in parts {
+            let is_same = self.in_part(&part, |inner| {
+                inner.set_tensor::<T>(whole, path, kind, value)
+            })?;
+            if !is_same {
+                self.graph.forget_op(&Op::CallModule(part));
+            }
+            is_same_shape &= is_same;
+        }
+        Ok(is_same_shape)
+    }
+
+    /// Sets a tensor that no part holds.
+    fn set_held_tensor<T: Object>(
         &mut self,
         whole: &str,
         path: &str,

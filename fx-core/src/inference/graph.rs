@@ -299,7 +299,7 @@ fn leaves_of(arg: Fake) -> Vec<Fake> {
 }
 
 /// The arguments of a call, one for each parameter.
-fn fakes_of(bound: &BoundArgs<'_>, values: &[Option<Fake>]) -> Vec<Fake> {
+pub(super) fn fakes_of(bound: &BoundArgs<'_>, values: &[Option<Fake>]) -> Vec<Fake> {
     bound.iter().map(|(_, arg)| fake_of(&arg, values)).collect()
 }
 

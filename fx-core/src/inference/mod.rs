@@ -3,5 +3,6 @@
 mod filling;
 mod graph;
 mod opened;
+pub(crate) mod refusals;
 mod regions;
 mod tracing;

@@ -43,18 +43,32 @@ impl fmt::Debug for Attributes {
 impl Attributes {
     /// The attributes that a graph names.
     pub(crate) fn named_by(&self, graph: &Graph) -> Attributes {
-        let mut named = Attributes::default();
+        let mut places: (Vec<usize>, Vec<usize>) = Default::default();
         for node in graph.nodes() {
             match node.op() {
-                Op::GetAttr(path) if let Some(tensor) = self.tensors.get(path) => {
-                    named.tensors.insert(path.clone(), tensor.clone());
+                Op::GetAttr(path) if let Some(at) = self.tensors.get_index_of(path) => {
+                    places.1.push(at);
                 }
-                Op::CallModule(path) | Op::GetAttr(path) if !named.modules.contains_key(path) => {
-                    if let Some(module) = self.modules.get(path) {
-                        named.modules.insert(path.clone(), module.clone());
-                    }
+                Op::CallModule(path) | Op::GetAttr(path) => {
+                    places.0.extend(self.modules.get_index_of(path));
                 }
                 _ => {}
+            }
+        }
+        // In the order in which they are here.
+        let mut named = Attributes::default();
+        places.0.sort_unstable();
+        places.1.sort_unstable();
+        places.0.dedup();
+        places.1.dedup();
+        for at in places.0 {
+            if let Some((path, module)) = self.modules.get_index(at) {
+                named.modules.insert(path.clone(), module.clone());
+            }
+        }
+        for at in places.1 {
+            if let Some((path, tensor)) = self.tensors.get_index(at) {
+                named.tensors.insert(path.clone(), tensor.clone());
             }
         }
         named

@@ -50,6 +50,8 @@ pub struct Items<T> {
     map: Map<T>,
     edits: Edits<T>,
     version: Versions,
+    /// Advances with what is in the things, too: whenever one may have been changed in place.
+    contents: Versions,
 }
 
 /// The open edits, and what they changed.
@@ -104,6 +106,7 @@ struct Lent<T> {
 pub(crate) struct ItemsStart {
     depth: usize,
     version: Version,
+    contents: Version,
 }
 
 impl<T> Items<T> {
@@ -185,6 +188,7 @@ impl<T> Default for Items<T> {
             map: Map::default(),
             edits: Edits::default(),
             version: Versions::default(),
+            contents: Versions::default(),
         }
     }
 }
@@ -234,7 +238,7 @@ impl<T: Item> Items<T> {
 
     /// Puts a thing at a path, at the end if the path is new. Returns whether the path was taken.
     pub fn insert(&mut self, path: Arc<str>, item: T) -> bool {
-        self.version.advance();
+        self.advance();
         self.edits.forget_lent(&path);
         let (at, former) = self.map.insert_full(path, item);
         let is_there = former.is_some();
@@ -253,7 +257,7 @@ impl<T: Item> Items<T> {
         let Some((at, path, item)) = self.map.shift_remove_full(path) else {
             return false;
         };
-        self.version.advance();
+        self.advance();
         self.edits.forget_lent(&path);
         if self.is_open() {
             let record = Record::Removed(vec![(at, path, item)]);
@@ -273,7 +277,7 @@ impl<T: Item> Items<T> {
         if count == 0 {
             return 0;
         }
-        self.version.advance();
+        self.advance();
         let mut removed = Vec::with_capacity(count);
         for (at, (path, item)) in std::mem::take(&mut self.map).into_iter().enumerate() {
             if kept[at] {
@@ -292,6 +296,7 @@ impl<T: Item> Items<T> {
     /// Lends the thing at a position for change in place. Its signature must stay the same. An open
     /// edit keeps what is needed to undo the change.
     pub(crate) fn lend(&mut self, at: usize) -> Option<(&Arc<str>, &mut T)> {
+        self.contents.advance();
         let start = self.edits.starts.last().copied();
         let (path, item) = self.map.get_index_mut(at)?;
         if let Some(start) = start
@@ -318,13 +323,13 @@ impl<T: Item> Items<T> {
 
     /// Announces that the next lent thing may become a different one, not just get new tensors.
     pub(crate) fn lent_to_change(&mut self) {
-        self.version.advance();
+        self.advance();
     }
 
     /// Takes out the thing at a path; only valid while no edit is open.
     pub(crate) fn take(&mut self, path: &str) -> Option<T> {
         debug_assert!(!self.is_open(), "an edit keeps what it removes");
-        self.version.advance();
+        self.advance();
         self.map.shift_remove(path)
     }
 
@@ -338,6 +343,16 @@ impl<T: Item> Items<T> {
         self.version.now()
     }
 
+    /// A version that identifies this state, and what is in the things.
+    pub(crate) fn contents(&self) -> Version {
+        self.contents.now()
+    }
+
+    fn advance(&mut self) {
+        self.version.advance();
+        self.contents.advance();
+    }
+
     /// Starts an edit and returns the state to which [`close_edit`](Items::close_edit) can return;
     /// changes are recorded until it ends.
     pub(crate) fn open_edit(&mut self) -> ItemsStart {
@@ -346,6 +361,7 @@ impl<T: Item> Items<T> {
         ItemsStart {
             depth,
             version: self.version.now(),
+            contents: self.contents.now(),
         }
     }
 
@@ -362,6 +378,7 @@ impl<T: Item> Items<T> {
                 }
             }
             self.version.go_back(start.version);
+            self.contents.go_back(start.contents);
         }
         if start.depth == 0 {
             let edits = std::mem::take(&mut self.edits);

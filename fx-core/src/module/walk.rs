@@ -276,6 +276,12 @@ pub trait Visitor {
     #[doc(hidden)]
     fn may_repeat(&mut self) {}
 
+    /// Whether it is shown each copy of what the parts of a graph hold at one path.
+    #[doc(hidden)]
+    fn sees_copies(&self) -> bool {
+        false
+    }
+
     /// The key of a map at this path; it names one of the map's parts.
     fn key(&mut self, path: &str, key: &str) {
         let _ = (path, key);
@@ -393,6 +399,11 @@ impl<'v> Walk<'_, 'v> {
     /// What `fields_of` does, compiled once for all types.
     fn listed(&mut self, key: ComponentKey, name: &'static str, this: &dyn Component) {
         self.entered(key, name, |walk| visit_fields(this, walk));
+    }
+
+    /// Whether the visitor is shown each copy of what several parts of a graph hold.
+    pub(crate) fn sees_copies(&self) -> bool {
+        self.visitor.sees_copies()
     }
 
     /// Visits a named child.

@@ -10,6 +10,7 @@ use crate::ir::argument::Argument;
 use crate::ir::bound::BoundArgs;
 use crate::ir::copy::ValueMap;
 use crate::ir::graph::Graph;
+use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
@@ -28,6 +29,33 @@ impl GraphModule {
         self.put_inline(call)?;
         self.fill_shapes();
         Ok(())
+    }
+
+    /// The module with the nodes of its parts, and of theirs, in one graph.
+    ///
+    /// # Errors
+    /// Returns an error if a part cannot be put back.
+    pub(crate) fn undivided(&self) -> Result<GraphModule> {
+        let mut whole = self.clone();
+        loop {
+            let is_part = |node: &NodeRef<'_>| match node.op() {
+                Op::CallModule(path) => whole.is_part(path),
+                _ => false,
+            };
+            let calls = whole.graph().nodes().filter(is_part);
+            let calls: Vec<NodeId> = calls.map(NodeRef::id).collect();
+            if calls.is_empty() {
+                break;
+            }
+            for call in calls {
+                whole.put_inline(call)?;
+            }
+        }
+        whole.for_each_side(|_, side| {
+            *side = side.undivided()?;
+            Ok(())
+        })?;
+        Ok(whole)
     }
 
     /// The same, without the shapes of what it makes: they are filled in once for many calls.
@@ -58,7 +86,12 @@ impl GraphModule {
                 "`{path}` takes structures apart, which a node's arguments do not: inline a module whose inputs are single values"
             )));
         }
-        let inner = inner.clone();
+        let is_part = self.is_part(&path);
+        let inner = match is_part {
+            true => inner.clone(),
+            // Their paths would be those of another module.
+            false => inner.undivided()?,
+        };
         let args: Vec<Argument> = {
             let bound = BoundArgs::of(node, &path, inner.params())?;
             bound.iter().map(|(_, arg)| arg.into_owned()).collect()
@@ -66,13 +99,17 @@ impl GraphModule {
         let is_last_call = self.graph().find_nodes(node.op()).len() == 1
             && !self.graph().has_op(&Op::GetAttr(path.clone()));
 
+        let parts_inside = inner.parts();
         let mut edit = self.graph_mut();
         let (graph, attributes) = edit.parts();
         if is_last_call {
             attributes.modules.remove(&path);
         }
         let (mut body, inner_attributes) = inner.into_parts();
-        move_under(&path, &mut body, inner_attributes, attributes)?;
+        match is_part {
+            true => move_up(inner_attributes, attributes),
+            false => move_under(&path, &mut body, inner_attributes, attributes)?,
+        }
         let inputs: Vec<NodeId> = body.placeholders().map(|node| node.id()).collect();
         let mut map: ValueMap = inputs.into_iter().zip(args).collect();
         let scope = graph.enter_scope_of(call)?;
@@ -80,7 +117,25 @@ impl GraphModule {
         graph.leave_scope(scope);
         replaced?;
         drop(edit);
+        if is_last_call {
+            self.forget_part(&path);
+        }
+        self.add_parts(&parts_inside);
         self.lint()
+    }
+}
+
+/// Moves what a part names to the same paths of the whole, where it may be held too.
+fn move_up(from: Attributes, to: &mut Attributes) {
+    for (path, module) in from.modules {
+        if !to.modules.contains_key(&path) {
+            to.modules.insert(path, module);
+        }
+    }
+    for (path, tensor) in from.tensors {
+        if !to.tensors.contains_key(&path) {
+            to.tensors.insert(path, tensor);
+        }
     }
 }
 

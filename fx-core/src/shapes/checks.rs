@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 
 use super::claim::{Claim, Guard};
 use super::contract::SymbolRange;
+use super::fake::Fake;
 use crate::error::Result;
 use crate::ir::value_meta::{TensorMeta, ValueMeta};
 use crate::value::dim::Dim;
@@ -33,6 +34,8 @@ pub(super) enum Expected {
         sizes: Vec<Size>,
     },
     Int(Size),
+    Float,
+    Bool,
     Items(Vec<Expected>),
     Fields(Vec<(String, Expected)>),
     Any,
@@ -129,7 +132,20 @@ impl Expected {
                 let items = items.map(|(key, item)| (key.clone(), Expected::of(item, slot)));
                 Expected::Fields(items.collect())
             }
-            ValueMeta::Plain(_) => Expected::Any,
+            ValueMeta::Plain(_) => match Fake::open_number(meta) {
+                Some(Fake::Float(_)) => Expected::Float,
+                Some(Fake::Bool(_)) => Expected::Bool,
+                _ => Expected::Any,
+            },
+        }
+    }
+
+    /// The error of a value of another kind. Of a symbolic value nothing is known here.
+    #[cold]
+    fn other_kind(arg: &Value) -> Result<(), String> {
+        match arg {
+            Value::Proxy(_) => Ok(()),
+            _ => Err(format!("it is {}", arg.describe())),
         }
     }
 
@@ -142,9 +158,11 @@ impl Expected {
     ) -> Result<(), String> {
         match self {
             Expected::Tensor { dtype, sizes: dims } => {
-                // Another object is the graph's own matter.
-                let Some((object, shape)) = arg.as_object().and_then(|o| Some((o, o.shape()?)))
-                else {
+                let Some(object) = arg.as_object() else {
+                    return Expected::other_kind(arg);
+                };
+                // An object without a shape is the graph's own matter.
+                let Some(shape) = object.shape() else {
                     return Ok(());
                 };
                 if shape.len() != dims.len() {
@@ -168,7 +186,15 @@ impl Expected {
                 Value::Int(number) => expected
                     .check(*number, at, sizes, later)
                     .map_err(|problem| format!("it is {number}, {problem}")),
-                _ => Ok(()),
+                _ => Expected::other_kind(arg),
+            },
+            Expected::Float => match arg {
+                Value::Float(_) | Value::Int(_) => Ok(()),
+                _ => Expected::other_kind(arg),
+            },
+            Expected::Bool => match arg {
+                Value::Bool(_) => Ok(()),
+                _ => Expected::other_kind(arg),
             },
             Expected::Items(items) => match arg {
                 Value::List(args) | Value::Tuple(args) if args.len() == items.len() => {
@@ -178,14 +204,14 @@ impl Expected {
                 Value::List(args) | Value::Tuple(args) => {
                     Err(format!("it has {} items, not {}", args.len(), items.len()))
                 }
-                _ => Ok(()),
+                _ => Expected::other_kind(arg),
             },
             Expected::Fields(fields) => match arg {
                 Value::Dict(args) => fields.iter().try_for_each(|(key, field)| {
                     args.get(key.as_str())
                         .map_or(Ok(()), |arg| field.check(arg, at, sizes, later))
                 }),
-                _ => Ok(()),
+                _ => Expected::other_kind(arg),
             },
             Expected::Any => Ok(()),
         }

@@ -44,6 +44,19 @@ pub(crate) fn result_of(function: Function, args: &[Fake], env: &mut ShapeEnv) -
     }
 }
 
+/// Whether a rule says what a function gives for these arguments, or the numbers are computed.
+pub(crate) fn is_ruled(function: Function, args: &[Fake]) -> Result<bool> {
+    let is_of_numbers = function.def().operator.is_some();
+    if scalar_result(function).is_some()
+        || is_nothing(function)
+        || is_of_numbers && args.iter().all(|arg| arg.known().is_some())
+    {
+        return Ok(true);
+    }
+    let rules = FunctionTable::<ShapeRule>::registered()?;
+    Ok(rules.get(function).is_some())
+}
+
 thread_local! {
     /// The symbols of the fake tensors that no trace holds.
     static SYMBOLS: RefCell<ShapeEnv> = RefCell::default();

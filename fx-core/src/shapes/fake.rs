@@ -248,6 +248,15 @@ impl Fake {
         })
     }
 
+    /// The kind of number that an entry's text stands for, if a run decides the number.
+    pub(super) fn open_number(meta: &ValueMeta) -> Option<Self> {
+        let ValueMeta::Plain(text) = meta else {
+            return None;
+        };
+        let mut kinds = [Fake::Float(None), Fake::Bool(None)].into_iter();
+        kinds.find(|kind| kind.to_string() == *text)
+    }
+
     /// What a run is compared with: as the entry of a node, but that a known number is a size.
     pub(super) fn expected(&self) -> ValueMeta {
         match self {

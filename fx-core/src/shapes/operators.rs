@@ -15,7 +15,7 @@ use crate::value::value::Value;
 
 function_table! { ShapeRule {
     operator::add => ShapeRule(|call| computed(call, |a, b| a + b, arithmetic)),
-    operator::sub => ShapeRule(|call| computed(call, |a, b| a - b, arithmetic)),
+    operator::sub => ShapeRule(difference),
     operator::mul => ShapeRule(|call| computed(call, |a, b| a * b, arithmetic)),
     operator::floordiv => ShapeRule(|call| computed(call, |a, b| a.div(b), arithmetic)),
     operator::r#mod => ShapeRule(|call| computed(call, |a, b| a.rem(b), arithmetic)),
@@ -63,6 +63,21 @@ fn pair<'c>(call: &RuleCall<'c>) -> Result<(&'c Fake, &'c Fake)> {
         [a, b] => Ok((a, b)),
         other => Err(Error::expected("two operands", other.len())),
     }
+}
+
+/// A difference, which truth values have none of.
+fn difference(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let is_truth = |fake: &Fake| match fake {
+        Fake::Single(meta) => meta.dtype == Some(DType::Bool),
+        Fake::Bool(_) => true,
+        _ => false,
+    };
+    let (a, b) = pair(call)?;
+    let any_tensor = a.as_tensor().is_some() || b.as_tensor().is_some();
+    if any_tensor && (is_truth(a) || is_truth(b)) {
+        return Err(Error::msg("`-` is not defined for bool tensors"));
+    }
+    computed(call, |a, b| a - b, arithmetic)
 }
 
 /// Tensors element by element, whole numbers as expressions, other numbers as ones that a run

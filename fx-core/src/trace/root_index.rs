@@ -61,6 +61,11 @@ impl Visitor for RootIndex {
         false
     }
 
+    fn sees_copies(&self) -> bool {
+        // A call of each of them is one of the path.
+        true
+    }
+
     fn may_repeat(&mut self) {
         self.paths.may_repeat = true;
     }

@@ -9,9 +9,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fx_core::ir::ValueMeta;
 use fx_core::module::ComponentExt;
-use fx_core::passes::backend::{Executable, StepReport, StepRun};
+use fx_core::passes::backend::{CallRules, Executable, StepReport, StepRun};
 use fx_core::passes::{FoldConstants, MethodsToFunctions};
-use fx_core::shapes::Spec;
+use fx_core::shapes::{Fake, Spec};
 use fx_core::trace::CallArgs;
 use fx_core::value::{DType, Value};
 use fx_core::{Error, GraphModule, Result};
@@ -20,6 +20,8 @@ use fx_kernels::Level;
 
 use super::program::Program;
 use super::run::OnStep;
+use super::signature::Signature;
+use super::support::refusal;
 use super::{Options, fuse, layout, lower};
 use crate::Tensor;
 use crate::nn::replace::replace;
@@ -29,6 +31,9 @@ use crate::tensor::writes::Writes;
 
 /// Which arguments are tensors of `f32`.
 type Key = Vec<bool>;
+
+/// How many sets of sizes are remembered that the calls of a part take.
+const REMEMBERED: usize = 8;
 
 /// The code of a part.
 pub(super) struct Code {
@@ -42,8 +47,12 @@ pub(super) struct Code {
 struct Made {
     /// The part as it was given; `None` once it is released.
     source: Option<Arc<GraphModule>>,
+    /// What its calls refuse; made for the first run.
+    rules: Option<CallRules>,
     /// The programs, or why there is none.
     programs: Vec<(Key, std::result::Result<Arc<Program>, String>)>,
+    /// Arguments that no call refuses, with the program for them, the newest last.
+    taken: Vec<(Signature, Arc<Program>)>,
     /// Writes into the weights that the programs packed.
     writes: Writes,
 }
@@ -62,7 +71,9 @@ impl Code {
             needs_gradients,
             made: Mutex::new(Made {
                 source: Some(Arc::new(source)),
+                rules: None,
                 programs: Vec::new(),
+                taken: Vec::new(),
                 writes: Writes::default(),
             }),
             failures: Mutex::default(),
@@ -88,8 +99,7 @@ impl Code {
         out: &mut Value,
         on_step: Option<OnStep<'_>>,
     ) -> Result<()> {
-        let key: Key = inputs.iter().map(|value| is_floats(value)).collect();
-        let program = self.made().program(key, &self.options);
+        let program = self.made().program_for(inputs, &self.options);
         let run = program.and_then(|program| program.run(inputs, out, on_step));
         let Err(error) = run else {
             return Ok(());
@@ -112,11 +122,44 @@ impl Code {
 }
 
 impl Made {
-    /// The program for a kind of arguments, with the weights as they are.
-    fn program(&mut self, key: Key, options: &Options) -> Result<Arc<Program>> {
-        if self.source.is_some() && self.writes.any() {
-            self.programs.clear();
+    /// The program for arguments that no call of the part refuses, with the weights as they are.
+    fn program_for(&mut self, inputs: &[&Value], options: &Options) -> Result<Arc<Program>> {
+        self.forget_written();
+        let mut taken = self.taken.iter().rev();
+        if let Some((_, program)) = taken.find(|(signature, _)| signature.is_of(inputs)) {
+            return Ok(program.clone());
         }
+        if self.rules.is_none()
+            && let Some(source) = &self.source
+        {
+            self.rules = Some(CallRules::of(source)?);
+        }
+        if let Some(rules) = &mut self.rules {
+            rules.check(inputs.iter().map(|value| Fake::of(value)).collect())?;
+        }
+        let key: Key = inputs.iter().map(|value| is_floats(value)).collect();
+        let program = self.program(key, options)?;
+        if self.taken.len() == REMEMBERED {
+            self.taken.remove(0);
+        }
+        self.taken.push((Signature::of(inputs), program.clone()));
+        Ok(program)
+    }
+
+    /// Forgets the programs if a weight was written since they were made.
+    fn forget_written(&mut self) {
+        if self.source.is_some() && self.writes.any() {
+            self.forget_programs();
+        }
+    }
+
+    fn forget_programs(&mut self) {
+        self.programs.clear();
+        self.taken.clear();
+    }
+
+    /// The program for a kind of arguments.
+    fn program(&mut self, key: Key, options: &Options) -> Result<Arc<Program>> {
         if let Some((_, program)) = self.programs.iter().find(|(other, _)| *other == key) {
             return program.clone().map_err(Error::msg);
         }
@@ -180,7 +223,7 @@ impl Executable for Code {
         let gradients = !is_without_gradients();
         if self.needs_gradients && gradients {
             return Err(
-                "its parameters need gradients: freeze them, or run it in `no_grad`".into(),
+                "its parameters need gradients, which compiled code does not give: freeze them, or run it in `no_grad`".into(),
             );
         }
         for input in inputs {
@@ -229,10 +272,19 @@ impl Executable for Code {
             .count()
     }
 
+    fn renewed(&self, part: &GraphModule) -> Result<Arc<dyn Executable>> {
+        if let Some(reason) = refusal(part)? {
+            return Err(Error::msg(reason));
+        }
+        let inputs = vec![None; part.graph().placeholders().count()];
+        let code = Code::of(part, &inputs, self.options.clone())?;
+        Ok(Arc::new(code))
+    }
+
     fn refresh(&self) {
         let mut made = self.made();
         if made.source.is_some() {
-            made.programs.clear();
+            made.forget_programs();
         }
     }
 
@@ -246,6 +298,12 @@ impl Executable for Code {
         replace(source, |_, tensor| {
             Tensor::fake(Spec::of(Value::of(tensor.clone()))).map(Some)
         })?;
+        // The rules need no data.
+        if made.rules.is_none()
+            && let Some(source) = &made.source
+        {
+            made.rules = Some(CallRules::of(source)?);
+        }
         made.source = None;
         Ok(())
     }

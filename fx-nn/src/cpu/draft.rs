@@ -37,6 +37,8 @@ pub(super) enum View {
     Flatten(i64, i64),
     Permute(Vec<i64>),
     Transpose(i64, i64),
+    /// The two dimensions of a matrix, in the other order.
+    Turn,
     Expand(SizesArg),
     Unsqueeze(i64),
     Squeeze(i64),
@@ -91,6 +93,17 @@ pub(super) enum Mask {
     Forbidden,
 }
 
+/// How queries attend to keys.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Attending {
+    /// `None` is one over the root of the size of a query.
+    pub scale: Option<f32>,
+    pub is_causal: bool,
+    pub mask: Mask,
+    /// Whether a query that sees no key gets zeros, and not NaN.
+    pub is_safe: bool,
+}
+
 /// What an item does.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
@@ -123,11 +136,7 @@ pub(super) enum Kind {
         order: Order,
     },
     Matmul,
-    Attention {
-        scale: Option<f32>,
-        causal: bool,
-        mask: Mask,
-    },
+    Attention(Attending),
     LayerNorm {
         size: usize,
         weight: Option<Tensor>,

@@ -211,6 +211,8 @@ impl Lowering<'_> {
         let a = self.operand(args, steps, a)?;
         let b = self.operand(args, steps, b)?;
         match (f, steps.points[b]) {
+            // An exponent that is too large for `f32` is an error, which the function returns.
+            (Binary::Pow, Point::Number(power)) if power.is_infinite() => None,
             (Binary::Pow, Point::Number(power)) => {
                 steps.points.pop();
                 Some(steps.unary(Unary::Pow(power), a))

@@ -7,7 +7,7 @@ use fx_kernels::Activation;
 use fx_kernels::matrix::Order;
 use fx_kernels::pointwise::{Binary, Unary};
 
-use super::draft::{Draft, Id, Item, Kind, Mask, Point, View};
+use super::draft::{Attending, Draft, Id, Item, Kind, Mask, Point, View};
 
 /// The longest chain, in steps.
 const LONGEST: usize = 96;
@@ -252,11 +252,12 @@ fn attention(draft: &Draft, at: Id, uses: &[usize]) -> Option<Item> {
     }
     let mut inputs = vec![queries, keys, values];
     inputs.extend(scores.mask_input);
-    let kind = Kind::Attention {
+    let kind = Kind::Attention(Attending {
         scale: Some(scale),
-        causal: false,
+        is_causal: false,
         mask: scores.mask,
-    };
+        is_safe: false,
+    });
     Some(joined(draft, weights, at, kind, inputs))
 }
 

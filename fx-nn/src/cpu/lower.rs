@@ -12,7 +12,7 @@ use fx_kernels::Activation;
 use fx_kernels::conv::{ConvSpec, PoolSpec};
 use fx_kernels::matrix::Order;
 
-use super::draft::{Draft, Id, IndexArg, Kind, Mask, SizeArg, SizesArg, View};
+use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, SizeArg, SizesArg, View};
 use super::elementwise::is_elementwise;
 use crate::Tensor;
 
@@ -319,7 +319,7 @@ impl<'g> Lowering<'g> {
             "flatten" => View::Flatten(args.int("start_dim")?, args.int("end_dim")?),
             "permute" => View::Permute(args.ints("dims")?),
             "transpose" => View::Transpose(args.int("dim0")?, args.int("dim1")?),
-            "t" => View::Transpose(0, 1),
+            "t" => View::Turn,
             "expand" => View::Expand(self.all_sizes(args, "size")?),
             "unsqueeze" => View::Unsqueeze(args.int("dim")?),
             "squeeze" => View::Squeeze(args.int("dim")?),
@@ -465,12 +465,12 @@ impl<'g> Lowering<'g> {
             true => None,
             false => Some(args.float("scale")? as f32),
         };
-        let causal = args.flag("is_causal");
-        let kind = Kind::Attention {
+        let kind = Kind::Attention(Attending {
             scale,
-            causal,
+            is_causal: args.flag("is_causal"),
             mask,
-        };
+            is_safe: true,
+        });
         self.push(args, kind, inputs)
     }
 

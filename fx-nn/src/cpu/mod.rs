@@ -9,7 +9,6 @@
 //!
 //! let mut model = resnet18(10)?;
 //! model.eval();
-//! nn::set_requires_grad(&mut model, false)?;
 //! let gm = symbolic_trace(&model)?;
 //! let x = Tensor::randn((1, 3, 64, 64))?;
 //! let fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
@@ -20,8 +19,20 @@
 //! ```
 //!
 //! The result is a graph module as before: it is printed, saved, traced and edited as its source,
-//! and `decompile` gives that back. Whatever the kernels do not cover runs as the source does:
-//! other element types, other devices, inputs or weights that need gradients.
+//! what it holds is at the paths of the model, and `decompile` gives the source back. Whatever the
+//! kernels do not cover runs as the source does: other element types, other devices, inputs that
+//! need gradients.
+//!
+//! Compiling is for inference: the parameters of what is compiled are frozen, as by
+//! [`nn::set_requires_grad`]; the source of [`compile`](fx_core::GraphModule::compile) stays as it
+//! is. Parameters that are made to need gradients again have them: the graph runs.
+//!
+//! The code is of the modules as they are. A part with a layer in training runs its graph, and
+//! after `eval()` its code again. A module or tensor that is replaced is packed before the next
+//! run.
+//!
+//! Arguments that the graph refuses are refused with the graph's error. The shape rules of the
+//! calls are asked when arguments of other sizes come, and not again while sizes stay.
 //!
 //! Weights are packed when a module is compiled, and again before the next run after one is written
 //! in place: by an optimizer, by [`Tensor::copy_from`](crate::Tensor::copy_from), by loading a
@@ -45,6 +56,7 @@ mod memory;
 mod products;
 mod program;
 mod run;
+mod signature;
 mod steps;
 mod support;
 mod views;
@@ -63,6 +75,7 @@ pub use fx_kernels::Level;
 pub use fx_kernels::matrix::WeightKind;
 
 use self::code::Code;
+use crate::nn;
 
 /// The compiler for the CPU.
 #[derive(Debug, Clone)]
@@ -216,6 +229,10 @@ impl Backend for Cpu {
             kernels += usize::from(function.is_some_and(lower::has_kernel));
         }
         kernels >= 2
+    }
+
+    fn prepare(&self, module: &mut GraphModule) -> Result<()> {
+        nn::set_requires_grad(module, false)
     }
 
     fn compile(

@@ -12,7 +12,7 @@ use fx_kernels::pointwise::{Chain, Operand, Tape};
 use smallvec::SmallVec;
 
 use super::array::{Array, Dims, broadcast};
-use super::draft::{Id, Mask};
+use super::draft::{Attending, Id, Mask};
 use super::frame::{Reading, Register, array, filled, sizes_differ};
 use super::memory::Pool;
 use crate::Tensor;
@@ -73,12 +73,7 @@ impl Reading<'_> {
         })
     }
 
-    pub fn attention(
-        &self,
-        inputs: &[Id],
-        (scale, causal, mask): (Option<f32>, bool, Mask),
-        pool: &mut Pool,
-    ) -> Result<Register> {
+    pub fn attention(&self, inputs: &[Id], how: Attending, pool: &mut Pool) -> Result<Register> {
         let four = |id: Id, pool: &mut Pool| -> Result<Array> {
             let mut x = self.array(id, pool)?;
             while x.dims.len() < 4 {
@@ -90,6 +85,11 @@ impl Reading<'_> {
             }
         };
         let rank = self.dims(inputs[0])?.len();
+        if self.dims(inputs[1])?.len() != rank || self.dims(inputs[2])?.len() != rank {
+            return Err(Error::msg(
+                "queries, keys and values have as many dimensions",
+            ));
+        }
         let (q, k, v) = (
             four(inputs[0], pool)?,
             four(inputs[1], pool)?,
@@ -105,14 +105,16 @@ impl Reading<'_> {
         kind.kv_heads = kv_heads;
         kind.keys = keys;
         kind.value_size = value_size;
-        kind.causal = causal.then_some(0);
+        kind.causal = how.is_causal.then_some(0);
+        kind.zero_if_masked = how.is_safe;
         kind.order = OutOrder::PlacesFirst;
-        if let Some(scale) = scale {
+        if let Some(scale) = how.scale {
             kind.scale = scale;
         }
-        let mask_array = match mask {
+        let sizes = [batch, heads, queries, keys];
+        let mask_array = match how.mask {
             Mask::None => None,
-            _ => Some(self.mask(inputs[3], mask, [batch, heads, queries, keys], pool)?),
+            mask => Some(self.mask(inputs[3], mask, sizes, pool)?),
         };
         kind.mask = mask_array.as_ref().map(|mask| HeadMask {
             data: MaskData::Add(self.memory(mask)),
@@ -131,9 +133,14 @@ impl Reading<'_> {
         let q = rows(heads_of(&q), self.memory(&q), q.start);
         let k = rows(heads_of(&k), self.memory(&k), k.start);
         let v = rows(heads_of(&v), self.memory(&v), v.start);
+        let group = heads.checked_div(kv_heads).unwrap_or(0);
         let dims: Dims = SmallVec::from_slice(&[batch, queries, heads, value_size]);
         let made = filled(dims, pool, |out| {
-            attention(self.level, kind, q, k, v, out).map_err(sizes_differ)
+            attention(self.level, kind, q, k, v, out).map_err(sizes_differ)?;
+            if how.is_causal {
+                spread_unseen(v, sizes, group, value_size, out);
+            }
+            Ok(())
         })?;
         let mut made = made.permuted(&[0, 2, 1, 3]);
         while made.dims.len() > rank {
@@ -172,6 +179,34 @@ impl Reading<'_> {
         })?;
         made.expanded(&sizes)
             .ok_or_else(|| Error::msg("the mask does not fit"))
+    }
+}
+
+/// Puts NaN where a query's weight of 0 meets a value that is no number, which the kernel does not
+/// read: a key that the query does not see. `out` is `[batch, queries, heads, size]`.
+fn spread_unseen(
+    v: HeadRows<'_>,
+    [batch, heads, queries, keys]: [usize; 4],
+    group: usize,
+    size: usize,
+    out: &mut [f32],
+) {
+    for (b, key) in (0..batch).flat_map(|b| (1..keys).map(move |key| (b, key))) {
+        for kv_head in 0..heads.checked_div(group).unwrap_or(0) {
+            let row = v.start + b * v.batch + kv_head * v.head + key * v.place;
+            let value = |at: usize| v.data[row + at * v.column];
+            if (0..size).all(|at| value(at).is_finite()) {
+                continue;
+            }
+            for query in 0..key.min(queries) {
+                for head in kv_head * group..(kv_head + 1) * group {
+                    let first = ((b * queries + query) * heads + head) * size;
+                    let own = out[first..first + size].iter_mut().enumerate();
+                    own.filter(|(at, _)| !value(*at).is_finite())
+                        .for_each(|(_, x)| *x = f32::NAN);
+                }
+            }
+        }
     }
 }
 

@@ -267,7 +267,7 @@ impl Kernel {
                 Kind::MaxPool(_) => "max pool".into(),
                 Kind::AveragePool(_) | Kind::AdaptivePool(_) => "average pool".into(),
                 Kind::Matmul => "product".into(),
-                Kind::Attention { .. } => "attention".into(),
+                Kind::Attention(_) => "attention".into(),
                 Kind::Softmax(_) | Kind::LogSoftmax(_) => "softmax".into(),
                 Kind::Cat(_) | Kind::ImageCat => "concatenation".into(),
                 Kind::Mean { .. } => "mean".into(),

@@ -88,12 +88,12 @@ impl Reading<'_> {
                 weight,
                 bias,
                 eps,
-            } => self.rows(inputs[0], pool, |x, out| {
+            } => self.rows(inputs[0], *size, pool, |x, out| {
                 let (weight, bias) = (weight.as_ref(), bias.as_ref());
                 let (weight, bias) = (weight.map(|w| &***w), bias.map(|b| &***b));
                 norm::layer_norm(level, *size, x, weight, bias, *eps, out)
             }),
-            Kernel::RmsNorm { size, weight, eps } => self.rows(inputs[0], pool, |x, out| {
+            Kernel::RmsNorm { size, weight, eps } => self.rows(inputs[0], *size, pool, |x, out| {
                 let weight = weight.as_ref().map(|w| &***w);
                 norm::rms_norm(level, *size, x, weight, *eps, out)
             }),
@@ -182,7 +182,7 @@ impl Reading<'_> {
             }
             Kernel::Linear { matrix, .. } => matrix.inputs(),
             Kernel::Plain(Kind::Matmul) => last(0),
-            Kernel::Plain(Kind::Attention { .. }) => {
+            Kernel::Plain(Kind::Attention(_)) => {
                 // For each result a score of each key, and its share of the values.
                 let keys = match &self.registers[step.inputs[1]] {
                     Register::Array(k) => k.dims.iter().rev().nth(1).copied().unwrap_or(1),
@@ -218,14 +218,18 @@ impl Reading<'_> {
         Ok(Register::Image(made))
     }
 
-    /// Rows to rows of the same sizes.
+    /// Rows of a size to rows of the same size.
     fn rows(
         &self,
         id: Id,
+        size: usize,
         pool: &mut Pool,
         run: impl FnOnce(&[f32], &mut [f32]) -> Result<(), SizeError>,
     ) -> Result<Register> {
         let x = self.array(id, pool)?;
+        if x.dims.last() != Some(&size) {
+            return Err(Error::msg("the rows of a norm have another size"));
+        }
         let x = self.contiguous(x, pool)?;
         array(x.dims.clone(), pool, |out| run(self.floats(&x), out))
     }
@@ -317,11 +321,7 @@ impl Reading<'_> {
                 })?
             }
             Kind::Matmul => self.matmul(inputs, pool)?,
-            Kind::Attention {
-                scale,
-                causal,
-                mask,
-            } => self.attention(inputs, (*scale, *causal, *mask), pool)?,
+            Kind::Attention(how) => self.attention(inputs, *how, pool)?,
             Kind::Softmax(dim) | Kind::LogSoftmax(dim) => {
                 let x = self.array(inputs[0], pool)?;
                 let dim = place(*dim, x.dims.len())?;
@@ -449,7 +449,10 @@ impl Reading<'_> {
         let rank = x.dims.len();
         let mut is_mean: SmallVec<[bool; 6]> = SmallVec::from_elem(dims.is_empty(), rank);
         for dim in dims {
-            is_mean[place(*dim, rank)?] = true;
+            let is_mean = &mut is_mean[place(*dim, rank)?];
+            if std::mem::replace(is_mean, true) {
+                return Err(Error::msg("a mean is over a dimension twice"));
+            }
         }
         let order: Dims = (0..rank)
             .filter(|at| !is_mean[*at])

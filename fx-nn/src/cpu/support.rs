@@ -2,11 +2,11 @@
 //!
 //! Invariant: what is refused would have effects, or be in training.
 
-use fx_core::Result;
 use fx_core::ir::Argument;
 use fx_core::module::{Call, Callee, Module};
 use fx_core::passes::backend::Support;
 use fx_core::trace::Trace;
+use fx_core::{GraphModule, Result};
 
 use super::lower::has_kernel;
 
@@ -36,6 +36,16 @@ pub(super) fn supports_call(call: &Call<'_>) -> Support {
         },
         _ => Support::no("the callee is not known"),
     }
+}
+
+/// Why there can be no program of a part as it is now; `None` if there can.
+pub(super) fn refusal(part: &GraphModule) -> Result<Option<String>> {
+    for node in part.graph().nodes().filter(|node| node.op().is_call()) {
+        if let Support::No(reason) = supports_call(&part.call(node)?) {
+            return Ok(Some(format!("%{}: {reason}", node.name())));
+        }
+    }
+    Ok(None)
 }
 
 /// Whether a call has an argument that says so; `None` if it has no such argument.

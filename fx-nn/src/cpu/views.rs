@@ -33,6 +33,12 @@ impl Reading<'_> {
         }
     }
 
+    /// A size that is not negative.
+    fn count(&self, size: SizeArg) -> Result<usize> {
+        let size = usize::try_from(self.size(size)?);
+        size.map_err(|_| Error::msg("a size is negative"))
+    }
+
     /// A view of an array; its floats are copied only where they have to be next to each other.
     pub fn viewed(&self, x: Array, view: &View, pool: &mut Pool) -> Result<Array> {
         let rank = x.dims.len();
@@ -47,6 +53,11 @@ impl Reading<'_> {
                     return Ok(x.with_one(0));
                 }
                 let (first, last) = (place(*first, rank)?, place(*last, rank)?);
+                if first > last {
+                    return Err(Error::msg(
+                        "flatten: the last dimension is before the first",
+                    ));
+                }
                 let mut dims: Dims = x.dims[..first].into();
                 dims.push(x.dims[first..=last].iter().product());
                 dims.extend_from_slice(&x.dims[last + 1..]);
@@ -67,6 +78,11 @@ impl Reading<'_> {
                 order.swap(place(*a, rank)?, place(*b, rank)?);
                 x.permuted(&order)
             }
+            View::Turn => match rank {
+                2 => x.permuted(&[1, 0]),
+                0 | 1 => x,
+                _ => return Err(Error::msg("t: there are more than two dimensions")),
+            },
             View::Expand(sizes) => {
                 let sizes = self.sizes(sizes)?;
                 let more = sizes.len().checked_sub(rank);
@@ -77,8 +93,8 @@ impl Reading<'_> {
                     .map(
                         |(at, size)| match (usize::try_from(*size), at.checked_sub(more)) {
                             (Ok(size), _) => Ok(size),
-                            (Err(_), Some(own)) => Ok(x.dims[own]),
-                            (Err(_), None) => Err(Error::msg("a new dimension needs a size")),
+                            (Err(_), Some(own)) if *size == -1 => Ok(x.dims[own]),
+                            (Err(_), _) => Err(Error::msg("expand: a size is negative")),
                         },
                     )
                     .collect();
@@ -104,14 +120,15 @@ impl Reading<'_> {
             }
             View::Piece(dim, size, at) => {
                 let dim = place(*dim, rank)?;
-                let size = usize::try_from(self.size(*size)?).unwrap_or(0);
-                piece(&x, dim, size, *at)?
+                piece(&x, dim, self.count(*size)?, *at)?
             }
             View::Chunk(dim, count, at) => {
                 let dim = place(*dim, rank)?;
-                let count = usize::try_from(self.size(*count)?).unwrap_or(0);
-                let size = x.dims[dim].div_ceil(count.max(1));
-                piece(&x, dim, size, *at)?
+                let count = self.count(*count)?;
+                if count == 0 {
+                    return Err(Error::msg("chunk: there are no chunks"));
+                }
+                piece(&x, dim, x.dims[dim].div_ceil(count), *at)?
             }
             View::Index(parts) => self.indexed(x, parts)?,
         })
@@ -194,15 +211,25 @@ fn piece(x: &Array, dim: usize, size: usize, at: i64) -> Result<Array> {
 
 /// The sizes that a reshape asks for, of which one may be left open as -1.
 fn reshaped(x: &Array, sizes: &[i64]) -> Result<Dims> {
-    let known: i64 = sizes.iter().filter(|size| **size >= 0).product();
-    let known = usize::try_from(known).unwrap_or(0);
-    let open = x.numel().checked_div(known).unwrap_or(0);
-    let dims: Dims = sizes
-        .iter()
-        .map(|size| usize::try_from(*size).unwrap_or(open))
-        .collect();
-    match dims.iter().product::<usize>() == x.numel() {
-        true => Ok(dims),
-        false => Err(Error::msg("reshape: the sizes do not fit")),
+    let misfit = || Error::msg("reshape: the sizes do not fit");
+    let is_open = |size: &&i64| **size < 0;
+    if sizes.iter().filter(is_open).count() > 1 || sizes.iter().any(|size| *size < -1) {
+        return Err(misfit());
+    }
+    let mut known = sizes.iter().filter(|size| !is_open(size));
+    let known = known.try_fold(1usize, |all, size| {
+        all.checked_mul(usize::try_from(*size).ok()?)
+    });
+    let known = known.ok_or_else(misfit)?;
+    let open = match sizes.iter().find(is_open) {
+        Some(_) => x.numel().checked_div(known).ok_or_else(misfit)?,
+        None => 1,
+    };
+    match known.checked_mul(open) == Some(x.numel()) {
+        true => Ok(sizes
+            .iter()
+            .map(|size| usize::try_from(*size).unwrap_or(open))
+            .collect()),
+        false => Err(misfit()),
     }
 }

@@ -118,7 +118,7 @@ impl Tensor {
         }
         if !data.track_op() {
             return Err(Error::msg(
-                "backward: this number depends on no parameter: none has gradients (`nn::set_requires_grad` changes that), or it was computed without recording (`detach`, `no_grad`)",
+                "backward: this number depends on no parameter: none has gradients (`nn::set_requires_grad` changes that), or it was computed without recording (`detach`, `no_grad`, compiled code, which is for inference and freezes its parameters)",
             ));
         }
         let results = chain::results();

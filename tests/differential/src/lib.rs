@@ -2,6 +2,7 @@
 //! lines that `run.py` makes, and a recorded sample of them runs in the tests.
 
 mod activations;
+mod agreement;
 mod args;
 mod call;
 mod claims;
@@ -21,6 +22,7 @@ mod structure;
 mod structure_layers;
 mod tensor;
 
+pub use agreement::compiled_agreement;
 pub use call::{Arg, Call, Kind, Outcome};
 pub use claims::{Claim, ClaimKind, OPEN, Tally, claims, verify_all};
 pub use excuses::{EXCUSES, Excuse, reason};

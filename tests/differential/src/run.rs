@@ -190,6 +190,10 @@ impl Backend for EveryCall {
         self.0.supports(call, metas)
     }
 
+    fn prepare(&self, module: &mut GraphModule) -> Result<()> {
+        self.0.prepare(module)
+    }
+
     fn compile(
         &self,
         part: &GraphModule,
@@ -200,7 +204,7 @@ impl Backend for EveryCall {
 }
 
 /// The module compiled for the arguments of a call.
-fn compiled(gm: &GraphModule, call: &CallArgs) -> Result<GraphModule> {
+pub(crate) fn compiled(gm: &GraphModule, call: &CallArgs) -> Result<GraphModule> {
     gm.compile(Compile::new(EveryCall(Cpu::new())).like(call.clone()))
 }
 
@@ -228,8 +232,7 @@ fn step(gm: &GraphModule, args: Vec<Value>, mode: Mode) -> Result<Value> {
         return normal.forward(call);
     }
     if mode == Mode::Compiled {
-        // The weights of a layer need gradients, which compiled code does not give.
-        return fx_nn::no_grad(|| compiled(gm, &call)?.forward(call));
+        return compiled(gm, &call)?.forward(call);
     }
     match mode {
         Mode::Interpreted => gm.interpret(&mut AsItIs, call),

@@ -122,7 +122,7 @@ pub fn ask_with(call: &Call, number: i64) -> Result<usize> {
 }
 
 /// Replaces the whole number behind so many others, if there is one.
-fn replaced(args: &mut [Arg], left: &mut usize, number: i64) -> bool {
+pub(crate) fn replaced(args: &mut [Arg], left: &mut usize, number: i64) -> bool {
     args.iter_mut().any(|arg| match arg {
         Arg::Int(own) if *left == 0 => {
             *own = number;

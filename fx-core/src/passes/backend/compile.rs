@@ -5,9 +5,13 @@
 use super::lower::{Backend, LowerReport};
 use crate::error::Result;
 use crate::graph_module::GraphModule;
+use crate::inference::refusals::CallRules;
 use crate::ir::meta::{Meta, MetaPolicy};
+use crate::run::interpreter::PlainInterpreter;
+use crate::shapes::Fake;
 use crate::shapes::spec::Spec;
 use crate::trace::call_args::{CallArgs, IntoArgs};
+use crate::value::value::Value;
 
 /// How [`GraphModule::compile`] compiles: by which backend, and for which arguments.
 #[derive(Debug, Clone)]
@@ -25,8 +29,8 @@ impl<B: Backend> Compile<B> {
         }
     }
 
-    /// For arguments like these: what their shapes imply is known when parts are chosen. Others run
-    /// too.
+    /// For arguments like these: what their shapes imply is known when parts are chosen, and those
+    /// that the graph refuses are refused at once. Others run too.
     #[must_use]
     pub fn like(mut self, args: impl IntoArgs) -> Self {
         self.like = Some(args.into_args());
@@ -73,20 +77,37 @@ impl GraphModule {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if arguments like those do not fit the graph, or as
+    /// Returns an error if arguments like those do not fit the graph, the error of the call that
+    /// refuses them, or as
     /// [`lower`](GraphModule::lower).
     pub fn compile<B: Backend>(&self, how: Compile<B>) -> Result<GraphModule> {
         let mut compiled = self.clone();
         if let Some(args) = how.like {
             let inputs = compiled.process_inputs(args)?;
-            let specs: Vec<Spec> = inputs.into_iter().map(Spec::of).collect();
+            let specs: Vec<Spec> = inputs.iter().cloned().map(Spec::of).collect();
             // A function without a shape rule leaves shapes unknown, which is no error here.
-            if compiled.infer_shapes(&specs).is_ok() {
-                compiled.unguarded();
+            match compiled.infer_shapes(&specs) {
+                Ok(_) => {
+                    compiled.unguarded();
+                }
+                Err(_) => self.refuse_like(inputs)?,
             }
         }
         let report = compiled.lower(&how.backend)?;
         compiled.set_meta(report);
         Ok(compiled)
+    }
+
+    /// The graph's own error for arguments that one of its calls refuses.
+    fn refuse_like(&self, inputs: Vec<Value>) -> Result<()> {
+        let fakes = inputs.iter().map(Fake::of).collect();
+        let refused = CallRules::of(self).is_ok_and(|mut rules| rules.check(fakes).is_err());
+        match refused {
+            true => self
+                .interpretation()
+                .run(&mut PlainInterpreter, inputs)
+                .map(drop),
+            false => Ok(()),
+        }
     }
 }

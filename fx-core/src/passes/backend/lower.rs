@@ -33,6 +33,16 @@ pub trait Backend {
         true
     }
 
+    /// Changes a module whose parts it is about to take: a backend for inference freezes the
+    /// parameters.
+    ///
+    /// # Errors
+    /// Returns an error if that fails; nothing changes then.
+    fn prepare(&self, module: &mut GraphModule) -> Result<()> {
+        let _ = module;
+        Ok(())
+    }
+
     /// Makes code of a part. `inputs` says what is known of the value of each placeholder.
     ///
     /// # Errors
@@ -158,6 +168,9 @@ impl GraphModule {
             }
         }
         self.edit(|gm| {
+            if !regions.is_empty() {
+                backend.prepare(gm)?;
+            }
             let made = gm.move_into_parts(&Parts::in_place(&paths, &part_of))?;
             let mut report = LowerReport {
                 parts: Vec::with_capacity(made.len()),

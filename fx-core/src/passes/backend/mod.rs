@@ -58,3 +58,4 @@ pub use self::minimize::{Minimized, Minimizer};
 pub use self::partition::Partitioner;
 pub use self::support::{AllOf, AnyOf, Metas, Not, OperatorSupport, Support, dtypes, functions};
 pub use crate::graph_module::compiled::{Compiled, Executable, StepReport, StepRun};
+pub use crate::inference::refusals::CallRules;

@@ -25,7 +25,8 @@ pub struct Split {
     /// The parts, in the order of their first nodes ([`split`](GraphModule::split)) or of their tags
     /// ([`split_by_tags`](GraphModule::split_by_tags)).
     pub parts: Vec<SplitPart>,
-    /// The path that each module and tensor of a part had before, by the path that it has now.
+    /// The path that each module and tensor of a part had before, which it still has in the module
+    /// as a whole, by its path through the part.
     pub qualified_names: IndexMap<String, Arc<str>>,
 }
 

@@ -177,7 +177,12 @@ impl GraphModule {
         for (path, region) in how.paths.iter().zip(&regions) {
             let inner_graph = graph_of(region, graph, how)?;
             let named = attributes.named_by(&inner_graph);
-            inner.push(GraphModule::of_checked(named, inner_graph, path));
+            let mut part = GraphModule::of_checked(named, inner_graph, path);
+            // Parts that move into a part are its own from now on.
+            let mut moved = self.parts();
+            moved.retain(|path| part.attributes().modules.contains_key(path));
+            part.add_parts(&moved);
+            inner.push(part);
         }
         self.put_parts(how, regions, inner, &order)
     }
@@ -192,6 +197,7 @@ impl GraphModule {
         for (path, inner) in how.paths.iter().zip(inner) {
             self.add_new_submodule(path, inner)?;
         }
+        self.add_parts(how.paths);
         let mut edit = self.graph_mut();
         let (graph, _) = edit.parts();
         // Now each part is contiguous, and its users come after it.

@@ -1,0 +1,132 @@
+//! `CallRules`: whether a function of a graph refuses what a run gives it, by the shape rules alone.
+//!
+//! Invariant: a call is asked about again only when its arguments differ from the last ones.
+
+use super::graph::fakes_of;
+use crate::error::Result;
+use crate::graph_module::GraphModule;
+use crate::ir::bound::BoundArgs;
+use crate::ir::node::NodeRef;
+use crate::ir::op::Op;
+use crate::shapes::evaluation::{is_ruled, result_of};
+use crate::shapes::{Fake, ShapeEnv};
+
+/// The calls of a graph, whose [`ShapeRule`](crate::shapes::ShapeRule)s say what each refuses. Code
+/// that a backend made asks them before a run on arguments of other sizes, so that it refuses what
+/// the graph refuses.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::passes::backend::CallRules;
+/// use fx_core::shapes::Fake;
+/// let gm = symbolic_trace(traced!(|n: Int, by: Int| n.floordiv(by)))?;
+/// let mut rules = CallRules::of(&gm)?;
+/// assert!(rules.check(vec![Fake::Int(7.into()), Fake::Int(2.into())]).is_ok());
+/// assert!(rules.check(vec![Fake::Int(7.into()), Fake::Int(0.into())]).is_err());
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug)]
+pub struct CallRules {
+    /// Without layers.
+    graph: GraphModule,
+    /// What each node gave last, by index; `None` if that depends on data.
+    given: Vec<Option<Fake>>,
+    /// Whether the last check came to its end.
+    is_whole: bool,
+}
+
+impl CallRules {
+    /// The calls of a graph module, and of its layers.
+    ///
+    /// # Errors
+    /// As [`opened`](GraphModule::opened).
+    pub fn of(gm: &GraphModule) -> Result<Self> {
+        let graph = gm.opened()?;
+        Ok(CallRules {
+            given: vec![None; graph.graph().index_bound()],
+            graph,
+            is_whole: false,
+        })
+    }
+
+    /// Asks about a run on inputs, one for each placeholder.
+    ///
+    /// # Errors
+    /// Returns the error of the first rule that refuses its call. What depends on data is not asked
+    /// about.
+    pub fn check(&mut self, inputs: Vec<Fake>) -> Result<()> {
+        let CallRules {
+            graph,
+            given,
+            is_whole,
+        } = self;
+        let is_first = !std::mem::replace(is_whole, false);
+        let mut changed = vec![false; given.len()];
+        let mut inputs = inputs.into_iter();
+        for node in graph.graph().nodes() {
+            let new = match node.op() {
+                Op::Placeholder(_) => inputs.next(),
+                Op::Output => break,
+                Op::GetAttr(_) if !is_first => continue,
+                Op::GetAttr(path) => Some(Fake::of(&graph.attributes().value(path)?)),
+                _ => {
+                    let mut used = node.all_input_nodes();
+                    if !is_first && !used.any(|input| changed[input.index()]) {
+                        continue;
+                    }
+                    result(graph, node, given)?
+                }
+            };
+            let new = new.filter(is_closed);
+            let at = node.index();
+            changed[at] = match (&given[at], &new) {
+                (Some(old), Some(new)) => !is_equal(old, new),
+                (None, None) => false,
+                _ => true,
+            };
+            given[at] = new;
+        }
+        *is_whole = true;
+        Ok(())
+    }
+}
+
+/// What a call gives; `None` if no rule says so.
+fn result(gm: &GraphModule, node: NodeRef<'_>, given: &[Option<Fake>]) -> Result<Option<Fake>> {
+    let is_known = |input: NodeRef<'_>| given[input.index()].is_some();
+    if !node.all_input_nodes().all(is_known) {
+        return Ok(None);
+    }
+    let Some(function) = gm.call(node)?.function() else {
+        return Ok(None);
+    };
+    let bound = BoundArgs::of(node, function.path(), function.params())?;
+    let args = fakes_of(&bound, given);
+    if !is_ruled(function, &args)? {
+        return Ok(None);
+    }
+    result_of(function, &args, &mut ShapeEnv::default()).map(Some)
+}
+
+/// Whether nothing in it is left to a run.
+fn is_closed(fake: &Fake) -> bool {
+    match fake {
+        Fake::Single(meta) => meta.shape.iter().all(|dim| dim.as_known().is_some()),
+        Fake::Int(dim) => dim.as_number().is_some(),
+        Fake::Float(number) => number.is_some(),
+        Fake::Bool(truth) => truth.is_some(),
+        Fake::List(items) | Fake::Tuple(items) => items.iter().all(is_closed),
+        Fake::Repeated(item, length) => length.as_known().is_some() && is_closed(item),
+        Fake::Dict(items) => items.iter().all(|(_, item)| is_closed(item)),
+        Fake::Slice(ends) => ends.iter().all(is_closed),
+        Fake::Plain(_) => true,
+    }
+}
+
+/// Whether two are known to be equal.
+fn is_equal(a: &Fake, b: &Fake) -> bool {
+    match (a, b) {
+        (Fake::Plain(_), _) | (_, Fake::Plain(_)) => a.is_none() && b.is_none(),
+        _ => a.is_same(b),
+    }
+}

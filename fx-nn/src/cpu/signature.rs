@@ -1,0 +1,76 @@
+//! `Signature`: what shapes depend on in the arguments of a run: kinds, types, sizes and numbers.
+//!
+//! Invariant: arguments of one signature are refused by the same calls, data aside.
+
+use fx_core::value::{DType, Value};
+use smallvec::SmallVec;
+
+use super::array::Dims;
+use crate::Tensor;
+
+/// The arguments of a run, without the elements of tensors.
+pub(super) struct Signature(SmallVec<[Part; 4]>);
+
+enum Part {
+    Tensor(DType, Dims),
+    Int(i64),
+    Float(u64),
+    Bool(bool),
+    None,
+    Items(Vec<Part>),
+    /// Like nothing else.
+    Other,
+}
+
+impl Signature {
+    pub fn of(inputs: &[&Value]) -> Self {
+        Signature(inputs.iter().map(|value| Part::of(value)).collect())
+    }
+
+    /// Whether it is that of other arguments.
+    pub fn is_of(&self, inputs: &[&Value]) -> bool {
+        let mut both = self.0.iter().zip(inputs);
+        self.0.len() == inputs.len() && both.all(|(part, value)| part.is_of(value))
+    }
+}
+
+impl Part {
+    fn of(value: &Value) -> Self {
+        match value {
+            Value::Int(n) => Part::Int(*n),
+            Value::Float(x) => Part::Float(x.to_bits()),
+            Value::Bool(truth) => Part::Bool(*truth),
+            Value::None => Part::None,
+            Value::List(items) | Value::Tuple(items) => {
+                Part::Items(items.iter().map(Part::of).collect())
+            }
+            value => {
+                let tensor = value.downcast_ref::<Tensor>();
+                let known = tensor.and_then(|t| Some((t.dtype().ok()?, t.dims().ok()?)));
+                known.map_or(Part::Other, |(dtype, dims)| {
+                    Part::Tensor(dtype, dims.into())
+                })
+            }
+        }
+    }
+
+    fn is_of(&self, value: &Value) -> bool {
+        match (self, value) {
+            (Part::Tensor(dtype, dims), value) => {
+                value.downcast_ref::<Tensor>().is_some_and(|tensor| {
+                    tensor.dims().is_ok_and(|own| *own == dims[..])
+                        && tensor.dtype().is_ok_and(|own| own == *dtype)
+                })
+            }
+            (Part::Int(known), Value::Int(n)) => known == n,
+            (Part::Float(known), Value::Float(x)) => *known == x.to_bits(),
+            (Part::Bool(known), Value::Bool(truth)) => known == truth,
+            (Part::None, Value::None) => true,
+            (Part::Items(known), Value::List(items) | Value::Tuple(items)) => {
+                let mut both = known.iter().zip(items.iter());
+                known.len() == items.len() && both.all(|(part, value)| part.is_of(value))
+            }
+            _ => false,
+        }
+    }
+}
