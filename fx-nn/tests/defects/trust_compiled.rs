@@ -309,9 +309,7 @@ fn divided(gm: &GraphModule, x: &Tensor) -> Result<Vec<GraphModule>> {
         Some(at / 3)
     })?;
     let mut nested = split.module.clone();
-    let calls = nested.graph().nodes().filter(|node| node.op().is_call());
-    let calls: Vec<_> = calls.map(|node| node.id()).collect();
-    nested.lift_subgraph(&calls, "all")?;
+    nested.lower(&Layers)?;
     Ok(vec![
         gm.compile(Compile::new(Cpu::new()).like(x))?,
         lowered,

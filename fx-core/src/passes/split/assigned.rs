@@ -299,6 +299,7 @@ impl GraphModule {
             order,
             keep_input_names: options.keep_original_input_name,
             tuple_return: options.tuple_return,
+            keep_paths: true,
         })?;
         let mut qualified_names = IndexMap::new();
         for part in &parts {

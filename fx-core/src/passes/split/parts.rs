@@ -42,6 +42,8 @@ pub(crate) struct Parts<'a> {
     pub keep_input_names: bool,
     /// Whether a single result is a tuple as well.
     pub tuple_return: bool,
+    /// Whether what moves is still found at its path, or in a module of its own.
+    pub keep_paths: bool,
 }
 
 impl<'a> Parts<'a> {
@@ -53,13 +55,14 @@ impl<'a> Parts<'a> {
             order: UnitOrder::FirstNode,
             keep_input_names: true,
             tuple_return: false,
+            keep_paths: true,
         }
     }
 }
 
 impl GraphModule {
-    /// Moves nodes into a separate graph module under a path, with what only they name, and calls
-    /// it where they were. Its inputs are the other nodes' values that the nodes use, in the order
+    /// Moves nodes into a separate graph module under a path, with what only they name, which is
+    /// below that path from then on, and calls it where they were. Its inputs are the other nodes' values that the nodes use, in the order
     /// of first use; its result is what the others use of them, a tuple if there are several.
     /// Returns the calling node. [`split`](GraphModule::split) makes many parts at once.
     ///
@@ -91,7 +94,10 @@ impl GraphModule {
             put_into(self.graph().node(*id)?, 0, &mut part_of, "lifting")?;
         }
         let paths = [path.into()];
-        let parts = Parts::in_place(&paths, &part_of);
+        let parts = Parts {
+            keep_paths: false,
+            ..Parts::in_place(&paths, &part_of)
+        };
         let made = self.edit(|gm| gm.move_into_parts(&parts))?;
         let made = made.first().map(|part| part.call);
         Ok(made.expect("there is one part, with nodes"))
@@ -197,7 +203,9 @@ impl GraphModule {
         for (path, inner) in how.paths.iter().zip(inner) {
             self.add_new_submodule(path, inner)?;
         }
-        self.add_parts(how.paths);
+        if how.keep_paths {
+            self.add_parts(how.paths);
+        }
         let mut edit = self.graph_mut();
         let (graph, _) = edit.parts();
         // Now each part is contiguous, and its users come after it.
