@@ -146,12 +146,18 @@ impl GraphModule {
     /// Removes the module at a path, or all modules under it; returns `false` if there is none.
     /// Nodes that call one no longer run: erase them too.
     pub fn delete_submodule(&mut self, path: &str) -> bool {
+        self.forget_part(path);
         self.retain_held(&mut |at, _| at != path && !is_inside(at, path)) > 0
     }
 
     /// Removes every module that the graph neither calls nor passes to a function, and returns how
     /// many. Parameters and buffers that the graph could name stay.
     pub fn delete_all_unused_submodules(&mut self) -> usize {
+        let mut unused = self.parts();
+        unused.retain(|path| !self.graph.has_op(&Op::CallModule(path.clone())));
+        for path in &unused {
+            self.delete_submodule(path);
+        }
         let holders = self.holders().into_iter();
         let nodes = holders.flat_map(|held| held.graph.nodes());
         let called: FxHashSet<Arc<str>> = nodes
@@ -160,7 +166,7 @@ impl GraphModule {
                 _ => None,
             })
             .collect();
-        self.retain_submodules(|path, _| called.contains(path))
+        unused.len() + self.retain_submodules(|path, _| called.contains(path))
     }
 
     /// Removes every module that `keep` refuses, in one walk, and returns how many. Nodes that call
@@ -184,13 +190,14 @@ impl GraphModule {
         self.retain_held(&mut keep)
     }
 
-    /// Removes what `keep` refuses, from the parts too.
+    /// Removes what `keep` refuses, from the parts too, which stay themselves.
     fn retain_held(&mut self, keep: &mut dyn FnMut(&str, &dyn Module) -> bool) -> usize {
+        let parts = self.parts();
         let mut edit = self.graph_mut();
         let (_, attributes) = edit.parts();
         let mut removed = attributes
             .modules
-            .retain(|path, module| keep(path, &**module));
+            .retain(|path, module| parts.contains(path) || keep(path, &**module));
         drop(edit);
         let inside = self.for_each_part(|part| {
             removed += part.retain_held(keep);

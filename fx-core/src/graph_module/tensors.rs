@@ -161,7 +161,7 @@ impl GraphModule {
         Ok(is_same_shape)
     }
 
-    /// Sets a tensor that no part holds.
+    /// Sets a tensor that the module holds itself, or adds it.
     fn set_held_tensor<T: Object>(
         &mut self,
         whole: &str,
