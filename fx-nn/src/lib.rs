@@ -39,8 +39,9 @@ pub use multiply_adds::{CountedCall, MultiplyAdds};
 pub use random::manual_seed;
 pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{
-    Bound, Dims, Ellipsis, Gradients, Index, NewAxis, NormOrder, Number, Pair, Sections, Shape,
-    Size, Sizes, Slice, Tensor, TensorOrNumber, Triple, candle_dtype, every, fx_dtype, no_grad,
+    Bound, Dims, Ellipsis, Gradients, Index, NewAxis, NormOrder, Number, Pair, Scales, Sections,
+    Shape, Size, Sizes, Slice, Tensor, TensorOrNumber, Triple, candle_dtype, every, fx_dtype,
+    no_grad,
 };
 pub use threads::{num_threads, set_num_threads};
 
@@ -53,6 +54,7 @@ pub use fx_core as __core;
 
 /// The items that most programs use: `use fx_nn::prelude::*;`.
 pub mod prelude {
+    pub use crate::ops::D;
     pub use crate::value::DType;
     pub use crate::{Dims, Ellipsis, NewAxis, Shape, Tensor, every, nn, ops};
     pub use fx_core::prelude::*;

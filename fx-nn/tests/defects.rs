@@ -7,6 +7,8 @@ mod defects {
     mod scalars;
     mod sizes;
     mod tracing;
+    mod trust_candle;
     mod trust_compiled;
     mod trust_contracts;
+    mod trust_resize;
 }

@@ -401,17 +401,78 @@ def _name(x):
     return str(x.tensor.dtype).removeprefix("torch.")
 
 
-def interpolated(x, size, factor, mode, align):
-    return F.interpolate(x, size=size, scale_factor=factor, mode=mode, align_corners=align)
+def interpolated(x, size, factor, mode, align, recompute=None, antialias=False):
+    return F.interpolate(
+        x, size=size, scale_factor=factor, mode=mode, align_corners=align, recompute_scale_factor=recompute, antialias=antialias
+    )
+
+
+# The modes, and the numbers of dims that they are for.
+MODES = {
+    "nearest": (3, 4, 5),
+    "nearest-exact": (3, 4, 5),
+    "area": (3, 4, 5),
+    "linear": (3,),
+    "bilinear": (4,),
+    "bicubic": (4,),
+    "trilinear": (5,),
+}
+
+
+def pictures(s, mode):
+    """Images for a mode, rarely of another number of dims or type."""
+    rank = s.pick(*MODES[mode]) if not s.chance(0.04) else s.pick(2, 3, 4, 5, 6)
+    shape = [s.size(1, 2), s.size(1, 2), *(s.size(1, 5 if rank < 5 else 3) for _ in range(rank - 2))][:rank]
+    if s.chance(0.03) and mode != "area":
+        return s.tensor(shape, s.pick("int64", "int32", "bool"), "small"), rank
+    # Its kernel for more channels than four, or a view, gives what memory holds.
+    if s.chance(0.1) and mode not in ("linear", "trilinear", "area"):
+        return s.tensor(shape, "uint8", views=False), rank
+    return s.float(shape, s.pick("normal", "small")), rank
+
+
+def aligned(s, mode):
+    between = mode in ("linear", "bilinear", "bicubic", "trilinear")
+    return s.pick(None, True, False) if between or s.chance(0.03) else None
+
+
+def resized(s, rank, sized):
+    """A size, or a factor."""
+    each = max(rank - 2, 1) + (1 if s.chance(0.03) else 0)
+    if sized:
+        return [s.size(1, 7) for _ in range(each)] if s.chance(0.7) else [s.size(1, 7)] * each
+    factors = (2.0, 1.5, 0.5, 3.0, 0.7, 1.3)
+    return [s.pick(*factors) for _ in range(each)] if s.chance(0.4) else s.pick(*factors)
 
 
 @op("interpolate", interpolated, 16)
 def _(s):
-    x = s.float([s.size(1, 2), s.size(1, 3), s.size(1, 5), s.size(1, 5)], s.pick("normal", "small"))
-    mode = s.pick("nearest", "bilinear")
-    align = None if mode == "nearest" else s.pick(None, True, False)
+    mode = s.pick(*MODES)
+    x, rank = pictures(s, mode)
     sized = s.chance(0.5)
-    return [x, pair(s, 1, 7) if sized else None, None if sized else s.pick(2.0, 1.5, 0.5, 3.0, 0.7), mode, align]
+    value = resized(s, rank, sized)
+    return [x, value if sized else None, None if sized else value, mode, aligned(s, mode)]
+
+
+@op("interpolate_with", interpolated, 16)
+def _(s):
+    antialias = s.chance(0.6)
+    mode = s.pick("bilinear", "bicubic", "lanczos") if antialias else s.pick(*MODES)
+    sized = s.chance(0.5)
+    if antialias:
+        # Of a result of one column, PyTorch 2.15 gives the first row in every row.
+        dtype = s.pick("float32", "float64") if s.chance(0.95) else s.pick("float16", "int64")
+        x, rank = s.tensor([1, s.size(1, 2), s.size(1, 7), s.size(4, 7)], dtype, "small"), 4
+        value = [s.size(1, 9), s.size(2, 9)] if sized else s.pick(0.5, 0.7, 1.3, [2.0, 0.5])
+        if dtype in ("float16", "int64"):
+            # What keeps its size is copied, whatever its type.
+            value, sized = 0.5, False
+    else:
+        x, rank = pictures(s, mode)
+        value = resized(s, rank, sized)
+    recompute = s.pick(None, False, True) if not sized or s.chance(0.05) else None
+    align = aligned(s, mode) if mode != "lanczos" else None
+    return [x, value if sized else None, None if sized else value, mode, align, recompute, antialias]
 
 
 # Products

@@ -3,6 +3,7 @@
 import torch
 from torch import nn
 
+from calls import MODES, pictures, resized
 from values import DTYPES, T
 
 LAYERS = {}
@@ -302,11 +303,34 @@ def _(s):
 
 @layer("Upsample", 16)
 def _(s):
-    mode = s.pick("nearest", "bilinear")
-    o = {"scale_factor": s.pick(2.0, 1.5, 0.5), "mode": mode}
-    if mode == "bilinear" and s.chance(0.6):
+    mode = s.pick(*MODES)
+    x, rank = pictures(s, mode)
+    sized = s.chance(0.4)
+    o = {"size" if sized else "scale_factor": resized(s, rank, sized), "mode": mode}
+    if mode in ("linear", "bilinear", "bicubic", "trilinear") and s.chance(0.6):
         o["align_corners"] = s.chance(0.5)
-    return o, lambda: nn.Upsample(**o), [s.float([s.size(1, 2), s.size(1, 3), s.size(1, 5), s.size(1, 5)], "normal")]
+    return o, lambda: nn.Upsample(**upsampled(o)), [x]
+
+
+def upsampled(o):
+    """The options as PyTorch takes them: tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in o.items()}
+
+
+@layer("UpsamplingNearest2d", 16)
+def _(s):
+    x, rank = pictures(s, "bilinear")
+    sized = s.chance(0.4)
+    o = {"size" if sized else "scale_factor": resized(s, rank, sized)}
+    return o, lambda: nn.UpsamplingNearest2d(**upsampled(o)), [x]
+
+
+@layer("UpsamplingBilinear2d", 16)
+def _(s):
+    x, rank = pictures(s, "bilinear")
+    sized = s.chance(0.4)
+    o = {"size" if sized else "scale_factor": resized(s, rank, sized)}
+    return o, lambda: nn.UpsamplingBilinear2d(**upsampled(o)), [x]
 
 
 def filled(s, module, dtype):

@@ -207,9 +207,16 @@ def report(differences, arguments, lines):
 
 
 def record(arguments):
-    """Some short calls of every name, written for the test that runs without Python."""
+    """Some short calls of every name, written for the test that runs without Python; of some names, the others stay."""
     maker = Maker(arguments.seed)
     kept, number = {name: [] for name in maker.all}, 0
+    if arguments.only:
+        only = set(arguments.only.split(","))
+        for line in RECORDED.read_text().splitlines():
+            call = json.loads(line)
+            kind = "function" if call["kind"] == "method" else call["kind"]
+            if call["name"] not in only and (kind, call["name"]) in kept:
+                kept[kind, call["name"]].append(line)
     while any(len(lines) < arguments.each for lines in kept.values()):
         lines = kept[maker.all[number % len(maker.all)]]
         # What is made of much, as layers of transformers are, gets longer lines once short ones are not found.
@@ -233,7 +240,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--checked", action="store_true", help="with debug assertions and overflow checks")
     parser.add_argument("--plant", metavar="NAME", help="make this operation wrong on purpose")
-    parser.add_argument("--only", metavar="NAMES", help="call these names alone, separated by commas")
+    parser.add_argument("--only", metavar="NAMES", help="call, or record again, these names alone, separated by commas")
     parser.add_argument("--show", type=int, default=2, help="differences to print of each kind")
     parser.add_argument("--keep", action="store_true", help="print the lines of the differences")
     parser.add_argument("--record", action="store_true", help="write the recorded sample")

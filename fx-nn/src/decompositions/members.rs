@@ -63,7 +63,7 @@ members! {
     adaptive_max_pool1d_with_indices, adaptive_max_pool2d, adaptive_max_pool2d_with_indices,
     adaptive_max_pool3d, adaptive_max_pool3d_with_indices, affine_grid, avg_pool1d, avg_pool2d,
     avg_pool3d, conv1d, conv2d, conv3d, conv_transpose1d, conv_transpose2d, conv_transpose3d, fold,
-    grid_sample, interpolate, local_response_norm, lp_pool1d, lp_pool2d, max_pool1d,
+    grid_sample, interpolate, interpolate_with, local_response_norm, lp_pool1d, lp_pool2d, max_pool1d,
     max_pool1d_with_indices, max_pool2d, max_pool2d_with_indices, max_pool3d,
     max_pool3d_with_indices, max_unpool1d, max_unpool2d, max_unpool3d, unfold,
 }

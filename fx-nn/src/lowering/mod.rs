@@ -9,10 +9,12 @@
 mod call;
 mod composed;
 mod prepare;
+mod resampling;
 mod rule;
 mod value;
 
 pub use call::{OpCall, Values, operand, val_of, wrapped};
 pub use prepare::{opened, prepare};
+pub use resampling::{Mode, Resampling, Tap};
 pub use rule::{Composed, Form, Rule, Rules};
 pub use value::{Name, Operand, Val};

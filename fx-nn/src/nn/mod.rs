@@ -188,4 +188,4 @@ pub use threshold::Threshold;
 pub use transformer::TransformerEncoderLayer;
 pub use transformer::{TransformerDecoder, TransformerDecoderLayer, TransformerEncoder};
 pub use triplet_margin_loss::TripletMarginLoss;
-pub use upsample::Upsample;
+pub use upsample::{GivenSize, Upsample, UpsamplingBilinear2d, UpsamplingNearest2d};

@@ -42,14 +42,14 @@ fn float_only(op: &str, common: DType) -> Result<()> {
 /// An operator on a tensor and a tensor or a number.
 fn operator(op: Operator, x: &Tensor, other: &TensorOrNumber) -> Result<Tensor> {
     match other {
-        TensorOrNumber::Tensor(other) => Tensor::apply(op, &[x.lend(), other.lend()]),
+        TensorOrNumber::Tensor(other) => <Tensor as Traced>::apply(op, &[x.lend(), other.lend()]),
         TensorOrNumber::Number(number) => {
             let number = match *number {
                 Number::Bool(b) => OperandRef::Bool(b),
                 Number::Int(n) => OperandRef::Int(n),
                 Number::Float(x) => OperandRef::Float(x),
             };
-            Tensor::apply(op, &[x.lend(), number])
+            <Tensor as Traced>::apply(op, &[x.lend(), number])
         }
     }
 }
@@ -265,7 +265,7 @@ bits! {
 /// Returns an error if the tensor is float.
 #[wrap(method, path = "fx_nn::ops::bitwise_not")]
 pub fn bitwise_not(x: &Tensor) -> Result<Tensor> {
-    Tensor::apply(Operator::Invert, &[x.lend()])
+    <Tensor as Traced>::apply(Operator::Invert, &[x.lend()])
 }
 
 macro_rules! logic {
@@ -295,7 +295,7 @@ logic! {
 /// Returns no errors of its own.
 #[wrap(method, path = "fx_nn::ops::logical_not")]
 pub fn logical_not(x: &Tensor) -> Result<Tensor> {
-    Tensor::apply(Operator::Invert, &[x.cast(DType::Bool)?.lend()])
+    <Tensor as Traced>::apply(Operator::Invert, &[x.cast(DType::Bool)?.lend()])
 }
 
 /// The larger of each two elements; of a nan and a number, the number.

@@ -17,7 +17,7 @@ use crate::tensor::Tensor;
 /// they are not promoted.
 #[wrap(method, path = "fx_nn::ops::matmul")]
 pub fn matmul(x: &Tensor, other: &Tensor) -> Result<Tensor> {
-    Tensor::apply(
+    <Tensor as Traced>::apply(
         Operator::Matmul,
         &[
             fx_core::tensor::Operand::lend(x),

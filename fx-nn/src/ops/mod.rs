@@ -4,6 +4,7 @@ mod activation;
 mod attention;
 mod blend;
 mod blocks;
+mod candle_names;
 mod channels;
 mod compare;
 mod conv;
@@ -54,6 +55,7 @@ pub use blend::{addcdiv, addcmul, clip, lerp};
 pub use blocks::{
     affine_grid, channel_shuffle, fold, grid_sample, pixel_shuffle, pixel_unshuffle, unfold,
 };
+pub use candle_names::{ABoxedModule, AFunction, AModule, AnOption, Apply, D};
 pub use channels::{instance_norm, local_response_norm};
 pub use compare::{allclose, equal, isclose, isinf, isneginf, isposinf, nan_to_num, signbit};
 pub use conv::{conv_transpose2d, conv1d, conv2d};
@@ -119,7 +121,7 @@ pub use products::{
 };
 pub use recurrent::{gru, gru_cell, lstm_cell, rnn_relu, rnn_relu_cell, rnn_tanh, rnn_tanh_cell};
 pub use reduce::{amax, amin, argmax, argmin, cumsum, max, mean, min, std, sum, topk, var};
-pub use resample::interpolate;
+pub use resample::{interpolate, interpolate_with};
 pub use rnn::lstm;
 pub use scan::{
     cummax, cummin, cumprod, diff, logcumsumexp, logsumexp, norm, normalize, prod, vector_norm,

@@ -2,17 +2,20 @@
 
 use fx_core::ir::TensorMeta;
 use fx_core::shapes::{Fake, RuleCall};
-use fx_core::value::Dim;
+use fx_core::trace::FromValue;
+use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
 
 use super::windows::{Steps, images, windows};
 use super::{
-    Elements, at_least, divided, number, require, require_one_type, rules, tensor, word, wrong, x,
+    Elements, at_least, divided, require, require_one_type, rules, tensor, truth, word, wrong, x,
 };
+use crate::kernels::resample::{Mode, Way};
 use crate::ops;
+use crate::tensor::Scales;
 
 rules! {
-    interpolate => ops::interpolate;
+    interpolate => ops::interpolate, ops::interpolate_with;
     unfold => ops::unfold;
     fold => ops::fold;
     pixel_shuffle => ops::pixel_shuffle;
@@ -21,45 +24,104 @@ rules! {
     affine_grid => ops::affine_grid;
 }
 
-/// Images of other sizes: those that are given, or a factor of their own.
+/// Images of other sizes: those that are given, or factors of their own.
 fn interpolate(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let x = x(call)?;
-    let (mut shape, over) = images::<2>(call, x)?;
-    match word(call, "mode", &["nearest", "bilinear"])? {
-        "nearest" if call.arg("align_corners")?.is_none() => {}
-        "bilinear" => require(call, x, Elements::Fractions)?,
-        _ => return Err(wrong(call, "`align_corners` is for the mode \"bilinear\"")),
+    let has = |param: &str| {
+        call.function()
+            .params()
+            .iter()
+            .any(|known| known.name == param)
+    };
+    let (mut antialias, mut recomputed) = (false, false);
+    if has("antialias") {
+        antialias = call.flag("antialias")?;
+        recomputed = truth(call, "recompute_scale_factor")?.unwrap_or(false);
     }
-    let factor = number(call, "scale_factor")?;
-    let sizes = match (call.arg("size")?.is_none(), factor) {
-        (false, None) => match &call.sizes("size")?[..] {
-            [side] => [side.clone(), side.clone()],
-            [rows, columns] => [rows.clone(), columns.clone()],
+    let x = x(call)?;
+    let way = Way::of(
+        call.text("mode")?,
+        x.shape.len(),
+        truth(call, "align_corners")?,
+        antialias,
+    )
+    .map_err(|problem| wrong(call, problem))?;
+    if let Some(dtype) = x.dtype {
+        let is_half = matches!(dtype, DType::F16 | DType::BF16);
+        way.check(dtype.is_floating_point(), is_half, dtype == DType::U8)
+            .map_err(|problem| wrong(call, format_args!("{problem}, and not {dtype}")))?;
+    }
+    let (before, over) = x.shape.split_at(2);
+    let (size, factors) = (call.arg("size")?, factors(call)?);
+    let factors = factors.each(over.len()).map_err(|e| wrong(call, e))?;
+    let sizes = match (size.is_none(), factors) {
+        (false, Some(_)) | (true, None) => {
+            return Err(wrong(call, "give one of size and scale_factor"));
+        }
+        (false, None) if recomputed => {
+            return Err(wrong(
+                call,
+                "recompute_scale_factor is for a scale_factor, and not for a size",
+            ));
+        }
+        (false, None) => match call.sizes("size")? {
+            one if one.len() == 1 => vec![one[0].clone(); over.len()],
+            sizes if sizes.len() == over.len() => sizes,
             other => {
+                let dims = over.len();
                 return Err(wrong(
                     call,
-                    format_args!("`size` is one number or two, and not {other:?}"),
+                    format_args!(
+                        "`size` is one number, or one for each of the {dims} dims, and not {other:?}"
+                    ),
                 ));
             }
         },
-        (true, Some(factor)) if factor > 0.0 => {
-            let [rows, columns] = &over;
-            [scaled(call, rows, factor)?, scaled(call, columns, factor)?]
-        }
-        _ => return Err(wrong(call, "give a size, or a factor above 0")),
+        (true, Some(factors)) => over
+            .iter()
+            .zip(factors)
+            .map(|(size, factor)| scaled(call, size, factor))
+            .collect::<Result<_>>()?,
     };
-    for size in over.iter().chain(&sizes) {
+    let least = if way.mode == Mode::Area { 0 } else { 1 };
+    for size in &sizes {
+        at_least(
+            call,
+            size,
+            least,
+            format_args!("an image of {size} is empty"),
+        )?;
+    }
+    for size in over {
         at_least(call, size, 1, format_args!("an image of {size} is empty"))?;
     }
-    shape.extend(sizes);
+    at_least(call, &before[1], least, "an image has channels")?;
+    let shape = before.iter().cloned().chain(sizes).collect();
     Ok(tensor(shape, x.dtype))
 }
 
+/// The factors of a call, which are known.
+fn factors(call: &RuleCall<'_>) -> Result<Scales> {
+    let arg = call.arg("scale_factor")?;
+    let value = arg.known().ok_or_else(|| {
+        wrong(
+            call,
+            "`scale_factor` is known only when the graph runs: give `size`",
+        )
+    })?;
+    Scales::from_value(value).map_err(|e| wrong(call, e))
+}
+
+/// A size times a factor, rounded down: of a named one, a factor that is a whole number of halves, quarters, and so on.
 fn scaled(call: &RuleCall<'_>, size: &Dim, factor: f64) -> Result<Dim> {
-    match size.as_known() {
-        Some(size) => Ok(Dim::known((size as f64 * factor).floor() as usize)),
-        None if factor.fract() == 0.0 => size * (factor as i64),
-        None => Err(wrong(
+    if let Some(size) = size.as_known() {
+        return Ok(Dim::known((size as f64 * factor).floor() as usize));
+    }
+    // The product with a size is exact then, as that of whole numbers is.
+    let parts = (0..=10).map(|bits| 1i64 << bits);
+    let mut whole = parts.filter(|parts| (factor * *parts as f64).fract() == 0.0);
+    match whole.next() {
+        Some(parts) if factor < 1e6 => (size * (factor * parts as f64) as i64)?.div(parts),
+        _ => Err(wrong(
             call,
             format_args!("{size} times {factor} is known only when the graph runs: give `size`"),
         )),

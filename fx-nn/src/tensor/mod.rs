@@ -13,6 +13,7 @@ pub(crate) mod fake;
 mod index;
 mod number;
 pub(crate) mod saved;
+mod scales;
 mod sections;
 mod source;
 mod tensor_or_number;
@@ -35,6 +36,7 @@ pub use dtype::{candle_dtype, fx_dtype};
 pub(crate) use dtype::{common_of, wider};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
 pub use number::{Bound, Number};
+pub use scales::Scales;
 pub use sections::Sections;
 pub use tensor_or_number::TensorOrNumber;
 

@@ -168,6 +168,19 @@ fn images(seen: &mut BTreeSet<&'static str>) -> Result<()> {
         let nearest = ops::interpolate(x, None, 2.0, "nearest", None)?;
         nearest + ops::interpolate(x, Some([6, 8].into()), None, "bilinear", Some(true))?
     });
+    held!(seen: "interpolate"(x: [2, 1, 4]) {
+        let nearest = ops::interpolate(x, None, 1.7, "nearest-exact", None)?;
+        nearest + ops::interpolate(x, None, 1.7, "linear", None)?
+    });
+    held!(seen: "interpolate"(x: [1, 1, 2, 3, 2]) {
+        let area = ops::interpolate(x, Some([3, 2, 3].into()), None, "area", None)?;
+        area + ops::interpolate(x, Some([3, 2, 3].into()), None, "trilinear", Some(false))?
+    });
+    held!(seen: "interpolate_with"(x: [1, 1, 5, 4]) {
+        let small = ops::interpolate_with(x, None, [0.5, 0.7], "bilinear", None, Some(true), true)?;
+        let curve = ops::interpolate_with(x, None, [0.5, 0.7], "bicubic", Some(true), None, true)?;
+        (small + curve)? + ops::interpolate_with(x, None, [0.5, 0.7], "bicubic", None, None, false)?
+    });
     Ok(())
 }
 

@@ -111,6 +111,8 @@ pub fn layers() -> Result<Vec<Layer>> {
     sample!(nn::Sigmoid::new(), [[2, 3]]);
     sample!(nn::Tanh::new(), [[2, 3]]);
     sample!(nn::Upsample::new(2.0), [[1, 2, 3, 2]]);
+    sample!(nn::UpsamplingNearest2d::new(2.0), [[1, 2, 3, 2]]);
+    sample!(nn::UpsamplingBilinear2d::to_size((4, 3)), [[1, 2, 3, 2]]);
     sample!(nn::CELU::default(), [[2, 3]]);
     sample!(nn::ELU::default(), [[2, 3]]);
     sample!(nn::GLU::default(), [[2, 4]]);
@@ -373,8 +375,9 @@ fn every_layer_has_a_sample() -> Result<()> {
         };
         let exported = exported.trim_matches(|c| "{};".contains(c));
         for name in exported.split(", ") {
-            // The matrix of `QuantizedLinear` is not a layer.
-            let is_layer = name.starts_with(char::is_uppercase) && name != "QuantizedMatrix";
+            // The matrix of `QuantizedLinear` and the size of `Upsample` are no layers.
+            let is_part = ["QuantizedMatrix", "GivenSize"].contains(&name);
+            let is_layer = name.starts_with(char::is_uppercase) && !is_part;
             assert!(!is_layer || names.contains(&name), "{name} has no sample");
         }
     }

@@ -131,6 +131,10 @@ const OWN_NAMES: &[(&str, &str)] = &[
     ("expand", "Tensor.expand"),
     ("contiguous", "Tensor.contiguous"),
     ("masked_fill", "Tensor.masked_fill"),
+    (
+        "interpolate_with",
+        "torch.nn.functional.interpolate, with all options",
+    ),
     ("inverse", "torch.inverse"),
     ("multi_dot", "torch.linalg.multi_dot"),
     ("pinverse", "torch.pinverse"),

@@ -203,6 +203,7 @@ rules! {
     |call| last_whole(call, 1) => avg_pool1d, max_pool1d, adaptive_avg_pool1d, adaptive_max_pool1d;
     |call| last_whole(call, 2) => avg_pool2d, max_pool2d, adaptive_avg_pool2d, adaptive_max_pool2d, tril, triu;
     |call| last_whole(call, 3) => avg_pool3d, max_pool3d, adaptive_avg_pool3d, adaptive_max_pool3d;
+    |call| kept_but(call, &call.tensor("x")?, |at| at > 1) => interpolate, interpolate_with;
     normalized => layer_norm, rms_norm;
     group_norm => group_norm;
     batch_norm => batch_norm;

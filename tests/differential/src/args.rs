@@ -1,7 +1,7 @@
 //! A call's arguments as the Rust types that the signatures ask for, one after another.
 
 use fx_nn::prelude::*;
-use fx_nn::{Bound, Error, Number, Pair, Result, Sections, Sizes, TensorOrNumber, Triple};
+use fx_nn::{Bound, Error, Number, Pair, Result, Scales, Sections, Sizes, TensorOrNumber, Triple};
 
 use crate::call::Arg;
 
@@ -170,6 +170,16 @@ impl<'a> Take<'a> for Triple {
         match Vec::<usize>::take(arg, tensors)?[..] {
             [depth, height, width] => Some(Triple(depth, height, width)),
             _ => None,
+        }
+    }
+}
+
+impl<'a> Take<'a> for Scales {
+    fn take(arg: &'a Arg, tensors: &'a [Tensor]) -> Option<Self> {
+        match arg {
+            Arg::None => Some(Scales::None),
+            Arg::List(_) => Vec::take(arg, tensors).map(Scales::Each),
+            one => f64::take(one, tensors).map(Scales::One),
         }
     }
 }

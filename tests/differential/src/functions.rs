@@ -1,7 +1,7 @@
 //! Every function of `fx_nn::ops`, called by its Rust signature as a program calls it, by name.
 
 use fx_nn::prelude::*;
-use fx_nn::{Bound, Number, Pair, Result, Sizes, TensorOrNumber};
+use fx_nn::{Bound, Number, Pair, Result, Scales, Sizes, TensorOrNumber};
 
 use crate::args::Args;
 
@@ -52,7 +52,8 @@ calls! {
     "gelu" => ops::gelu(a.next()?, a.next()?),
     "group_norm" => ops::group_norm(a.next()?, a.next()?, a.next()?, a.next()?, a.next()?),
     "index_select" => ops::index_select(a.next()?, a.next()?, a.next()?),
-    "interpolate" => ops::interpolate(a.next()?, a.next()?, a.next::<Option<f64>>()?, a.next()?, a.next()?),
+    "interpolate" => ops::interpolate(a.next()?, a.next()?, a.next::<Scales>()?, a.next()?, a.next()?),
+    "interpolate_with" => ops::interpolate_with(a.next()?, a.next()?, a.next::<Scales>()?, a.next()?, a.next()?, a.next()?, a.next()?),
     "isfinite" => ops::isfinite(a.next()?),
     "isnan" => ops::isnan(a.next()?),
     "l1_loss" => ops::l1_loss(a.next()?, a.next()?, a.next()?),

@@ -2,7 +2,7 @@
 
 use fx_nn::module::{Component, ComponentExt, Module};
 use fx_nn::prelude::*;
-use fx_nn::{Error, Pair, Result, Triple, weights};
+use fx_nn::{Error, Pair, Result, Scales, Triple, weights};
 use serde_json::{Map, Value as Json};
 
 use crate::call::{Made, float};
@@ -51,6 +51,23 @@ impl Options<'_> {
         let items = self.get(name).as_array().map(Vec::as_slice);
         let ints = items.unwrap_or_default().iter().filter_map(Json::as_i64);
         Ok(ints.collect())
+    }
+
+    /// The size of an image, if there is one.
+    pub(crate) fn given_size(&self) -> Result<Option<Vec<usize>>> {
+        match self.get("size") {
+            Json::Null => Ok(None),
+            size => crate::call::sizes(size).map(Some),
+        }
+    }
+
+    /// The factors of an image's sizes.
+    pub(crate) fn scales(&self) -> Result<Scales> {
+        Ok(match self.get("scale_factor") {
+            Json::Null => Scales::None,
+            Json::Array(each) => Scales::Each(each.iter().map(float).collect::<Result<_>>()?),
+            one => Scales::One(float(one)?),
+        })
     }
 
     pub(crate) fn flag(&self, name: &str) -> bool {
@@ -233,7 +250,16 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
         "Upsample" => done!(nn::Upsample {
             mode: o.text("mode"),
             align_corners: o.get("align_corners").as_bool(),
-            ..nn::Upsample::new(o.float("scale_factor")?)
+            size: nn::GivenSize(o.given_size()?),
+            ..nn::Upsample::new(o.scales()?)
+        }),
+        "UpsamplingNearest2d" => done!(nn::UpsamplingNearest2d {
+            size: o.given_size()?,
+            ..nn::UpsamplingNearest2d::new(o.scales()?)
+        }),
+        "UpsamplingBilinear2d" => done!(nn::UpsamplingBilinear2d {
+            size: o.given_size()?,
+            ..nn::UpsamplingBilinear2d::new(o.scales()?)
         }),
         _ => crate::activations::layer(name, made)
             .or_else(|| crate::measures::layer(name, made))

@@ -1,6 +1,5 @@
-//! Windows over images: convolutions, pools, and images of other sizes.
+//! Windows over images: convolutions, pools, and images at the points of a grid.
 
-use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
 use super::rules;
@@ -74,43 +73,6 @@ rules! {
         let size = cx.sizes(&size.unwrap_or_default())?;
         let corners = i64::from(call.flag("align_corners")?);
         let name = cx.node("AffineGrid").input(&theta.name).input(&size).int("align_corners", corners).output();
-        call.given(name)
-    },
-    interpolate => |cx, call| {
-        let (x, meta, mode) = (call.tensor("x")?, call.result()?, call.text("mode")?);
-        let (mode, spatial) = match &*mode {
-            "nearest" | "nearest-exact" => ("nearest", 2),
-            "linear" | "bilinear" | "trilinear" => ("linear", 2),
-            "bicubic" => ("cubic", 2),
-            other => return Err(Error::msg(format_args!("resizing by {other:?} has no counterpart in ONNX"))),
-        };
-        let exact = call.text("mode")? == "nearest-exact";
-        let corners = call.val("align_corners")? == Val::Bool(true);
-        let transform = match (mode, corners) {
-            (_, true) => "align_corners",
-            ("nearest", _) if !exact => "asymmetric",
-            ("nearest", _) => "half_pixel",
-            _ => "pytorch_half_pixel",
-        };
-        let empty: Option<&Name> = None;
-        let scale = call.val("scale_factor")?.as_f64();
-        let (scales, sizes) = match scale {
-            // What PyTorch computes with where a factor is given.
-            Some(factor) if !corners => {
-                let mut all = vec![1.0; 2];
-                all.extend(std::iter::repeat_n(factor, x.rank().saturating_sub(spatial)));
-                (Some(cx.numbers(&all, DType::F32)), None)
-            }
-            _ => (None, Some(cx.sizes(&meta.shape)?)),
-        };
-        let node = cx.node("Resize").input(&x.name).optional(empty).optional(scales.as_ref()).optional(sizes.as_ref());
-        let node = node.text("mode", mode).text("coordinate_transformation_mode", transform);
-        let node = match mode {
-            "nearest" => node.text("nearest_mode", if exact { "round_prefer_ceil" } else { "floor" }),
-            "cubic" => node.float("cubic_coeff_a", -0.75),
-            _ => node,
-        };
-        let name = node.output();
         call.given(name)
     },
 }

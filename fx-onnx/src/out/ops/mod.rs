@@ -13,6 +13,7 @@ mod products;
 mod recurrent;
 mod reduce;
 mod refused;
+mod resize;
 mod selective;
 mod shapes;
 

@@ -1,6 +1,6 @@
 //! Images in other sizes, and images at the points of a grid.
 
-use fx_nn::lowering::{OpCall, Val};
+use fx_nn::lowering::{OpCall, Resampling, Tap, Val};
 use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
@@ -9,47 +9,7 @@ use super::rules;
 use crate::out::cx::{Array, Cx};
 
 rules! {
-    interpolate => |cx, call| {
-        let mut x = cx.tensor(call, "x")?;
-        let (_, shape) = cx.result(call)?;
-        let mode = call.text("mode")?;
-        let corners = !call.is_none("align_corners")? && call.flag("align_corners")?;
-        let factor = if call.is_none("scale_factor")? { None } else { Some(call.float("scale_factor")?) };
-        for (dim, out) in shape.iter().copied().enumerate().skip(2) {
-            let size = x.shape[dim];
-            if size == out && mode != "bicubic" {
-                continue;
-            }
-            let scale = match (corners, factor) {
-                (true, _) if out > 1 => (size - 1) as f64 / (out - 1) as f64,
-                (true, _) => 0.0,
-                (false, Some(factor)) => 1.0 / factor,
-                (false, None) => size as f64 / out as f64,
-            };
-            let taps: Vec<[Tap; 4]> = (0..out).map(|place| taps(&mode, place, size, scale, corners)).collect::<Result<_>>()?;
-            let mut sum: Option<Array> = None;
-            for tap in 0..4 {
-                if taps.iter().all(|taps| taps[tap].weight == 0.0) {
-                    continue;
-                }
-                let places: Vec<i64> = taps.iter().map(|taps| taps[tap].place.clamp(0, size - 1)).collect();
-                let places = cx.ints(&places, DType::I64);
-                let mut part = take(cx, &x, dim, &places);
-                let weights: Vec<f64> = taps.iter().map(|taps| taps[tap].weight).collect();
-                if weights.iter().any(|weight| *weight != 1.0) {
-                    let weights = cx.numbers(&weights, x.dtype);
-                    let weights = cx.broadcast(&weights, &[dim as i64], &part.shape);
-                    part = cx.binary("multiply", &part, &weights);
-                }
-                sum = Some(match sum {
-                    Some(sum) => cx.binary("add", &sum, &part),
-                    None => part,
-                });
-            }
-            x = sum.unwrap_or(x);
-        }
-        Ok(x.into())
-    },
+    interpolate => resize, interpolate_with => resize,
     affine_grid => |cx, call| {
         let theta = cx.tensor(call, "theta")?;
         let (dtype, shape) = cx.result(call)?;
@@ -81,86 +41,67 @@ rules! {
     max_unpool1d => unpooled, max_unpool2d => unpooled, max_unpool3d => unpooled,
 }
 
-/// An element that counts for a place, and how much.
-#[derive(Debug, Clone, Copy)]
-struct Tap {
-    place: i64,
-    weight: f64,
+/// Images of other sizes, a dim after another: sums of weighted places, or a product where there are many of them.
+fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
+    let how = Resampling::of(call)?;
+    if how.is_rounded() {
+        return Err(Error::msg(
+            "uint8 images between places are rounded by PyTorch's own rule, which StableHLO has not: convert them to \
+             float32 before",
+        ));
+    }
+    let (mut x, (_, shape)) = (cx.tensor(call, "x")?, cx.result(call)?);
+    for dim in (2..shape.len()).rev() {
+        let taps = how.taps(dim - 2, x.shape[dim] as usize, shape[dim] as usize)?;
+        let slots = taps.iter().map(Vec::len).max().unwrap_or(0);
+        x = if slots > 4 {
+            product(cx, &x, dim, &taps)
+        } else {
+            sum(cx, &x, dim, &taps, slots)
+        };
+    }
+    Ok(x.into())
 }
 
-/// The elements that a place of the result is made of.
-fn taps(mode: &str, place: i64, size: i64, scale: f64, corners: bool) -> Result<[Tap; 4]> {
-    let none = Tap {
-        place: 0,
-        weight: 0.0,
-    };
-    let one = |place: f64| {
-        [
-            Tap {
-                place: (place as i64).min(size - 1),
-                weight: 1.0,
-            },
-            none,
-            none,
-            none,
-        ]
-    };
-    let at = match corners {
-        true => scale * place as f64,
-        false => scale * (place as f64 + 0.5) - 0.5,
-    };
-    Ok(match mode {
-        "nearest" => one((place as f64 * scale).floor()),
-        "nearest-exact" => one(((place as f64 + 0.5) * scale).floor()),
-        "linear" | "bilinear" | "trilinear" => {
-            let at = at.max(0.0);
-            let first = (at.floor() as i64).min(size - 1);
-            let part = at - first as f64;
-            let second = (first + 1).min(size - 1);
-            [
-                Tap {
-                    place: first,
-                    weight: 1.0 - part,
-                },
-                Tap {
-                    place: second,
-                    weight: part,
-                },
-                none,
-                none,
-            ]
+fn sum(cx: &mut Cx, x: &Array, dim: usize, taps: &[Vec<Tap>], slots: usize) -> Array {
+    let mut sum: Option<Array> = None;
+    for slot in 0..slots {
+        let of = |taps: &Vec<Tap>| {
+            taps.get(slot)
+                .map_or((0, 0.0), |tap| (tap.place as i64, tap.weight))
+        };
+        let (places, weights): (Vec<i64>, Vec<f64>) = taps.iter().map(of).unzip();
+        if weights.iter().all(|weight| *weight == 0.0) {
+            continue;
         }
-        "bicubic" => {
-            let first = at.floor();
-            let part = at - first;
-            let near = |t: f64| (1.25 * t - 2.25) * t * t + 1.0;
-            let far = |t: f64| ((-0.75 * t + 3.75) * t - 6.0) * t + 3.0;
-            let first = first as i64;
-            [
-                Tap {
-                    place: first - 1,
-                    weight: far(part + 1.0),
-                },
-                Tap {
-                    place: first,
-                    weight: near(part),
-                },
-                Tap {
-                    place: first + 1,
-                    weight: near(1.0 - part),
-                },
-                Tap {
-                    place: first + 2,
-                    weight: far(2.0 - part),
-                },
-            ]
+        let places = cx.ints(&places, DType::I64);
+        let mut part = take(cx, x, dim, &places);
+        if weights.iter().any(|weight| *weight != 1.0) {
+            let weights = cx.numbers(&weights, x.dtype);
+            let weights = cx.broadcast(&weights, &[dim as i64], &part.shape);
+            part = cx.binary("multiply", &part, &weights);
         }
-        other => {
-            return Err(Error::msg(format_args!(
-                "images are not resized by {other:?}: use \"bilinear\" or \"nearest\""
-            )));
-        }
-    })
+        sum = Some(match sum {
+            Some(sum) => cx.binary("add", &sum, &part),
+            None => part,
+        });
+    }
+    sum.unwrap_or_else(|| x.clone())
+}
+
+fn product(cx: &mut Cx, x: &Array, dim: usize, taps: &[Vec<Tap>]) -> Array {
+    let from = x.shape[dim] as usize;
+    let mut table = vec![0.0; taps.len() * from];
+    for (row, taps) in table.chunks_mut(from).zip(taps) {
+        taps.iter().for_each(|tap| row[tap.place] += tap.weight);
+    }
+    let table = cx.numbers(&table, x.dtype);
+    let table = cx.reshape(&table, &[taps.len() as i64, from as i64]);
+    let y = cx.dot(x, &table, &[], &[[dim as i64, 1]]);
+    // The new dim is the last one.
+    let (last, dim) = (x.rank() as i64 - 1, dim as i64);
+    let order: Vec<i64> = (0..dim).chain([last]).chain(dim..last).collect();
+    cx.transpose(&y, &order)
 }
 
 /// The coordinates of a grid along a dim, in elements.
