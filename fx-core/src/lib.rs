@@ -75,6 +75,7 @@ pub mod __private {
     pub use crate::emit::crates::CrateInfo;
     pub use crate::emit::tensor_source::TensorSpelling;
     pub use crate::file::container::{Container, Outgoing, Prepared};
+    pub use crate::file::disk::opened;
     pub use crate::file::json::{Json, JsonMap};
     pub use crate::file::loader::Loader;
     pub use crate::file::meta::MetaType;

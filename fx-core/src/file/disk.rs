@@ -83,9 +83,22 @@ pub(crate) fn beside(path: &Path) -> Result<PathBuf> {
     Ok(path.with_file_name(hidden))
 }
 
+/// Opens a regular file for reading: a device may never end, and a pipe may never begin.
+///
+/// # Errors
+/// Returns an error if there is no such file, or it is a folder, a device or a pipe.
+pub fn opened(path: &Path) -> std::io::Result<File> {
+    match fs::metadata(path)?.is_file() {
+        true => File::open(path),
+        false => Err(std::io::Error::other(
+            "it is a folder, a device or a pipe, and no file",
+        )),
+    }
+}
+
 /// Reads a file; errors of `read` name it.
 pub(crate) fn open<T>(path: &Path, read: impl FnOnce(File) -> Result<T>) -> Result<T> {
-    let file = File::open(path).map_err(Error::saved);
+    let file = opened(path).map_err(Error::saved);
     file.and_then(read).map_err(|e| in_file(path, e))
 }
 

@@ -9,6 +9,8 @@
 mod checkpoint;
 mod materialise;
 mod part;
+mod pickle;
+mod pth;
 mod report;
 mod save;
 mod state;
@@ -70,8 +72,8 @@ pub fn save_tensors(
     Save::new().write_tensors(tensors.into_iter(), path.as_ref())
 }
 
-/// Saves a module's parameters and persistent buffers as a safetensors file, tensor by tensor. A
-/// symbolic link stays one, and its target is written.
+/// Saves a module's parameters and persistent buffers as a safetensors file, tensor by tensor, as
+/// [`Save::write`] does. A symbolic link stays one, and its target is written.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written, or if a path of the module leads to two tensors.

@@ -9,24 +9,24 @@ use std::io::{BufReader, Read, Seek};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use candle_core::pickle::{PthTensors, TensorInfo};
 use candle_core::quantized::gguf_file::Content;
 use candle_core::quantized::{GgmlDType, QTensor};
-use fx_core::__private::Container;
+use fx_core::__private::{Container, opened};
 use fx_core::tensor::TensorData;
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 
+use super::pth::{Pth, Stored};
 use crate::device::PROCESSOR;
 use crate::error::Fx;
 use crate::tensor::saved::PATH;
-use crate::tensor::{Tensor, candle_dtype, fx_dtype, wider};
+use crate::tensor::{Tensor, candle_dtype, wider};
 
 /// One file of a checkpoint.
 pub(super) enum Part {
     Safetensors(Container<File>),
     /// PyTorch's own format.
-    Pickle(PthTensors),
+    Pth(Pth),
     Gguf {
         content: Content,
         file: RefCell<BufReader<File>>,
@@ -44,13 +44,13 @@ pub(super) struct Info {
 impl Part {
     /// Opens a file, whose first bytes decide its format.
     pub fn open(path: &Path) -> Result<(Self, Vec<Info>)> {
-        let mut file = File::open(path).map_err(Error::msg)?;
+        let mut file = opened(path).map_err(Error::msg)?;
         let mut first = [0; 4];
         let is_long = file.read_exact(&mut first).is_ok();
         file.rewind().map_err(Error::msg)?;
         match &first {
             b"GGUF" if is_long => Part::gguf(file),
-            b"PK\x03\x04" if is_long => Part::pickle(path),
+            b"PK\x03\x04" if is_long => Part::pth(file),
             // The magic number of PyTorch's older files; as a header's length it would be too
             // large.
             [0x80, 0x02, 0x8a, 0x0a] if is_long => Err(Error::msg(
@@ -71,27 +71,15 @@ impl Part {
         Ok((Part::Safetensors(file), infos))
     }
 
-    fn pickle(path: &Path) -> Result<(Self, Vec<Info>)> {
-        let length = path.metadata().map_err(Error::msg)?.len();
-        let open = |key| unpanicked(|| PthTensors::new(path, key));
-        let mut file = open(None)?;
-        if file.tensor_infos().is_empty() {
-            // A training checkpoint has the model's tensors among others.
-            let keys = ["state_dict", "model_state_dict", "model"];
-            let inner = keys.into_iter().filter_map(|key| open(Some(key)).ok());
-            let mut inner = inner.filter(|file| !file.tensor_infos().is_empty());
-            file = inner
-                .next()
-                .ok_or_else(|| Error::msg("it has no tensors by name: save a `state_dict`"))?;
-        }
+    fn pth(file: File) -> Result<(Self, Vec<Info>)> {
+        let length = file.metadata().map_err(Error::msg)?.len();
+        let file = Pth::open(file)?;
         let infos = file
-            .tensor_infos()
-            .values()
-            .map(|info| pickled(info, length));
+            .tensors()
+            .map(|(name, stored)| of_pth(name, stored, length));
         let mut infos = infos.collect::<Result<Vec<_>>>()?;
-        // They come from a map without an order.
         infos.sort_by(|one, other| one.name.cmp(&other.name));
-        Ok((Part::Pickle(file), infos))
+        Ok((Part::Pth(file), infos))
     }
 
     fn gguf(file: File) -> Result<(Self, Vec<Info>)> {
@@ -120,6 +108,7 @@ impl Part {
     pub fn read_into(&self, name: &str, widen: bool, own: &mut Tensor) -> Result<()> {
         match self {
             Part::Safetensors(file) => own.read_from(&held(file.tensor(name, PATH)?, widen)?),
+            Part::Pth(file) => own.read_from(&held(file.tensor(name)?, widen)?),
             _ => own.copy_from(&self.tensor(name, widen)?),
         }
     }
@@ -128,6 +117,8 @@ impl Part {
     pub fn check(&self, name: &str, widen: bool) -> Result<()> {
         match self {
             Part::Safetensors(file) => held(file.tensor(name, PATH)?, widen).map(drop),
+            // The elements are read when the data is.
+            Part::Pth(file) => readable(file.dtype(name)?, widen).map(drop),
             _ => Ok(()),
         }
     }
@@ -138,10 +129,7 @@ impl Part {
             Part::Safetensors(file) => {
                 crate::tensor::saved::from_data(&held(file.tensor(name, PATH)?, widen)?)
             }
-            Part::Pickle(file) => {
-                let tensor = unpanicked(|| file.get(name))?;
-                tensor.map(Tensor::from).ok_or_else(|| no_tensor(name))
-            }
+            Part::Pth(file) => crate::tensor::saved::from_data(&held(file.tensor(name)?, widen)?),
             Part::Gguf { .. } => {
                 let tensor = self.quantized(name)?;
                 tensor.dequantize(&PROCESSOR).map(Tensor::from).fx()
@@ -177,10 +165,6 @@ impl Part {
     }
 }
 
-fn no_tensor(name: &str) -> Error {
-    Error::msg(format_args!("the file has no tensor `{name}`"))
-}
-
 /// The number of elements of a tensor whose bytes are in a file of that length.
 ///
 /// # Errors
@@ -201,15 +185,17 @@ fn count(
     })
 }
 
-/// A pickle's entry of a tensor, stored as in memory in a file of `length` bytes.
-fn pickled(info: &TensorInfo, length: u64) -> Result<Info> {
-    let (name, dims) = (&info.name, info.layout.dims());
-    let dtype = fx_dtype(info.dtype).map_err(|e| Error::msg(format_args!("`{name}`: {e}")))?;
-    let size = dtype.size_in_bytes();
+/// A PyTorch file's entry of a tensor, in a file of `length` bytes.
+fn of_pth(name: &str, stored: &Stored, length: u64) -> Result<Info> {
+    let dims = &stored.shape;
+    let size = stored
+        .dtype
+        .as_ref()
+        .map_or(1, |dtype| dtype.size_in_bytes());
     let count = count(name, dims, length, |count| count.checked_mul(size))?;
     Ok(Info {
-        name: name.clone(),
-        shape: dims.to_vec(),
+        name: name.to_string(),
+        shape: dims.clone(),
         bytes: (count * size) as u64,
     })
 }
@@ -222,16 +208,24 @@ fn unpanicked<T>(read: impl FnOnce() -> candle_core::Result<T>) -> Result<T> {
     }
 }
 
-/// The elements in a type that candle has, widened if that is asked for.
-fn held(tensor: TensorData<'_>, widen: bool) -> Result<TensorData<'_>> {
-    match (candle_dtype(tensor.dtype()), wider(tensor.dtype())) {
-        (Ok(_), _) => Ok(tensor),
-        (Err(_), Some(wide)) if widen => widened(tensor, wide),
+/// The type that elements of a type are read as: one that candle has, or a wider one if that is asked for.
+fn readable(dtype: DType, widen: bool) -> Result<DType> {
+    match (candle_dtype(dtype), wider(dtype)) {
+        (Ok(_), _) => Ok(dtype),
+        (Err(_), Some(wide)) if widen => Ok(wide),
         (Err(_), Some(wide)) => Err(Error::msg(format_args!(
-            "candle has no element type for {}: `weights::load_widened` reads it as {wide}",
-            tensor.dtype()
+            "candle has no element type for {dtype}: `weights::load_widened` reads it as {wide}"
         ))),
         (Err(error), None) => Err(error),
+    }
+}
+
+/// The elements in the type that they are read as.
+fn held(tensor: TensorData<'_>, widen: bool) -> Result<TensorData<'_>> {
+    let own = tensor.dtype();
+    match readable(own, widen)? {
+        dtype if dtype == own => Ok(tensor),
+        wide => widened(tensor, wide),
     }
 }
 

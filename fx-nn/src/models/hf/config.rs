@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use fx_core::__private::opened;
 use fx_core::module::{Component, ComponentExt};
 use fx_core::value::DType;
 use fx_core::{Error, ErrorKind, Result};
@@ -38,7 +39,8 @@ impl Fields {
     pub fn of_folder<T>(folder: &Path, read: impl FnOnce(&str) -> Result<T>) -> Result<T> {
         let path = folder.join("config.json");
         let in_file = |e: &dyn std::fmt::Display| config(format!("{}: {e}", path.display()));
-        let text = std::fs::read_to_string(&path).map_err(|e| in_file(&e))?;
+        let text = opened(&path).and_then(std::io::read_to_string);
+        let text = text.map_err(|e| in_file(&e))?;
         read(&text).map_err(|e| in_file(&e))
     }
 
