@@ -1,10 +1,13 @@
 //! Sizes before anything is allocated: the one place that counts a shape's elements and checks
 //! their memory.
 
+use std::fs;
+use std::path::Path;
+
 use candle_core::{DType, Device, Result, Tensor, bail};
 
 /// Smaller allocations are not checked first.
-const LARGE: usize = 1 << 30;
+const LARGE: usize = 64 << 20;
 
 /// The number of elements of a shape.
 ///
@@ -33,15 +36,68 @@ pub fn of(op: &str, dims: &[usize], dtype: DType) -> Result<usize> {
     let bytes = elements
         .checked_mul(dtype.size_in_bytes())
         .filter(|bytes| isize::try_from(*bytes).is_ok());
-    // A failed allocation aborts the process: a large one is first tried where it may fail.
     match bytes {
-        Some(bytes) if bytes <= LARGE || Vec::<u8>::new().try_reserve_exact(bytes).is_ok() => {
-            Ok(elements)
-        }
+        Some(bytes) if bytes <= LARGE || fits(bytes) => Ok(elements),
         _ => bail!(
             "{op}: there is not enough memory for a tensor of shape {dims:?} and type {dtype:?}"
         ),
     }
+}
+
+/// Whether so many bytes can be had. A failed allocation aborts the process, so it is first tried where it may fail; and
+/// a system that lends more memory than it has ends the process when the memory is written.
+fn fits(bytes: usize) -> bool {
+    available().is_none_or(|there| bytes as u64 <= there)
+        && Vec::<u8>::new().try_reserve_exact(bytes).is_ok()
+}
+
+/// The bytes that the process may still take, where the system says so: Linux does.
+fn available() -> Option<u64> {
+    let text = fs::read_to_string("/proc/meminfo").ok()?;
+    let of = |name: &str| {
+        let mut lines = text.lines();
+        let line = lines.find_map(|line| line.strip_prefix(name))?;
+        let number: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+        number.checked_mul(1024)
+    };
+    let system = of("MemAvailable:")?.saturating_add(of("SwapFree:").unwrap_or(0));
+    Some(system.min(allowed().unwrap_or(u64::MAX)))
+}
+
+/// What is left of the limits of the control groups around the process, as containers have them.
+fn allowed() -> Option<u64> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let of_group = |line: &str| {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (kind, group) = (parts.next()?, parts.next()?.trim_start_matches('/'));
+        let (root, limit, usage, cached) = match kind {
+            "" => ("", "memory.max", "memory.current", "inactive_file "),
+            kind if kind.split(',').any(|kind| kind == "memory") => (
+                "memory",
+                "memory.limit_in_bytes",
+                "memory.usage_in_bytes",
+                "total_inactive_file ",
+            ),
+            _ => return None,
+        };
+        let root = Path::new("/sys/fs/cgroup").join(root);
+        let whole = root.join(group);
+        let around = whole.ancestors().take_while(|path| path.starts_with(&root));
+        let left = around.filter_map(|path| {
+            let number = |name: &str| -> Option<u64> {
+                let text = fs::read_to_string(path.join(name)).ok()?;
+                text.trim().parse().ok()
+            };
+            // What only caches files is given back.
+            let stat = fs::read_to_string(path.join("memory.stat")).unwrap_or_default();
+            let cache = stat.lines().find_map(|line| line.strip_prefix(cached));
+            let cache: u64 = cache.and_then(|n| n.parse().ok()).unwrap_or(0);
+            let left = number(limit)?.saturating_sub(number(usage)?);
+            Some(left.saturating_add(cache))
+        });
+        left.min()
+    };
+    groups.lines().filter_map(of_group).min()
 }
 
 /// Zeros of a shape on a device.
