@@ -6,6 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::path::{Path as FilePath, PathBuf};
 
+use fx_core::__private::opened;
 use fx_core::module::Component;
 use fx_core::{Error, ErrorKind, Result};
 use indexmap::IndexMap;
@@ -120,7 +121,8 @@ impl Checkpoint {
     }
 
     fn open_index(path: &FilePath) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(Error::msg)?;
+        let text = std::io::read_to_string(opened(path).map_err(Error::msg)?);
+        let text = text.map_err(Error::msg)?;
         let index: serde_json::Value = serde_json::from_str(&text).map_err(Error::msg)?;
         let map = index.get("weight_map").and_then(|map| map.as_object());
         let map = map.ok_or_else(|| {
@@ -353,7 +355,7 @@ impl Checkpoint {
     }
 
     /// Sets every parameter and buffer of a module; dtypes are converted to the module's. A tensor with several names is set
-    /// by any of them.
+    /// by any of them. The count of batches of a batch norm may be missing, as in PyTorch: it stays what it is.
     ///
     /// # Errors
     /// Returns an error if a tensor is missing, unexpected, of a different shape, or of an element

@@ -2,6 +2,7 @@
 //!
 //! Invariant: an index does not name files of a previous save that the new one does not have.
 
+use std::collections::HashSet;
 use std::path::Path as FilePath;
 
 use fx_core::__private::{Outgoing, Prepared};
@@ -56,7 +57,8 @@ impl Save {
     }
 
     /// Writes a module's parameters and persistent buffers to a file, or to a folder if shards have
-    /// a size. A symbolic link to a file stays one.
+    /// a size. A tensor with several names is written once, under its first one: any of them sets it. A symbolic link to a
+    /// file stays one.
     ///
     /// # Errors
     /// Returns an error if the type is not a float type of candle, a path of the module leads to
@@ -75,8 +77,13 @@ impl Save {
             return Err(in_file(path, &problem));
         }
         let state = module.state_dict().into_iter();
+        let mut written = HashSet::new();
         self.write_tensors(
-            state.filter_map(|(name, value)| Some((name, value.downcast_ref::<Tensor>()?.clone()))),
+            state.filter_map(|(name, value)| {
+                let tensor = value.downcast_ref::<Tensor>()?;
+                let is_new = tensor.object_id().is_none_or(|id| written.insert(id));
+                is_new.then(|| (name, tensor.clone()))
+            }),
             path,
         )
     }

@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use fx_core::module::{Component, ComponentExt, TensorKind, VisitorMut, walk_mut};
 use fx_core::tensor::Object;
+use fx_core::value::{DType, Value};
 use fx_core::{ErrorKind, Result};
 use indexmap::IndexMap;
 
@@ -16,7 +17,8 @@ use crate::tensor::Tensor;
 
 /// Sets every parameter and buffer of a module by name; dtypes are converted to the module's.
 ///
-/// A tensor with several names is set by any of them.
+/// A tensor with several names is set by any of them. The count of batches of a batch norm may be missing, as in
+/// PyTorch: it stays what it is.
 ///
 /// # Errors
 /// Returns an error if a tensor is missing, unknown, or of a different shape, or if a path of the
@@ -94,7 +96,7 @@ pub(super) fn fit<'g>(
         let object = value.as_object();
         let id = object.and_then(|o| o.object_id());
         let is_set = id.is_some_and(|id| names.contains_key(&id));
-        if !is_set && !given.contains_key(name.as_str()) {
+        if !is_set && !given.contains_key(name.as_str()) && !is_count(name, &own) {
             let shape = object.and_then(|o| o.shape().map(<[usize]>::to_vec));
             report.missing.push(Missing {
                 name: name.clone(),
@@ -104,6 +106,17 @@ pub(super) fn fit<'g>(
     }
     Ok((names, report))
 }
+
+/// Whether a name is that of the count of batches beside running statistics. Checkpoints of PyTorch before 0.4.1 and of
+/// candle do not have it, and the statistics do not depend on it.
+fn is_count(name: &str, own: &IndexMap<String, Value>) -> bool {
+    name.strip_suffix(COUNT).is_some_and(|path| {
+        (path.is_empty() || path.ends_with('.')) && own.contains_key(&format!("{path}running_mean"))
+    })
+}
+
+/// The name of the count of batches.
+const COUNT: &str = "num_batches_tracked";
 
 /// Sets the tensors of a module, each once.
 pub(super) fn set(
@@ -131,6 +144,16 @@ pub(super) fn set(
                 return;
             }
             let Some(name) = self.names.get(&id) else {
+                // A count that no checkpoint has begins at 0.
+                if path.ends_with(COUNT) && tensor.as_fake().is_some() {
+                    match tensor
+                        .dims()
+                        .and_then(|dims| Tensor::full(dims, 0, DType::I64))
+                    {
+                        Ok(zero) => *tensor = zero,
+                        Err(error) => self.problem = Err(error),
+                    }
+                }
                 return;
             };
             if self.problem.is_err() {
