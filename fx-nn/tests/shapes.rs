@@ -124,13 +124,17 @@ fn a_language_model_says_which_length_it_takes() -> Result<()> {
         dropout: 0.0,
     })?;
     model.eval();
-    let ids = Tensor::zeros((3, 8))?.to_dtype(DType::I64)?;
-    let runs = [(vec![ids], &[("batch", 3), ("t", 8)][..])];
+    let ids = |t: usize| Tensor::zeros((3, t))?.to_dtype(DType::I64);
+    let runs = [
+        (vec![ids(8)?], &[("batch", 3), ("t", 8)][..]),
+        (vec![ids(5)?], &[("batch", 3), ("t", 5)][..]),
+    ];
     let mut gm = symbolic_trace(&model)?;
     let env = agrees(&mut gm, &[spec!["batch", "t"; I64]], &runs)?;
-    assert_eq!(guards(&env), ["t == 8"]);
+    assert_eq!(guards(&env).len(), 1);
     let guard = env.guards()[0].to_string();
-    assert!(guard.contains("gpt2.rs"), "{guard}");
+    let is_bound = guard.contains("8   (") && guard.contains("gpt2.rs");
+    assert!(is_bound, "{guard}");
     Ok(())
 }
 

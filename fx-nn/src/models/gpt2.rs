@@ -11,7 +11,7 @@ use crate::{nn, ops};
 pub struct Config {
     /// Number of words.
     pub vocab_size: usize,
-    /// Number of positions: the length of a text.
+    /// Number of positions: the length of the longest text.
     pub block_size: usize,
     /// Number of blocks.
     pub n_layer: usize,
@@ -57,10 +57,10 @@ pub struct CausalSelfAttention {
 
 #[trace]
 impl CausalSelfAttention {
-    /// Applies the attention to `[N, block_size, n_embd]`.
+    /// Applies the attention to `[N, T, n_embd]`, where `T` is `block_size` at most.
     ///
     /// # Errors
-    /// Returns an error if the shape differs.
+    /// Returns an error if the shape differs, or the text is longer.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let [b, t, c] = x.sizes()?.unpack()?;
         let heads = self.n_head as i64;
@@ -73,7 +73,8 @@ impl CausalSelfAttention {
         let (k, q, v) = (per_head(&k)?, per_head(&q)?, per_head(&v)?);
         let scale = 1.0 / ((self.n_embd / self.n_head) as f64).sqrt();
         let att = (ops::matmul(&q, &k.transpose(-2, -1)?)? * scale)?;
-        let att = att.masked_fill(&(!&self.mask)?, f64::NEG_INFINITY)?;
+        let hidden = (!&self.mask)?.narrow(2, 0, t)?.narrow(3, 0, t)?;
+        let att = att.masked_fill(&hidden, f64::NEG_INFINITY)?;
         let att = ops::softmax(&att, -1)?;
         let y = ops::matmul(&self.attn_dropout.forward(&att)?, &v)?;
         let y = y.transpose(1, 2)?.contiguous()?.view((b, t, c))?;
@@ -131,8 +132,7 @@ impl Block {
     }
 }
 
-/// A language model over words `[N, block_size]` (`int64`); returns scores
-/// `[N, block_size, vocab_size]`.
+/// A language model over words `[N, T]` (`int64`), where `T` is `block_size` at most; returns scores `[N, T, vocab_size]`.
 #[derive(Module, Clone, Debug)]
 pub struct Gpt2 {
     /// Words.
@@ -210,9 +210,10 @@ impl Gpt2 {
     /// Scores of the next word at each position.
     ///
     /// # Errors
-    /// Returns an error if `idx` is not `[N, block_size]`.
+    /// Returns an error if `idx` is not `[N, T]`, or `T` is more than `block_size`.
     pub fn forward(&self, idx: &Tensor) -> Result<Tensor> {
-        let x = (self.wte.forward(idx)? + self.wpe.forward(&self.pos)?)?;
+        let pos = self.pos.narrow(0, 0, idx.size(1)?)?;
+        let x = (self.wte.forward(idx)? + self.wpe.forward(&pos)?)?;
         let mut x = self.drop.forward(&x)?;
         for block in &self.h {
             x = block.forward(&x)?;
