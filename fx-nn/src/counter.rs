@@ -4,12 +4,15 @@
 //! Invariant: an operation in a layer is counted once for the node that calls the layer, and once
 //! for each module around it.
 
+use fx_core::control::Scan;
 use fx_core::ir::{Argument, FunctionTable, Literal, NodeRef, Op, ValueMeta};
 use fx_core::module::{Call, Module};
 use fx_core::run::{Interpretation, Interpreter};
-use fx_core::trace::{CallArgs, NoLeaves, PH, Trace, Tracer};
+use fx_core::shapes::Spec;
+use fx_core::trace::{CallArgs, FromValue, NoLeaves, PH, Trace, Tracer};
 use fx_core::value::{Dim, NodeId, Value};
-use fx_core::{GraphModule, Result};
+use fx_core::{GraphModule, Result, function};
+use std::any::Any;
 use std::collections::HashMap;
 
 use indexmap::IndexMap;
@@ -157,6 +160,106 @@ impl Counter {
     }
 }
 
+impl Counter {
+    /// Runs a scan of a length that has a name: one step, counted as often as there are items. What it gives a list of is
+    /// stacked at once, since no list has such a length.
+    fn scan(
+        &mut self,
+        run: &mut Interpretation<'_>,
+        path: &str,
+        length: &Dim,
+        call: CallArgs,
+    ) -> Result<Value> {
+        let before = self.total.clone();
+        let counts = self
+            .seen
+            .iter()
+            .map(|(path, seen)| (path.clone(), seen.multiply_adds.clone()));
+        let counts: HashMap<String, Dim> = counts.collect();
+        let given = run.call_module(self, path, call)?;
+        let others = (length - Dim::known(1))?;
+        for (path, seen) in &mut self.seen {
+            let before = counts.get(path).cloned().unwrap_or_default();
+            let step = (&seen.multiply_adds - before)?;
+            seen.multiply_adds = (&seen.multiply_adds + (step * &others)?)?;
+        }
+        self.total = (&self.total + ((&self.total - before)? * &others)?)?;
+        let stacked = |value: &Value| {
+            let first = match value {
+                Value::List(items) => items.first().and_then(|item| item.downcast_ref::<Tensor>()),
+                _ => None,
+            };
+            match first {
+                Some(item) => sized(item, Some(length)).map(Value::object),
+                None => Ok(value.clone()),
+            }
+        };
+        match &given {
+            Value::Tuple(items) => {
+                let items = items.iter().map(stacked).collect::<Result<Vec<Value>>>()?;
+                Ok(Value::Tuple(items.into()))
+            }
+            one => stacked(one),
+        }
+    }
+
+    /// What `stacked` gives for the result of such a scan, which is stacked.
+    fn stacked(&self, run: &Interpretation<'_>, node: NodeRef<'_>) -> Result<Option<Value>> {
+        let is_stacked =
+            matches!(node.op(), Op::CallFunction(f) if *f == function!(crate::control::stacked));
+        if !is_stacked {
+            return Ok(None);
+        }
+        let args = run.fetch_args_kwargs_from_env(node)?.args;
+        let tensor = args.into_iter().next();
+        Ok(tensor.filter(|value| value.downcast_ref::<Tensor>().is_some()))
+    }
+}
+
+/// The length that the sequences of a scan have, if it is a name, and the call for one item.
+fn open_scan(module: &dyn Module, call: &CallArgs) -> Result<Option<(Dim, CallArgs)>> {
+    let any: &dyn Any = module;
+    let Some(scan) = any.downcast_ref::<Scan>() else {
+        return Ok(None);
+    };
+    let mut one = call.clone();
+    let mut open = None;
+    for value in one
+        .args
+        .iter_mut()
+        .skip(scan.carries())
+        .take(scan.sequences())
+    {
+        let Ok(tensor) = Tensor::from_value(value.clone()) else {
+            return Ok(None);
+        };
+        let length = tensor
+            .as_fake()
+            .and_then(|fake| fake.dims().first().cloned());
+        let Some(length) = length else {
+            return Ok(None);
+        };
+        if length.as_number().is_some() {
+            return Ok(None);
+        }
+        *value = Value::object(sized(&tensor, None)?);
+        open = Some(length);
+    }
+    Ok(open.map(|length| (length, one)))
+}
+
+/// A tensor without data with a length as another first dim, or with one item along its first.
+fn sized(tensor: &Tensor, length: Option<&Dim>) -> Result<Tensor> {
+    let dims = tensor
+        .as_fake()
+        .map(|fake| fake.dims().to_vec())
+        .unwrap_or_default();
+    let rest = if length.is_some() { 0 } else { 1 };
+    let first = length.cloned().unwrap_or(Dim::known(1));
+    let dims = std::iter::once(first).chain(dims.into_iter().skip(rest));
+    Tensor::fake(Spec::tensor(dims, tensor.dtype()?))
+}
+
 /// Adds multiply-adds to those of a module.
 fn add(seen: &mut IndexMap<String, Seen>, path: &str, count: &Dim) -> Result<()> {
     let seen = seen.entry(path.to_string()).or_default();
@@ -167,7 +270,10 @@ fn add(seen: &mut IndexMap<String, Seen>, path: &str, count: &Dim) -> Result<()>
 impl Interpreter for Counter {
     fn run_node(&mut self, run: &mut Interpretation<'_>, node: NodeRef<'_>) -> Result<Value> {
         let before = self.total.clone();
-        let value = run.run_node(self, node)?;
+        let value = match self.stacked(run, node)? {
+            Some(value) => value,
+            None => run.run_node(self, node)?,
+        };
         let meta = ValueMeta::of(&value);
         let inside = self.is_inside(run);
         let is_call = !matches!(node.op(), Op::Placeholder(_) | Op::GetAttr(_));
@@ -192,6 +298,9 @@ impl Interpreter for Counter {
         call: CallArgs,
     ) -> Result<Value> {
         let whole = run.fetch_module(path)?;
+        if let Some((length, one)) = open_scan(whole, &call)? {
+            return self.scan(run, path, &length, one);
+        }
         if !whole.graph_names().is_empty() {
             return run.call_module(self, path, call);
         }
@@ -223,8 +332,11 @@ pub(crate) fn opened(
     let mut trace = Trace::new(module).tracer(tracer);
     for param in module.params() {
         match call.argument(module.params(), &param.name) {
+            // A number that only a run knows is an input, as a tensor is.
             Some(value)
-                if value.as_object().is_none() && value.downcast_ref::<Tensor>().is_none() =>
+                if value.as_object().is_none()
+                    && value.as_proxy().is_none()
+                    && value.downcast_ref::<Tensor>().is_none() =>
             {
                 trace = trace.concrete(&param.name, value.clone());
             }

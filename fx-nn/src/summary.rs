@@ -5,13 +5,11 @@ use std::fmt;
 
 use fx_core::ir::ValueMeta;
 use fx_core::module::{ComponentExt, Module};
-use fx_core::tensor::Object;
 use fx_core::trace::{IntoArgs, SymbolicTracer};
 use fx_core::value::{Dim, Value, short_type_name};
 use fx_core::{Error, Result};
 
 use crate::counter::{Counter, around, opened};
-use crate::tensor::Tensor;
 
 /// One module of a [`Summary`].
 #[derive(Debug, Clone)]
@@ -96,13 +94,10 @@ pub fn summary(model: &(impl Module + ?Sized), args: impl IntoArgs) -> Result<Su
             path,
         }
     });
-    let trainable = model.named_parameters().into_values().filter(|value| {
-        let tensor = value.downcast_ref::<Tensor>();
-        tensor.is_some_and(|tensor| Object::requires_grad(tensor) == Some(true))
-    });
+    let trainable = crate::nn::trainable_parameters(model).into_values();
     Ok(Summary {
         modules: modules.collect(),
-        trainable_parameters: trainable.map(|value| numel(&value)).sum(),
+        trainable_parameters: trainable.map(|tensor| numel(&Value::object(tensor))).sum(),
         input_bytes,
         output_bytes: counter.output_bytes,
         state_bytes: model

@@ -11,4 +11,7 @@ mod defects {
     mod trust_compiled;
     mod trust_contracts;
     mod trust_resize;
+    mod trust_lengths;
+    mod trust_memory;
+    mod trust_weights;
 }

@@ -7,6 +7,7 @@ use fx_core::module::{Component, ComponentExt, PathPattern, TensorKind};
 use fx_core::tensor::Object;
 use fx_core::value::Value;
 use fx_core::{ErrorKind, Result};
+use indexmap::IndexMap;
 
 use super::replace::replace;
 use crate::error::Fx;
@@ -111,6 +112,25 @@ fn trained(tensor: &Tensor, requires_grad: bool) -> Result<Tensor> {
 pub fn variables(module: &(impl Component + ?Sized)) -> Result<Vec<Var>> {
     let named = named_variables(module)?.into_iter();
     Ok(named.map(|(_, variable)| variable).collect())
+}
+
+/// The parameters that are trained, by path; a shared one is there once.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let mut net = nn::Sequential::new().push(nn::Linear::new(3, 3)?).push(nn::Linear::new(3, 2)?.bias(false));
+/// nn::set_requires_grad_at(&mut net, "0.**", false)?;
+/// assert_eq!(nn::trainable_parameters(&net).keys().collect::<Vec<_>>(), ["1.weight"]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+pub fn trainable_parameters(module: &(impl Component + ?Sized)) -> IndexMap<String, Tensor> {
+    let all = module.named_parameters().into_iter();
+    let trained = all.filter_map(|(path, value)| {
+        let tensor = value.downcast_ref::<Tensor>()?;
+        let is_trained = Object::requires_grad(tensor) == Some(true);
+        is_trained.then(|| (path, tensor.clone()))
+    });
+    trained.collect()
 }
 
 /// The parameters that are trained, with their paths.

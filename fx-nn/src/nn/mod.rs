@@ -124,7 +124,7 @@ pub use gaussian_nll_loss::GaussianNLLLoss;
 pub use gelu::GELU;
 pub use glu::GLU;
 pub(crate) use grad::named_variables;
-pub use grad::{set_requires_grad, set_requires_grad_at, variables};
+pub use grad::{set_requires_grad, set_requires_grad_at, trainable_parameters, variables};
 pub use group_norm::GroupNorm;
 pub use gru::GRU;
 pub use hardshrink::Hardshrink;

@@ -38,7 +38,10 @@ pub trait Optimizer {
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
-    fn save(&self, path: &Path) -> Result<()> {
+    fn save(&self, path: impl AsRef<Path>) -> Result<()>
+    where
+        Self: Sized,
+    {
         crate::weights::save_tensors(self.state_dict()?, path)
     }
 
@@ -47,10 +50,41 @@ pub trait Optimizer {
     /// # Errors
     /// Returns an error if the file cannot be read, and the errors of
     /// [`load_state_dict`](Optimizer::load_state_dict).
-    fn load(&mut self, path: &Path) -> Result<()> {
-        let checkpoint = crate::weights::Checkpoint::open(path)?;
-        let tensors = checkpoint.names();
-        let tensors = tensors.map(|name| Ok((name.to_string(), checkpoint.tensor(name)?)));
-        self.load_state_dict(&tensors.collect::<Result<_>>()?)
+    fn load(&mut self, path: impl AsRef<Path>) -> Result<()>
+    where
+        Self: Sized,
+    {
+        self.load_state_dict(&state_of(path.as_ref())?)
     }
+}
+
+/// An optimizer whose type a program chooses when it runs.
+impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
+    fn step(&mut self, gradients: &Gradients) -> Result<()> {
+        (**self).step(gradients)
+    }
+
+    fn learning_rate(&self) -> f64 {
+        (**self).learning_rate()
+    }
+
+    fn set_learning_rate(&mut self, lr: f64) {
+        (**self).set_learning_rate(lr);
+    }
+
+    fn state_dict(&self) -> Result<IndexMap<String, Tensor>> {
+        (**self).state_dict()
+    }
+
+    fn load_state_dict(&mut self, state: &IndexMap<String, Tensor>) -> Result<()> {
+        (**self).load_state_dict(state)
+    }
+}
+
+/// The tensors of a saved state.
+fn state_of(path: &Path) -> Result<IndexMap<String, Tensor>> {
+    let checkpoint = crate::weights::Checkpoint::open(path)?;
+    let tensors = checkpoint.names();
+    let tensors = tensors.map(|name| Ok((name.to_string(), checkpoint.tensor(name)?)));
+    tensors.collect()
 }

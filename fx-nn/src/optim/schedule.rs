@@ -13,6 +13,11 @@ use super::optimizer::Optimizer;
 pub trait Schedule {
     /// The factor of the base rate at a step, counted from 0.
     fn factor(&self, step: u64) -> f64;
+
+    /// The rate at a step: the base rate by the factor, unless the schedule has rates of its own.
+    fn rate(&self, base: f64, step: u64) -> f64 {
+        base * self.factor(step)
+    }
 }
 
 /// A running schedule: sets the rate of an optimizer step by step.
@@ -53,7 +58,7 @@ impl<S: Schedule> Scheduler<S> {
     #[must_use]
     pub fn resume_at(mut self, step: u64, optimizer: &mut impl Optimizer) -> Self {
         self.step = step;
-        optimizer.set_learning_rate(self.base * self.schedule.factor(step));
+        optimizer.set_learning_rate(self.schedule.rate(self.base, step));
         self
     }
 
@@ -65,7 +70,7 @@ impl<S: Schedule> Scheduler<S> {
     /// Advances by one step.
     pub fn step(&mut self, optimizer: &mut impl Optimizer) {
         self.step += 1;
-        optimizer.set_learning_rate(self.base * self.schedule.factor(self.step));
+        optimizer.set_learning_rate(self.schedule.rate(self.base, self.step));
     }
 }
 
@@ -212,25 +217,64 @@ impl Schedule for PolynomialLR {
     }
 }
 
-/// Half a cosine down to `least` in `t_max` steps, and up again.
+/// Half a cosine down to the least rate in `t_max` steps, and up again.
+///
+/// ```
+/// use fx_nn::optim::{CosineAnnealingLR, Schedule};
+/// let schedule = CosineAnnealingLR::new(8, 0.0).eta_min(0.01);
+/// assert_eq!((schedule.rate(0.1, 0), schedule.rate(0.1, 8)), (0.1, 0.01));
+/// ```
 #[derive(Debug, Clone, Copy)]
 pub struct CosineAnnealingLR {
     t_max: u64,
-    least: f64,
+    lowest: Lowest,
 }
 
 impl CosineAnnealingLR {
-    /// A schedule with the steps of half a wave, and the least factor: PyTorch's `eta_min` over the
-    /// base rate.
+    /// A schedule with the steps of half a wave, and the least factor of the base rate; PyTorch's `eta_min`, a rate, is
+    /// [`eta_min`](CosineAnnealingLR::eta_min).
     pub fn new(t_max: u64, least: f64) -> Self {
-        let t_max = t_max.max(1);
-        CosineAnnealingLR { t_max, least }
+        CosineAnnealingLR {
+            t_max: t_max.max(1),
+            lowest: Lowest::Factor(least),
+        }
+    }
+
+    /// The least rate, whatever the base rate is.
+    #[must_use]
+    pub fn eta_min(mut self, rate: f64) -> Self {
+        self.lowest = Lowest::Rate(rate);
+        self
     }
 }
 
 impl Schedule for CosineAnnealingLR {
+    /// With a least rate, the factor of a base rate of 1.
     fn factor(&self, step: u64) -> f64 {
-        cosine(1.0, self.least, float(step) / float(self.t_max))
+        self.rate(1.0, step)
+    }
+
+    fn rate(&self, base: f64, step: u64) -> f64 {
+        self.lowest.reached(base, float(step) / float(self.t_max))
+    }
+}
+
+/// How low a cosine goes.
+#[derive(Debug, Clone, Copy)]
+enum Lowest {
+    /// To a part of the base rate.
+    Factor(f64),
+    /// To a rate.
+    Rate(f64),
+}
+
+impl Lowest {
+    /// The rate after a share of the way from the base rate.
+    fn reached(self, base: f64, done: f64) -> f64 {
+        match self {
+            Lowest::Factor(factor) => base * cosine(1.0, factor, done),
+            Lowest::Rate(rate) => cosine(base, rate, done),
+        }
     }
 }
 
@@ -239,29 +283,42 @@ fn cosine(start: f64, end: f64, done: f64) -> f64 {
     end + (start - end) * (1.0 + (PI * done).cos()) / 2.0
 }
 
-/// Half a cosine down to `least`, restarted at its end; each takes `t_mult` times as many steps as
+/// Half a cosine down to the least rate, restarted at its end; each takes `t_mult` times as many steps as
 /// the one before.
 #[derive(Debug, Clone, Copy)]
 pub struct CosineAnnealingWarmRestarts {
     t_0: u64,
     t_mult: u64,
-    least: f64,
+    lowest: Lowest,
 }
 
 impl CosineAnnealingWarmRestarts {
     /// A schedule with the steps of the first cosine, how much longer each is than the one before,
-    /// and the least factor.
+    /// and the least factor of the base rate; PyTorch's `eta_min`, a rate, is
+    /// [`eta_min`](CosineAnnealingWarmRestarts::eta_min).
     pub fn new(t_0: u64, t_mult: u64, least: f64) -> Self {
         CosineAnnealingWarmRestarts {
             t_0: t_0.max(1),
             t_mult: t_mult.max(1),
-            least,
+            lowest: Lowest::Factor(least),
         }
+    }
+
+    /// The least rate, whatever the base rate is.
+    #[must_use]
+    pub fn eta_min(mut self, rate: f64) -> Self {
+        self.lowest = Lowest::Rate(rate);
+        self
     }
 }
 
 impl Schedule for CosineAnnealingWarmRestarts {
+    /// With a least rate, the factor of a base rate of 1.
     fn factor(&self, step: u64) -> f64 {
+        self.rate(1.0, step)
+    }
+
+    fn rate(&self, base: f64, step: u64) -> f64 {
         let (mut at, mut length) = (step, self.t_0);
         if self.t_mult == 1 {
             at %= length;
@@ -271,7 +328,7 @@ impl Schedule for CosineAnnealingWarmRestarts {
                 length = length.saturating_mul(self.t_mult);
             }
         }
-        cosine(1.0, self.least, float(at) / float(length))
+        self.lowest.reached(base, float(at) / float(length))
     }
 }
 
@@ -354,6 +411,10 @@ impl Schedule for Box<dyn Schedule> {
     fn factor(&self, step: u64) -> f64 {
         (**self).factor(step)
     }
+
+    fn rate(&self, base: f64, step: u64) -> f64 {
+        (**self).rate(base, step)
+    }
 }
 
 /// One schedule after another, each from its own step 0.
@@ -387,8 +448,12 @@ impl SequentialLR {
 
 impl Schedule for SequentialLR {
     fn factor(&self, step: u64) -> f64 {
+        self.rate(1.0, step)
+    }
+
+    fn rate(&self, base: f64, step: u64) -> f64 {
         let now = self.schedules.iter().rev().find(|(from, _)| *from <= step);
-        now.map_or(1.0, |(from, schedule)| schedule.factor(step - from))
+        now.map_or(base, |(from, schedule)| schedule.rate(base, step - from))
     }
 }
 

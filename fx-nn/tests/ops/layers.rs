@@ -271,7 +271,6 @@ fn losses(all: &mut Vec<Layer>) -> Result<()> {
         [[2, 3], [2, 3]],
         Some(signs.clone())
     );
-    sample!(nn::CosineSimilarity::default(), [[2, 3], [2, 3]]);
     sample!(
         nn::HingeEmbeddingLoss::default(),
         [[2]],
@@ -299,7 +298,6 @@ fn losses(all: &mut Vec<Layer>) -> Result<()> {
         Some(classes.clone())
     );
     sample!(nn::NLLLoss::default(), [[2, 3]], Some(classes));
-    sample!(nn::PairwiseDistance::default(), [[2, 3], [2, 3]]);
     sample!(nn::PoissonNLLLoss::default(), [[2, 3], [2, 3]]);
     sample!(nn::SmoothL1Loss::default(), [[2, 3], [2, 3]]);
     sample!(nn::SoftMarginLoss::default(), [[2]], Some(signs));
