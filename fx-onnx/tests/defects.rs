@@ -1,5 +1,9 @@
 //! One test or more for each defect that was found in use, named by its number: `defect_t3_..`.
 
 mod defects {
+    mod made;
+    mod trust_contracts;
+    mod trust_files;
     mod trust_resize;
+    mod trust_sizes;
 }

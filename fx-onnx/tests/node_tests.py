@@ -24,6 +24,13 @@ LEDGER = HERE / "node.toml"
 SAMPLE = HERE / "node" / "sample.bin"
 LARGEST_SAMPLE = 6_000_000
 
+# Their numbers follow the size that a scale asks for, before it is rounded; the operator's text and ONNX Runtime, which
+# leaves these tests out as well, follow the length of the result.
+OTHER_NUMBERS = {
+    "test_resize_downsample_scales_cubic_align_corners",
+    "test_resize_downsample_scales_linear_align_corners",
+}
+
 
 def pieces(data):
     """The values of a list as bytes; empty for one that is missing, `!` for one that is no tensor."""
@@ -45,6 +52,8 @@ def pieces(data):
 def tests():
     """Every test: its name, model, inputs, outputs and tolerances."""
     for test in load_model_tests(kind="node"):
+        if test.name in OTHER_NUMBERS:
+            continue
         if test.model is not None:
             model, sets = test.model, test.data_sets
             inputs, outputs = sets[0]

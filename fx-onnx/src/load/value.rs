@@ -69,8 +69,13 @@ impl V {
         }
     }
 
-    /// The number of a constant without dims that a tensor of an element type can take as it is.
+    /// The number of a constant without dims that a tensor of an element type can take as it is, if it is finite.
     pub fn scalar(&self, dtype: Option<DType>) -> Option<f64> {
+        self.number(dtype).filter(|number| number.is_finite())
+    }
+
+    /// The number of a constant without dims that a tensor of an element type can take as it is.
+    pub fn number(&self, dtype: Option<DType>) -> Option<f64> {
         let V::Tensor(tensor, _) = self else {
             return None;
         };
@@ -78,7 +83,7 @@ impl V {
             Object::proxy(tensor).is_none() && tensor.dims().is_ok_and(<[usize]>::is_empty);
         let own = self.dtype().filter(|own| is_plain && Some(*own) == dtype)?;
         let number = matches!(own, DType::F32 | DType::F64).then(|| tensor.item().ok());
-        number.flatten().filter(|number| number.is_finite())
+        number.flatten()
     }
 
     /// As a tensor: sizes become a tensor of them.

@@ -94,6 +94,13 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                     "a range of more numbers than `Limits::constant_bytes` holds",
                 ));
             }
+            if let (Some(first), Some(last), Some(delta)) =
+                (start.concrete(), limit.concrete(), delta.concrete())
+                && (first < last) != (delta > 0)
+            {
+                // Steps that lead away from the limit give nothing.
+                return cx.of(ops::arange(first, first, 1, Some(dtype))?, dtype);
+            }
             cx.of(ops::arange(start, limit, delta, Some(dtype))?, dtype)
         },
         "EyeLike" => |cx| {

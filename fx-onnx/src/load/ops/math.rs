@@ -135,31 +135,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let dtype = cx.input(1).dtype();
             Ok(vec![V::Tensor(ops::r#where(&c, &a, &b)?, dtype)])
         },
-        "Clip" => |cx| {
-            let x = cx.tensor(0)?;
-            if cx.version < 11 {
-                let bound = |name: &str| cx.attribute(name).and_then(|a| a.f).map(f64::from);
-                return cx.like(ops::clamp(&x, bound("min"), bound("max"))?);
-            }
-            let dtype = cx.input(0).dtype();
-            let bound = |at: usize| match cx.has(at) {
-                true => cx.input(at).scalar(dtype).map(Some),
-                false => Some(None),
-            };
-            if let (Some(min), Some(max), true) = (bound(1), bound(2), cx.has(1) || cx.has(2))
-                && min.zip(max).is_none_or(|(min, max)| min <= max)
-            {
-                return cx.like(ops::clamp(&x, min, max)?);
-            }
-            let mut y = x;
-            if let Some(min) = cx.optional(1)? {
-                y = ops::maximum(&y, &min)?;
-            }
-            if let Some(max) = cx.optional(2)? {
-                y = ops::minimum(&y, &max)?;
-            }
-            cx.like(y)
-        },
+        "Clip" => clip,
         "IsNaN" => |cx| {
             let x = cx.tensor(0)?;
             cx.of(ops::isnan(&x)?, DType::Bool)
@@ -246,6 +222,56 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         _ => return None,
     })
+}
+
+/// Between two bounds. One that is left out is the largest number of the type, as ONNX defines it: infinities become
+/// finite.
+fn clip(cx: &mut NodeCx<'_>) -> Given {
+    let x = cx.tensor(0)?;
+    let dtype = cx.input(0).dtype();
+    let largest = match cx.dtype(0)? {
+        DType::F64 => Some(f64::MAX),
+        DType::F32 => Some(f64::from(f32::MAX)),
+        DType::BF16 => Some(half::bf16::MAX.to_f64()),
+        DType::F16 => Some(half::f16::MAX.to_f64()),
+        _ => None,
+    };
+    let lowest = largest.map(|largest| -largest);
+    if cx.version < 11 {
+        let bound = |name: &str| cx.attribute(name).and_then(|a| a.f).map(f64::from);
+        let (min, max) = (bound("min").or(lowest), bound("max").or(largest));
+        return cx.like(ops::clamp(&x, min, max)?);
+    }
+    // A bound of the file as a number; one that is infinite or no number bounds nothing.
+    let number = |at: usize, or: Option<f64>| match cx.has(at) {
+        false => Some(or),
+        true => {
+            let number = cx.input(at).number(dtype)?;
+            Some(number.is_finite().then_some(number))
+        }
+    };
+    let (min, max) = (number(1, lowest), number(2, largest));
+    match (min, max) {
+        (Some(None), Some(None)) => return cx.like(x),
+        (Some(min), Some(max)) if min.zip(max).is_none_or(|(min, max)| min <= max) => {
+            return cx.like(ops::clamp(&x, min, max)?);
+        }
+        _ => {}
+    }
+    let bound = |at: usize, known: Option<Option<f64>>| match (known, cx.optional(at)?) {
+        (Some(None), _) => Ok(None),
+        (_, Some(given)) => Ok(Some(given)),
+        (Some(Some(number)), None) => Tensor::full((), number, cx.dtype(0)?).map(Some),
+        (None, None) => Ok::<_, Error>(None),
+    };
+    let mut y = x;
+    if let Some(min) = bound(1, min)? {
+        y = ops::maximum(&y, &min)?;
+    }
+    if let Some(max) = bound(2, max)? {
+        y = ops::minimum(&y, &max)?;
+    }
+    cx.like(y)
 }
 
 fn unary(cx: &NodeCx<'_>, compute: impl Fn(&Tensor) -> Result<Tensor>) -> Given {

@@ -210,9 +210,9 @@ fn wrapped(cx: &NodeCx<'_>, at: &Tensor, axis: i64) -> Result<Tensor> {
         return as_type(at, DType::I64);
     }
     let at = as_type(at, DType::I64)?;
-    let size = match cx.shape(0)?[axis as usize].as_number() {
-        Some(size) => Int::from(size),
-        None => return Ok(at),
+    let size = match cx.shape(0).map(|shape| shape[axis as usize].as_number()) {
+        Ok(Some(size)) => Int::from(size),
+        _ => cx.tensor(0)?.size(axis)?,
     };
     ops::r#where(&at.lt(0)?, (&at + size)?, &at)
 }

@@ -31,48 +31,8 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "ReduceLogSumExp" => |cx| reduced(cx, |x, dims, keep| ops::logsumexp(x, dims, keep)),
         "ArgMax" => |cx| place_of(cx, true),
         "ArgMin" => |cx| place_of(cx, false),
-        "CumSum" => |cx| {
-            let x = cx.tensor(0)?;
-            let axis = cx.input(1).known_ints()?.first().copied().unwrap_or(0);
-            let axis = cx.place(axis, cx.rank(0)?)?;
-            let reverse = cx.flag("reverse");
-            let turned = if reverse {
-                ops::flip(&x, axis)?
-            } else {
-                x.clone()
-            };
-            let mut sum = ops::cumsum(&turned, axis)?;
-            if cx.flag("exclusive") {
-                sum = (sum - &turned)?;
-            }
-            let sum = if reverse { ops::flip(&sum, axis)? } else { sum };
-            let dtype = cx.dtype(0)?;
-            cx.of(as_type(&sum, dtype)?, dtype)
-        },
-        "CumProd" => |cx| {
-            let x = cx.tensor(0)?;
-            let axis = cx.input(1).known_ints()?.first().copied().unwrap_or(0);
-            let axis = cx.place(axis, cx.rank(0)?)?;
-            let reverse = cx.flag("reverse");
-            let mut turned = if reverse {
-                ops::flip(&x, axis)?
-            } else {
-                x.clone()
-            };
-            if cx.flag("exclusive") {
-                let size = turned.size(axis)?;
-                let one = ops::ones_like(&ops::narrow(&turned, axis, 0, 1)?, None)?;
-                turned = ops::cat(&[one, ops::narrow(&turned, axis, 0, (size - 1)?)?], axis)?;
-            }
-            let product = ops::cumprod(&turned, axis)?;
-            let product = if reverse {
-                ops::flip(&product, axis)?
-            } else {
-                product
-            };
-            let dtype = cx.dtype(0)?;
-            cx.of(as_type(&product, dtype)?, dtype)
-        },
+        "CumSum" => |cx| cumulated(cx, ops::cumsum, |x| ops::zeros_like(x, None)),
+        "CumProd" => |cx| cumulated(cx, ops::cumprod, |x| ops::ones_like(x, None)),
         "TopK" => |cx| {
             let x = cx.tensor(0)?;
             let axis = cx.axis("axis", -1, cx.rank(0)?)?;
@@ -122,17 +82,44 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let x = cx.tensor(0)?;
             let rank = cx.rank(0)?;
             let axis = cx.axis("axis", if cx.version < 13 { 1 } else { -1 }, rank)?;
+            let zeros = ops::zeros_like(&x, None)?;
             if cx.version < 13 && axis + 1 != rank as i64 {
-                return Err(Error::msg(
-                    "a hardmax over several dims, as before opset 13",
-                ));
+                // Before, over all dims from the axis on.
+                let flat = ops::flatten(&zeros, axis, -1)?;
+                let best = ops::argmax(&ops::flatten(&x, axis, -1)?, -1, true)?;
+                let sizes = (0..rank as i64).map(|dim| x.size(dim));
+                let sizes = sizes.collect::<Result<Vec<Int>>>()?;
+                let y = ops::scatter_value(&flat, -1, &best, 1.0)?;
+                return cx.like(ops::reshape(&y, sizes)?);
             }
             let best = ops::argmax(&x, axis, true)?;
-            let zeros = ops::zeros_like(&x, None)?;
             cx.like(ops::scatter_value(&zeros, axis, &best, 1.0)?)
         },
         _ => return None,
     })
+}
+
+/// Sums or products of what comes before each element, with it or without.
+fn cumulated(
+    cx: &NodeCx<'_>,
+    compute: impl Fn(&Tensor, i64) -> Result<Tensor>,
+    nothing: impl Fn(&Tensor) -> Result<Tensor>,
+) -> Given {
+    let x = cx.tensor(0)?;
+    let axis = cx.input(1).known_ints()?.first().copied().unwrap_or(0);
+    let axis = cx.place(axis, cx.rank(0)?)?;
+    let reverse = cx.flag("reverse");
+    let mut x = if reverse { ops::flip(&x, axis)? } else { x };
+    if cx.flag("exclusive") {
+        // The element itself is left out before, not taken back: infinities would leave nothing.
+        let size = x.size(axis)?;
+        let first = nothing(&ops::narrow(&x, axis, 0, 1)?)?;
+        x = ops::cat(&[first, ops::narrow(&x, axis, 0, (size - 1)?)?], axis)?;
+    }
+    let y = compute(&x, axis)?;
+    let y = if reverse { ops::flip(&y, axis)? } else { y };
+    let dtype = cx.dtype(0)?;
+    cx.of(as_type(&y, dtype)?, dtype)
 }
 
 fn product(x: &Tensor, dims: Dims, keep: bool) -> Result<Tensor> {

@@ -66,7 +66,8 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
         for (axis, scale) in axes.iter().zip(&scales) {
             let at = *axis as usize;
             factors[at] = *scale;
-            sizes[at] = (known[at] as f64 * scale).floor();
+            // In `float32`, in which scales are given: 10 times 0.7 is 7.
+            sizes[at] = f64::from((known[at] as f32 * *scale as f32).floor());
         }
     } else {
         let asked = cx.input(sizes_at).known_ints()?;
@@ -85,7 +86,7 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
             let at = *axis as usize;
             factors[at] = common.unwrap_or(*factor);
             sizes[at] = match common {
-                Some(common) => (common * known[at] as f64).round(),
+                Some(common) => f64::from((common as f32 * known[at] as f32).round()),
                 None => *size as f64,
             };
         }
@@ -183,28 +184,31 @@ impl Weighting<'_> {
         scale: f64,
         bounds: Option<(f64, f64)>,
     ) -> (Vec<f64>, bool) {
-        let (at, size, target) = (place as f64, from as f64, to as f64);
-        let whole = scale * size;
+        // In `float32`, as scales are given: which of two places is nearer depends on the last bit.
+        let (at, size, target, scale) = (place as f32, from as f32, to as f32, scale as f32);
         let source = match self.transform {
+            // By the length of the result, which a scale only leads to.
             "align_corners" if to == 1 => 0.0,
-            "align_corners" => at * (size - 1.0) / (whole - 1.0).max(f64::MIN_POSITIVE),
+            "align_corners" => at * (size - 1.0) / (target - 1.0),
             "asymmetric" => at / scale,
-            "pytorch_half_pixel" if target <= 1.0 => -0.5,
+            "pytorch_half_pixel" if to <= 1 => 0.0,
             "tf_half_pixel_for_nn" => (at + 0.5) / scale,
             "half_pixel_symmetric" => {
-                let adjust = target / whole;
+                let adjust = target / (scale * size);
                 let centre = size / 2.0;
                 centre * (1.0 - adjust) + (at + 0.5) / scale - 0.5
             }
             "tf_crop_and_resize" => {
                 let (start, end) = bounds.unwrap_or((0.0, 1.0));
+                let (start, end) = (start as f32, end as f32);
                 match to {
-                    1 => (end - start) * (size - 1.0) / 2.0,
-                    _ => at * (end - start) * (size - 1.0) / (target - 1.0) + start * (size - 1.0),
+                    1 => 0.5 * (start + end) * (size - 1.0),
+                    _ => start * (size - 1.0) + at * (end - start) * (size - 1.0) / (target - 1.0),
                 }
             }
             _ => (at + 0.5) / scale - 0.5,
         };
+        let (source, size, scale) = (f64::from(source), f64::from(size), f64::from(scale));
         let out = self.transform == "tf_crop_and_resize" && (source < 0.0 || source > size - 1.0);
         let mut weights = vec![0.0; from];
         let last = from as i64 - 1;

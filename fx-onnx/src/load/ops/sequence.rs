@@ -10,7 +10,10 @@ use crate::load::value::V;
 pub(super) fn rule(op: &str) -> Option<Rule> {
     Some(match op {
         "SequenceEmpty" => |_| Ok(vec![V::Seq(Vec::new())]),
-        "SequenceConstruct" => |cx| Ok(vec![V::Seq(cx.inputs.clone())]),
+        "SequenceConstruct" => |cx| {
+            cx.inputs.iter().try_for_each(item)?;
+            Ok(vec![V::Seq(cx.inputs.clone())])
+        },
         "SequenceLength" => |cx| Ok(vec![V::Ints(vec![(items(cx)?.len() as i64).into()], true)]),
         "SequenceAt" => |cx| {
             let all = items(cx)?;
@@ -30,6 +33,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             if at > all.len() {
                 return Err(Error::msg("an item far behind the end"));
             }
+            item(cx.input(1))?;
             all.insert(at, cx.input(1).clone());
             Ok(vec![V::Seq(all)])
         },
@@ -93,6 +97,15 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         _ => return None,
     })
+}
+
+/// Refuses what is no item of a sequence.
+fn item(of: &V) -> Result<()> {
+    match of {
+        V::Tensor(..) | V::Ints(..) => Ok(()),
+        V::Seq(_) => Err(Error::msg("a sequence in a sequence")),
+        V::Absent => Err(Error::msg("an item is left out")),
+    }
 }
 
 fn items(cx: &NodeCx<'_>) -> Result<Vec<V>> {

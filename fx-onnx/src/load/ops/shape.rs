@@ -2,6 +2,7 @@
 
 use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
+use fx_nn::value::Dim;
 use fx_nn::{Bound, Error, Result};
 
 use super::Rule;
@@ -76,15 +77,17 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         "Squeeze" => |cx| {
             let axes = cx.axes(1)?;
-            if let V::Ints(items, false) = cx.input(0) {
+            if let V::Ints(items, false) = cx.input(0)
+                && items.len() == 1
+            {
                 return Ok(vec![V::Ints(items.clone(), true)]);
             }
-            let mut x = cx.tensor(0)?;
-            let rank = cx.rank(0)?;
-            let mut axes: Vec<i64> = match axes {
+            let x = cx.tensor(0)?;
+            let shape = cx.shape(0)?;
+            let axes: Vec<i64> = match axes {
                 Some(axes) => axes
                     .into_iter()
-                    .map(|axis| cx.place(axis, rank))
+                    .map(|axis| cx.place(axis, shape.len()))
                     .collect::<Result<_>>()?,
                 None => cx
                     .known_shape(0)?
@@ -94,11 +97,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                     .map(|(dim, _)| dim as i64)
                     .collect(),
             };
-            axes.sort_unstable();
-            for axis in axes.into_iter().rev() {
-                x = ops::squeeze(&x, axis)?;
-            }
-            cx.like(x)
+            squeezed(cx, x, &shape, axes)
         },
         "Unsqueeze" => |cx| {
             let axes = cx.axes(1)?.unwrap_or_default();
@@ -139,7 +138,14 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                     false,
                 )]);
             }
-            let axis = cx.axis("axis", 1, cx.rank(0)?)?;
+            let rank = cx.rank(0)?;
+            let axis = cx.axis("axis", 1, rank)?;
+            let ranks = (1..cx.inputs.len()).filter_map(|at| cx.rank(at).ok());
+            if let Some(other) = ranks.into_iter().find(|other| *other != rank) {
+                return Err(Error::msg(format_args!(
+                    "inputs of {rank} and of {other} dims are put together"
+                )));
+            }
             let all = (0..cx.inputs.len())
                 .map(|at| cx.tensor(at))
                 .collect::<Result<Vec<Tensor>>>()?;
@@ -290,6 +296,32 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
     })
 }
 
+/// Without dims, each of which is of size 1: ONNX refuses others, where `ops::squeeze` leaves them as they are.
+fn squeezed(cx: &NodeCx<'_>, mut x: Tensor, shape: &[Dim], mut axes: Vec<i64>) -> Given {
+    axes.sort_unstable();
+    axes.dedup();
+    let of = |axis: &i64| &shape[*axis as usize];
+    if let Some(axis) = axes
+        .iter()
+        .find(|axis| of(axis).as_number().is_some_and(|n| n != 1))
+    {
+        return Err(Error::msg(format_args!(
+            "the dim {axis} of size {} is to be left out, which only a dim of size 1 can be",
+            of(axis)
+        )));
+    }
+    if axes.iter().any(|axis| of(axis).as_number().is_none()) {
+        // The elements fit the other sizes if the dims have size 1, and only then.
+        let kept = (0..shape.len() as i64).filter(|dim| !axes.contains(dim));
+        let sizes = kept.map(|dim| x.size(dim)).collect::<Result<Vec<Int>>>()?;
+        return cx.like(ops::reshape(&x, sizes)?);
+    }
+    for axis in axes.into_iter().rev() {
+        x = ops::squeeze(&x, axis)?;
+    }
+    cx.like(x)
+}
+
 fn slice(cx: &mut NodeCx<'_>) -> Given {
     let (starts, ends, axes, steps) = if cx.version < 10 {
         let of = |name: &str| {
@@ -315,6 +347,9 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
         };
         (cx.input(1).ints()?, cx.input(2).ints()?, axes, steps)
     };
+    if steps.iter().flatten().any(|step| *step == 0) {
+        return Err(Error::msg("a step of 0 gets nowhere"));
+    }
     if let V::Ints(items, _) = cx.input(0) {
         let size = items.len() as i64;
         let known = |of: &Int| {
@@ -322,23 +357,15 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
                 .ok_or_else(|| Error::msg("a slice of sizes at a place that is not known"))
         };
         let step = steps.as_ref().and_then(|s| s.first().copied()).unwrap_or(1);
-        let end = |at: i64, low: i64, high: i64| {
-            (if at < 0 { at.saturating_add(size) } else { at }).clamp(low, high)
+        let (Some(start), Some(stop)) = (starts.first(), ends.first()) else {
+            return Err(Error::msg("a slice without places"));
         };
-        let (start, stop) = (known(&starts[0])?, known(&ends[0])?);
+        let (start, stop) = bounds(known(start)?, known(stop)?, size, step);
         let mut kept = Vec::new();
-        if step > 0 {
-            let mut at = end(start, 0, size);
-            while at < end(stop, 0, size) {
-                kept.push(items[at as usize]);
-                at += step;
-            }
-        } else {
-            let mut at = end(start, -1, size - 1);
-            while at > end(stop, -1, size - 1) {
-                kept.push(items[at as usize]);
-                at += step;
-            }
+        let mut at = start;
+        while if step > 0 { at < stop } else { at > stop } {
+            kept.push(items[at as usize]);
+            at = at.saturating_add(step);
         }
         return Ok(vec![V::Ints(kept, false)]);
     }
@@ -354,11 +381,8 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
         let size = shape[axis as usize].as_number();
         match (start.concrete(), stop.concrete(), size) {
             (Some(start), Some(stop), Some(size)) => {
-                let end = |at: i64, low: i64, high: i64| {
-                    (if at < 0 { at.saturating_add(size) } else { at }).clamp(low, high)
-                };
+                let (start, stop) = bounds(start, stop, size, step);
                 if step > 0 {
-                    let (start, stop) = (end(start, 0, size), end(stop, 0, size));
                     let length = (stop - start).max(0);
                     if start != 0 || length != size {
                         x = ops::narrow(&x, axis, start, length)?;
@@ -368,7 +392,6 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
                     }
                 } else {
                     // From the end: the part, turned.
-                    let (start, stop) = (end(start, -1, size - 1), end(stop, -1, size - 1));
                     let length = (start - stop).max(0);
                     x = ops::flip(&ops::narrow(&x, axis, stop + 1, length)?, axis)?;
                     if step < -1 {
@@ -397,6 +420,22 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
         }
     }
     cx.like(x)
+}
+
+/// Where a slice of a known size begins, and what it stops before. Backward, it begins at an element that there is, and
+/// the largest numbers mean all that is left, as they do forward.
+fn bounds(start: i64, stop: i64, size: i64, step: i64) -> (i64, i64) {
+    let from_start = |at: i64| if at < 0 { at.saturating_add(size) } else { at };
+    if step > 0 {
+        let within = |at: i64| from_start(at).clamp(0, size);
+        return (within(start), within(stop));
+    }
+    let stop = match stop {
+        i64::MAX => -1,
+        stop if stop == i64::from(i32::MAX) => -1,
+        stop => from_start(stop).clamp(-1, size - 1),
+    };
+    (from_start(start).min(size - 1).max(size.min(1) - 1), stop)
 }
 
 /// A part along a dim, by Rust's index, which stops at the end.
