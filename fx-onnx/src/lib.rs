@@ -17,6 +17,9 @@ pub use load::{
 pub use opaque::Opaque;
 pub use out::{Cx, Export, ExportReport, Layers, Name, OpCall, Operand, Rule, Val, Weights};
 
+// Crates that graph modules are written to name functions of this one.
+fx_nn::register_crate!();
+
 /// The names that most programs need: `use fx_onnx::prelude::*;`.
 pub mod prelude {
     pub use crate::export::OnnxExt;

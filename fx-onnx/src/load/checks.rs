@@ -277,19 +277,24 @@ fn too_large(bytes: u64) -> Error {
     ))
 }
 
-/// Counts the bytes of constants that nodes make; those of the file may be made into others of a few times the size.
+/// Counts the bytes of constants, sizes and sequences that nodes make; those of the file may be made into others of a few
+/// times the size.
 pub(super) fn spent(cx: &NodeCx<'_>, given: &[V]) -> Result<()> {
     if VIEWS.contains(&&*cx.node.op_type) {
         return Ok(());
     }
     let mut bytes = cx.reader.spent.get();
     for v in given {
-        if let V::Tensor(tensor, _) = v
-            && Object::proxy(tensor).is_none()
-        {
-            let width = v.dtype().map_or(8, DType::size_in_bytes) as u64;
-            bytes = bytes.saturating_add(tensor.dims().map_or(1, count).saturating_mul(width));
-        }
+        let own = match v {
+            V::Tensor(tensor, _) if Object::proxy(tensor).is_none() => {
+                let width = v.dtype().map_or(8, DType::size_in_bytes) as u64;
+                tensor.dims().map_or(1, count).saturating_mul(width)
+            }
+            V::Ints(items, _) => (items.len() * size_of::<Int>()) as u64,
+            V::Seq(items) => (items.len() * size_of::<V>()) as u64,
+            V::Tensor(..) | V::Absent => 0,
+        };
+        bytes = bytes.saturating_add(own);
     }
     cx.reader.spent.set(bytes);
     let limit = cx.reader.limits.constant_bytes as u64;

@@ -20,7 +20,7 @@ use super::look::Known;
 use super::node::{Given, NodeCx};
 use super::scan::Limits;
 use super::value::V;
-use super::{checks, ops, paths, tensors};
+use super::{checks, ops, paths, tensors, versions};
 use crate::opaque::Opaque;
 use crate::proto::{FunctionProto, GraphProto, NodeProto};
 
@@ -119,12 +119,14 @@ pub(super) fn sorted(nodes: &[NodeProto]) -> Result<Vec<usize>> {
 }
 
 impl Reader<'_> {
-    fn version(&self, domain: &str) -> i64 {
-        let domain = if domain == "ai.onnx" { "" } else { domain };
-        self.versions
-            .get(domain)
-            .copied()
-            .unwrap_or(if domain.is_empty() { 13 } else { 1 })
+    /// The version of ONNX's own operators.
+    fn version(&self) -> Result<i64> {
+        let version = self.versions.get("").copied();
+        version.ok_or_else(|| {
+            Error::msg(
+                "the file does not say which version of ONNX's operators it uses (`opset_import`)",
+            )
+        })
     }
 
     /// Keeps which matrix of the file was turned.
@@ -232,23 +234,17 @@ impl Reader<'_> {
     }
 
     fn made(&self, node: &NodeProto, inputs: Vec<V>, scopes: &mut Scopes) -> Given {
-        let version = self.version(&node.domain);
         if let Some(function) = self
             .functions
             .get(&(node.domain.clone(), node.op_type.clone()))
         {
             return self.function(node, function, inputs);
         }
-        let domain = if node.domain == "ai.onnx" {
-            ""
-        } else {
-            &*node.domain
-        };
-        if let Some(rule) = ops::rule(domain, &node.op_type) {
+        if let Some(rule) = ops::rule(versions::domain(&node.domain), &node.op_type) {
             let mut cx = NodeCx {
                 node,
                 inputs,
-                version,
+                version: self.version()?,
                 reader: self,
                 scopes,
             };
@@ -348,7 +344,7 @@ impl Reader<'_> {
             function
                 .opset_import
                 .iter()
-                .map(|set| (set.domain.clone(), set.version)),
+                .map(|set| (versions::domain(&set.domain).to_string(), set.version)),
         );
         let inner = Reader {
             versions,

@@ -14,9 +14,11 @@ mod scan;
 mod support;
 mod tensors;
 mod value;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -146,8 +148,7 @@ impl Load {
     /// circle, if a value has another type than its operator takes, or if it asks for more than the limits.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<Import> {
         let path = path.as_ref();
-        let bytes =
-            std::fs::read(path).map_err(|e| Error::msg(format_args!("{}: {e}", path.display())))?;
+        let bytes = bytes_of(path)?;
         let name = path
             .file_name()
             .map_or(String::new(), |name| name.to_string_lossy().into_owned());
@@ -158,7 +159,7 @@ impl Load {
                 p
             }
         });
-        self.read(Bytes::from(bytes), &name, folder)
+        self.read(bytes, &name, folder)
     }
 
     /// Reads bytes.
@@ -383,6 +384,25 @@ fn fresh(tensors: &IndexMap<String, (String, Tensor)>, wanted: &str) -> String {
     path
 }
 
+/// The largest message of a protobuf file; larger models have their weights in files beside it.
+const LARGEST: u64 = 1 << 31;
+
+/// The bytes of a file, which is one and no longer than a message can be.
+fn bytes_of(path: &Path) -> Result<Bytes> {
+    let about =
+        |problem: &dyn fmt::Display| Error::msg(format_args!("{}: {problem}", path.display()));
+    let mut file = fx_nn::__private::opened(path).map_err(|e| about(&e))?;
+    let length = file.metadata().map_err(|e| about(&e))?.len();
+    if length > LARGEST {
+        return Err(about(&format_args!(
+            "it has {length} bytes, and an ONNX file has {LARGEST} at most"
+        )));
+    }
+    let mut bytes = Vec::with_capacity(length as usize);
+    file.read_to_end(&mut bytes).map_err(|e| about(&e))?;
+    Ok(bytes.into())
+}
+
 /// The messages of a file, within the limits.
 fn decoded(bytes: Bytes, limits: &Limits) -> Result<ModelProto> {
     scan::scan(&bytes, limits)?;
@@ -391,6 +411,7 @@ fn decoded(bytes: Bytes, limits: &Limits) -> Result<ModelProto> {
     if model.graph.is_none() {
         return Err(Error::msg("the file has no graph: it is no ONNX model"));
     }
+    versions::check(&model)?;
     Ok(model)
 }
 
@@ -457,12 +478,7 @@ fn opaque(
             .any(|f| f.domain == node.domain && f.name == node.op_type)
     };
     for node in &graph.node {
-        let domain = if node.domain == "ai.onnx" {
-            ""
-        } else {
-            &*node.domain
-        };
-        if ops::rule(domain, &node.op_type).is_some() || is_function(node) {
+        if ops::rule(versions::domain(&node.domain), &node.op_type).is_some() || is_function(node) {
             continue;
         }
         let results: Option<Vec<(i32, Vec<String>)>> =

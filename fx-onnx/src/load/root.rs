@@ -17,6 +17,7 @@ use super::layers::Turned;
 use super::look::Known;
 use super::scan::Limits;
 use super::value::V;
+use super::versions;
 use crate::dtype;
 use crate::opaque::Opaque;
 use crate::proto::ModelProto;
@@ -80,7 +81,7 @@ impl Root {
                 .model
                 .opset_import
                 .iter()
-                .map(|set| (set.domain.clone(), set.version))
+                .map(|set| (versions::domain(&set.domain).to_string(), set.version))
                 .collect(),
             functions: self
                 .model
@@ -118,7 +119,8 @@ impl Component for Root {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         walk.component(self, |walk| {
             for (path, (_, tensor)) in &self.tensors {
-                match Tensor::dtype(tensor).is_ok_and(DType::is_floating_point) {
+                // What layers have as weights is trained; other constants belong to the computation.
+                match Object::requires_grad(tensor) == Some(true) {
                     true => walk.child(path, tensor),
                     false => walk.buffer(path, TensorKind::Buffer, tensor),
                 }

@@ -12,7 +12,8 @@ pub struct Limits {
     pub nodes: usize,
     /// How deep graphs are inside of each other.
     pub depth: usize,
-    /// The bytes in memory of the messages of a file, beyond 16 MB, as a multiple of its size.
+    /// The bytes in memory of the messages of a file, beyond 16 MB, as a multiple of its size: a node that takes 20 bytes
+    /// of a file takes about a kilobyte.
     pub memory: usize,
     /// The bytes of the constants that nodes make, such as one number repeated, beyond four times the file with its
     /// weights.
@@ -24,7 +25,7 @@ impl Default for Limits {
         Limits {
             nodes: 1_000_000,
             depth: 16,
-            memory: 3,
+            memory: 64,
             constant_bytes: 12 << 20,
         }
     }

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
-use bytes::Bytes;
-use fx_nn::{Error, Result};
+use fx_nn::Result;
 
 use super::scan::Limits;
-use super::{decoded, ops};
+use super::{bytes_of, decoded, ops, versions};
 use crate::dtype;
 use crate::proto::GraphProto;
 
@@ -61,9 +60,7 @@ impl fmt::Display for Support {
 /// Returns an error if the file cannot be read.
 pub fn support(path: impl AsRef<Path>) -> Result<Support> {
     let path = path.as_ref();
-    let bytes =
-        std::fs::read(path).map_err(|e| Error::msg(format_args!("{}: {e}", path.display())))?;
-    let model = decoded(Bytes::from(bytes), &Limits::default())?;
+    let model = decoded(bytes_of(path)?, &Limits::default())?;
     let mut counted: BTreeMap<(String, String), usize> = BTreeMap::new();
     let mut types: Vec<String> = Vec::new();
     let mut graphs: Vec<&GraphProto> = model.graph.iter().collect();
@@ -84,8 +81,7 @@ pub fn support(path: impl AsRef<Path>) -> Result<Support> {
         }
     }
     let operators = counted.into_iter().map(|((domain, op), count)| {
-        let own = if domain == "ai.onnx" { "" } else { &*domain };
-        let has = ops::rule(own, &op).is_some()
+        let has = ops::rule(versions::domain(&domain), &op).is_some()
             || model
                 .functions
                 .iter()

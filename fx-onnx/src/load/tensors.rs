@@ -2,7 +2,6 @@
 //!
 //! Invariant: a tensor is made after its size was compared with the bytes that are there.
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -84,7 +83,8 @@ fn external(proto: &TensorProto, folder: Option<&Path>, needed: usize) -> Result
             length.unwrap_or(0)
         )));
     }
-    let mut file = File::open(&real).map_err(|e| wrong(format!("{}: {e}", real.display())))?;
+    let mut file =
+        fx_nn::__private::opened(&real).map_err(|e| wrong(format!("{}: {e}", real.display())))?;
     let there = file.metadata().map_err(|e| wrong(e.to_string()))?.len();
     if offset
         .checked_add(needed as u64)
