@@ -22,8 +22,3 @@ pub fn nodes(graph: &Graph) -> Vec<Json> {
     });
     nodes.collect()
 }
-
-#[allow(clippy::print_stdout, reason = "a command prints")]
-pub fn printed(json: &Json) {
-    println!("{json:#}");
-}

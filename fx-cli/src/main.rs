@@ -1,15 +1,10 @@
 //! `fx`: what graph modules in files are, from a shell.
 //!
 //! Invariant: the exit code is 0; 1 if `diff` finds differences, `lint` faults or `support` what is missing; 2 after an error.
-#![allow(
-    clippy::print_stdout,
-    clippy::print_stderr,
-    reason = "a command prints"
-)]
-
 mod input;
 mod json;
 mod open;
+mod print;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,13 +16,12 @@ use fx_nn::passes::memory_plan;
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
-use fx_nn::value::IntoValue;
 use fx_onnx::{Export, OnnxExt};
 use serde_json::{Value as Json, json};
 
 use crate::input::Input;
-use crate::json::{nodes, printed};
-use crate::open::{is_onnx, known_inputs, open};
+use crate::json::nodes;
+use crate::open::{is_onnx, known_inputs, open, opened};
 
 /// Shows, draws, compares, converts and checks graph modules in files.
 ///
@@ -86,7 +80,12 @@ enum Command {
     Convert {
         #[command(flatten)]
         of: Of,
-        output: PathBuf,
+        /// The file to write, also as `--output`.
+        #[arg(required_unless_present = "output")]
+        to: Option<PathBuf>,
+        /// The file to write.
+        #[arg(short, long, conflicts_with = "to")]
+        output: Option<PathBuf>,
         /// The version of ONNX's operators.
         #[arg(long, default_value_t = 20)]
         opset: i64,
@@ -104,9 +103,10 @@ enum Command {
 #[derive(Debug, Args)]
 struct Of {
     file: PathBuf,
-    /// The shape and type of an argument, once per argument: `batch,3,224,224`, `1,16:int64`. Shapes are inferred from
-    /// these without a run.
-    #[arg(long = "input", value_name = "SHAPE")]
+    /// What an argument is, once per argument: the shape and type of a tensor, `batch,3,224,224` or `1,16:int64`; a
+    /// number or a truth, `=0.5`, `=true`, or one that a run decides, `=float`, `=bool`, `=n`; a structure,
+    /// `{key: "1,4", scale: 2.0}`, `["1,4", "1,4"]`, `("1,4", none)`. Shapes are inferred from these without a run.
+    #[arg(long = "input", value_name = "SHAPE", allow_hyphen_values = true)]
     inputs: Vec<Input>,
 }
 
@@ -136,10 +136,8 @@ impl Of {
         let Some(specs) = self.known(gm) else {
             return Ok(None);
         };
-        let inputs = specs.into_iter().map(Tensor::fake);
-        let inputs = inputs.map(|tensor| Ok(tensor?.into_value()));
         let args = CallArgs {
-            args: inputs.collect::<Result<Vec<Value>>>()?,
+            args: specs.iter().map(Spec::fake_value).collect::<Result<_>>()?,
             ..CallArgs::default()
         };
         fx_nn::summary(gm, args).map(Some)
@@ -147,10 +145,16 @@ impl Of {
 }
 
 fn main() -> ExitCode {
-    match run(&Cli::parse()) {
+    let done = match Cli::try_parse() {
+        Ok(cli) => run(&cli),
+        // The help and the version are no mistakes, and are printed.
+        Err(told) if !told.use_stderr() => print::print(told.render()).map(|()| 0),
+        Err(mistake) => mistake.exit(),
+    };
+    match done {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("error: {error}");
+            print::error(error);
             ExitCode::from(2)
         }
     }
@@ -161,16 +165,16 @@ fn run(cli: &Cli) -> Result<u8> {
         Command::Show { of } => {
             let gm = of.load()?;
             match cli.json {
-                true => printed(&json!({"name": gm.class_name(), "nodes": nodes(gm.graph())})),
-                false => println!("{:#}", gm.graph()),
+                true => print::json(&json!({"name": gm.class_name(), "nodes": nodes(gm.graph())}))?,
+                false => print::line(format_args!("{:#}", gm.graph()))?,
             }
         }
         Command::Code { of, verbose } => {
             let gm = of.load()?;
             let code = gm.rust_code(&CodeOptions::new().verbose(*verbose));
             match cli.json {
-                true => printed(&json!({"name": gm.class_name(), "code": code.source()})),
-                false => println!("{}", code.source()),
+                true => print::json(&json!({"name": gm.class_name(), "code": code.source()}))?,
+                false => print::line(code.source())?,
             }
         }
         Command::Summary { of } => summary(of, cli.json)?,
@@ -188,8 +192,8 @@ fn run(cli: &Cli) -> Result<u8> {
             }
             gm.to_html(&path, &page)?;
             match cli.json {
-                true => printed(&json!({"written": path})),
-                false => println!("{}", path.display()),
+                true => print::json(&json!({"written": path}))?,
+                false => print::line(path.display())?,
             }
         }
         Command::Diff {
@@ -205,15 +209,24 @@ fn run(cli: &Cli) -> Result<u8> {
             }
             let [new, gone, changed] = diff.counts();
             match (cli.json, color) {
-                (true, _) => printed(
+                (true, _) => print::json(
                     &json!({"new": new, "gone": gone, "changed": changed, "diff": diff.to_string()}),
-                ),
-                (false, true) => print!("{diff:#}"),
-                (false, false) => print!("{diff}"),
+                )?,
+                (false, true) => print::print(format_args!("{diff:#}"))?,
+                (false, false) => print::print(&diff)?,
             }
             return Ok(u8::from(!diff.is_empty()));
         }
-        Command::Convert { of, output, opset } => convert(of, output, *opset, cli.json)?,
+        Command::Convert {
+            of,
+            to,
+            output,
+            opset,
+        } => {
+            let output = output.as_ref().or(to.as_ref());
+            let output = output.ok_or_else(|| Error::msg("there is no file to write"))?;
+            convert(of, output, *opset, cli.json)?;
+        }
         Command::Support { file } => return support(file, cli.json),
         Command::Lint { files } => return lint(files, cli.json),
     }
@@ -228,20 +241,18 @@ fn summary(of: &Of, json: bool) -> Result<()> {
     let parameters: i64 = parameters.sum();
     let Some(summary) = of.summary(&gm)? else {
         let nodes = gm.graph().len();
-        match json {
-            true => {
-                printed(&json!({"name": gm.class_name(), "nodes": nodes, "parameters": parameters}))
-            }
-            false => println!(
+        return match json {
+            true => print::json(
+                &json!({"name": gm.class_name(), "nodes": nodes, "parameters": parameters}),
+            ),
+            false => print::line(format_args!(
                 "{}: {nodes} nodes, {parameters} parameters; give each argument's shape with --input to see every module",
                 gm.class_name()
-            ),
-        }
-        return Ok(());
+            )),
+        };
     };
     if !json {
-        print!("{summary}");
-        return Ok(());
+        return print::print(&summary);
     }
     let modules = summary.modules.iter().map(|module| {
         json!({
@@ -253,34 +264,31 @@ fn summary(of: &Of, json: bool) -> Result<()> {
         })
     });
     let modules: Vec<Json> = modules.collect();
-    printed(&json!({"name": gm.class_name(), "parameters": parameters, "modules": modules}));
-    Ok(())
+    print::json(&json!({"name": gm.class_name(), "parameters": parameters, "modules": modules}))
 }
 
 fn convert(of: &Of, output: &Path, opset: i64, json: bool) -> Result<()> {
     let gm = of.load()?;
     if !is_onnx(output) {
         gm.save(output)?;
-        match json {
-            true => printed(&json!({"written": output})),
-            false => println!("{}", output.display()),
-        }
-        return Ok(());
+        return match json {
+            true => print::json(&json!({"written": output})),
+            false => print::line(output.display()),
+        };
     }
     let specs = of.known(&gm).ok_or_else(|| {
         Error::msg("an ONNX file says the shape of each argument: give them with --input")
     })?;
     let report = gm.to_onnx(output, &Export::specs(specs).opset(opset))?;
     match json {
-        true => printed(&json!({
+        true => print::json(&json!({
             "written": output,
             "nodes": report.nodes,
             "dynamic": report.dynamic,
             "weight_bytes": report.weight_bytes,
         })),
-        false => println!("{}: {report}", output.display()),
+        false => print::line(format_args!("{}: {report}", output.display())),
     }
-    Ok(())
 }
 
 fn support(file: &Path, json: bool) -> Result<u8> {
@@ -292,25 +300,24 @@ fn support(file: &Path, json: bool) -> Result<u8> {
                 .iter()
                 .map(|(name, nodes, known)| json!({"name": name, "nodes": nodes, "known": known}));
             let operators: Vec<Json> = operators.collect();
-            printed(&json!({"operators": operators, "unknown_types": support.types}));
+            print::json(&json!({"operators": operators, "unknown_types": support.types}))?;
         }
-        false => print!("{support}"),
+        false => print::print(&support)?,
     }
     Ok(u8::from(!support.is_complete()))
 }
 
-/// What is wrong with a file that can be read is a fault: a damaged file, or a graph that breaks its rules.
+/// What is wrong with a file that can be read is a fault: a damaged file, or a graph that breaks its rules. A file that
+/// cannot be read is an error, after the others were checked.
 fn lint(files: &[PathBuf], json: bool) -> Result<u8> {
-    let mut faults = Vec::new();
+    let (mut faults, mut unread) = (Vec::new(), Vec::new());
     for file in files {
-        let bytes = std::fs::read(file)
-            .map_err(|error| Error::msg(format_args!("{}: {error}", file.display())))?;
-        let read = match is_onnx(file) {
-            true => open(file),
-            false => GraphModule::from_bytes(&bytes),
-        };
-        if let Err(error) = read.and_then(|gm| gm.lint()) {
-            faults.push((file, error.to_string()));
+        if let Err(error) = opened(file) {
+            unread.push(format!("{}: {error}", file.display()));
+            continue;
+        }
+        if let Err(error) = open(file).and_then(|gm| gm.lint()) {
+            faults.push((file, fault_of(file, &error)));
         }
     }
     match json {
@@ -318,11 +325,22 @@ fn lint(files: &[PathBuf], json: bool) -> Result<u8> {
             let faults = faults
                 .iter()
                 .map(|(file, fault)| json!({"file": file, "fault": fault}));
-            printed(&json!({"faults": faults.collect::<Vec<Json>>()}));
+            let faults: Vec<Json> = faults.collect();
+            print::json(&json!({"faults": faults, "unread": unread}))?;
         }
-        false => faults
-            .iter()
-            .for_each(|(file, fault)| println!("{}: {fault}", file.display())),
+        false => faults.iter().try_for_each(|(file, fault)| {
+            print::line(format_args!("{}: {fault}", file.display()))
+        })?,
     }
-    Ok(u8::from(!faults.is_empty()))
+    match unread.is_empty() {
+        true => Ok(u8::from(!faults.is_empty())),
+        false => Err(Error::msg(unread.join("\nerror: "))),
+    }
+}
+
+/// The text of a fault without the name of its file, which stands before it.
+fn fault_of(file: &Path, error: &Error) -> String {
+    let text = error.to_string();
+    let name = format!("{}: ", file.display());
+    text.strip_prefix(&name).unwrap_or(&text).to_string()
 }

@@ -12,6 +12,14 @@ pub fn is_onnx(path: &Path) -> bool {
         .is_some_and(|extension| extension == "onnx")
 }
 
+/// Whether a file can be read, whatever is in it.
+///
+/// # Errors
+/// Returns an error if there is no such file, it cannot be opened, or it is a folder, a device or a pipe.
+pub fn opened(path: &Path) -> Result<()> {
+    fx_nn::__private::opened(path).map(drop).map_err(Error::msg)
+}
+
 /// The graph module of a file.
 pub fn open(path: &Path) -> Result<GraphModule> {
     match is_onnx(path) {
