@@ -67,6 +67,14 @@ impl Pth {
             }
         }
         let mut file = archive.into_inner().into_inner();
+        let order = files.iter().find(|(name, _)| name.ends_with("/byteorder"));
+        if let Some((_, place)) = order
+            && whole(&mut file, *place)? == b"big"
+        {
+            return Err(Error::msg(
+                "its numbers have their large digits first: save it again on another machine",
+            ));
+        }
         let mut tensors = IndexMap::new();
         let mut pickles: Vec<&String> = files.keys().filter(|n| n.ends_with("data.pkl")).collect();
         pickles.sort_unstable();
