@@ -178,7 +178,8 @@ impl<'t> Structure<'t> {
     fn separate(&mut self, close: char) -> Result<()> {
         match self.peek() {
             Some(found) if found == close => Ok(()),
-            _ => self.take(','),
+            Some(',') => self.take(','),
+            _ => Err(self.wrong(&format!("`,` or `{close}`"))),
         }
     }
 }

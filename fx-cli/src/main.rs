@@ -137,11 +137,36 @@ impl Of {
             return Ok(None);
         };
         let args = CallArgs {
-            args: specs.iter().map(Spec::fake_value).collect::<Result<_>>()?,
+            args: specs.iter().map(without_data).collect::<Result<_>>()?,
             ..CallArgs::default()
         };
         fx_nn::summary(gm, args).map(Some)
     }
+}
+
+/// A value of a spec, with tensors of fx-nn.
+fn without_data(spec: &Spec) -> Result<Value> {
+    fn tensors(value: Value) -> Result<Value> {
+        let all = |items: &[Value]| {
+            items
+                .iter()
+                .cloned()
+                .map(tensors)
+                .collect::<Result<Vec<_>>>()
+        };
+        Ok(match &value {
+            Value::List(items) => Value::List(all(items)?.into()),
+            Value::Tuple(items) => Value::Tuple(all(items)?.into()),
+            Value::Dict(items) => {
+                let items = items.iter();
+                let items = items.map(|(key, item)| Ok((key.clone(), tensors(item.clone())?)));
+                Value::Dict(Box::new(items.collect::<Result<_>>()?))
+            }
+            Value::Object(_) => Value::object(Tensor::from_value(value)?),
+            _ => value,
+        })
+    }
+    tensors(spec.fake_value()?)
 }
 
 fn main() -> ExitCode {
