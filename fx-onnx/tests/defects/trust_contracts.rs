@@ -289,6 +289,10 @@ fn defect_t3_e16_bounds_that_are_left_out_are_the_types() -> Result<()> {
         clipped("x a b", [2.0, 1.0], &[-2.0, 0.5, 3.0])?,
         [1.0, 1.0, 1.0]
     );
+    assert_eq!(
+        clipped("x a b", [f32::INFINITY, 1.0], &[-2.0, 3.0])?,
+        [1.0, 1.0]
+    );
     assert!(clipped("x a", [0.0, 0.0], &[f32::NAN])?[0].is_nan());
     Ok(())
 }
@@ -353,5 +357,88 @@ fn defect_t3_e16_negative_places_of_an_open_dim() -> Result<()> {
     let at = Tensor::from_vec(vec![-1i64, 0], 2)?;
     let y: Tensor = read(&file)?.forward((&counted((3, 2))?, &at))?;
     assert_eq!(numbers(&y, &[2, 2])?, [4.0, 5.0, 0.0, 1.0]);
+    Ok(())
+}
+
+/// The last window begins inside of the image or of the margin before it, also where the margins differ.
+#[test]
+fn defect_t3_e16_the_last_window_of_a_pool_begins_inside() -> Result<()> {
+    let cases: [(&str, [i64; 2], i64, i64, &[f64]); 6] = [
+        ("MaxPool", [0, 1], 2, 2, &[1.0, 3.0, 5.0, 7.0]),
+        ("MaxPool", [1, 2], 3, 2, &[1.0, 3.0, 5.0, 7.0, 7.0]),
+        ("MaxPool", [2, 1], 3, 3, &[0.0, 3.0, 6.0, 7.0]),
+        ("AveragePool", [0, 1], 2, 2, &[0.5, 2.5, 4.5, 6.5]),
+        ("AveragePool", [1, 2], 3, 2, &[0.5, 2.0, 4.0, 6.0, 7.0]),
+        ("AveragePool", [2, 1], 3, 3, &[0.0, 2.0, 5.0, 7.0]),
+    ];
+    for (op, pads, kernel, stride, expected) in cases {
+        let list = |name: &str, numbers: &[i64]| fx_onnx::proto::AttributeProto {
+            name: name.into(),
+            r#type: 7,
+            ints: numbers.to_vec(),
+            ..Default::default()
+        };
+        let attributes = [
+            list("kernel_shape", &[kernel]),
+            list("strides", &[stride]),
+            list("pads", &pads),
+            int("ceil_mode", 1),
+        ];
+        let file = model(
+            11,
+            vec![input("x", 1, &["1", "1", "8"])],
+            Vec::new(),
+            vec![node(op, "x", "y", &attributes)],
+        );
+        let y: Tensor = read(&file)?.forward(&counted((1, 1, 8))?)?;
+        assert_eq!(y.to_vec()?, expected, "{op} {pads:?} {kernel} {stride}");
+    }
+    Ok(())
+}
+
+/// Negative margins cut off before the others repeat what is left.
+#[test]
+fn defect_t3_e16_margins_that_cut_off_do_so_first() -> Result<()> {
+    for (mode, pads, expected) in [
+        (
+            "wrap",
+            [-1, 3],
+            [-4.0, 8.0, 1.0, 5.0, -4.0, 8.0, 1.0].as_slice(),
+        ),
+        ("wrap", [2, -2], &[-4.0, 8.0, 1.0, -4.0, 8.0]),
+        ("reflect", [2, -2], &[8.0, -4.0, 1.0, -4.0, 8.0]),
+    ] {
+        let file = model(
+            19,
+            vec![input("x", 1, &["5"])],
+            vec![ints("p", &pads, true)],
+            vec![node("Pad", "x p", "y", &[text("mode", mode)])],
+        );
+        let x = Tensor::from_vec(vec![1.0f32, -4.0, 8.0, 1.0, 5.0], 5)?;
+        let y: Tensor = read(&file)?.forward(&x)?;
+        assert_eq!(y.to_vec()?, expected, "{mode} {pads:?}");
+    }
+    Ok(())
+}
+
+/// What is no number has no sign, and is above no threshold.
+#[test]
+fn defect_t3_e16_what_is_no_number_has_no_sign() -> Result<()> {
+    let of = |op: &str| -> Result<Vec<f64>> {
+        let file = model(
+            13,
+            vec![input("x", 1, &["3"])],
+            Vec::new(),
+            vec![node(op, "x", "y", &[])],
+        );
+        let x = Tensor::from_vec(vec![-2.0f32, f32::NAN, 3.0], 3)?;
+        read(&file)?.forward::<Tensor>(&x)?.to_vec()
+    };
+    let signs = of("Sign")?;
+    assert!(
+        signs[0] == -1.0 && signs[1].is_nan() && signs[2] == 1.0,
+        "{signs:?}"
+    );
+    assert_eq!(of("ThresholdedRelu")?, [0.0, 0.0, 3.0]);
     Ok(())
 }

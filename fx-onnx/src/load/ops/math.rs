@@ -46,7 +46,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         "Round" => |cx| unary(cx, |x| ops::round(x, 0)),
         "Sigmoid" => |cx| unary(cx, ops::sigmoid),
-        "Sign" => |cx| unary(cx, ops::sign),
+        "Sign" => |cx| match cx.is_float(0) {
+            // Of what is no number it is none, where PyTorch's is 0.
+            true => unary(cx, |x| ops::r#where(&ops::isnan(x)?, x, ops::sign(x)?)),
+            false => unary(cx, ops::sign),
+        },
         "Sin" => |cx| unary(cx, ops::sin),
         "Sinh" => |cx| unary(cx, ops::sinh),
         "Softsign" => |cx| unary(cx, ops::softsign),
@@ -187,7 +191,8 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         "ThresholdedRelu" => |cx| {
             let alpha = cx.float("alpha", 1.0);
-            unary(cx, |x| ops::threshold(x, alpha, 0.0))
+            // What is no number is not above it, where PyTorch's threshold keeps it.
+            unary(cx, |x| ops::r#where(&x.gt(alpha)?, x, 0.0))
         },
         "HardSigmoid" => |cx| {
             let (alpha, beta) = (cx.float("alpha", 0.2), cx.float("beta", 0.5));
@@ -242,15 +247,16 @@ fn clip(cx: &mut NodeCx<'_>) -> Given {
         let (min, max) = (bound("min").or(lowest), bound("max").or(largest));
         return cx.like(ops::clamp(&x, min, max)?);
     }
-    // A bound of the file as a number; one that is infinite or no number bounds nothing.
-    let number = |at: usize, or: Option<f64>| match cx.has(at) {
+    // A bound of the file as a number; one that is no number, or beyond all of them, bounds nothing.
+    let number = |at: usize, or: Option<f64>, nothing: f64| match cx.has(at) {
         false => Some(or),
         true => {
             let number = cx.input(at).number(dtype)?;
-            Some(number.is_finite().then_some(number))
+            Some((!number.is_nan() && number != nothing).then_some(number))
         }
     };
-    let (min, max) = (number(1, lowest), number(2, largest));
+    let min = number(1, lowest, f64::NEG_INFINITY);
+    let max = number(2, largest, f64::INFINITY);
     match (min, max) {
         (Some(None), Some(None)) => return cx.like(x),
         (Some(min), Some(max)) if min.zip(max).is_none_or(|(min, max)| min <= max) => {

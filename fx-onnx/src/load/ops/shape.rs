@@ -545,6 +545,10 @@ fn pad(cx: &mut NodeCx<'_>) -> Given {
         if low == 0 && high == 0 {
             continue;
         }
+        // What negative margins cut off is gone before the others repeat what is left.
+        let start = (-low).max(0);
+        let size = size - start - (-high).max(0);
+        let (low, high) = (low.max(0), high.max(0));
         let place = |at: i64| match mode {
             "edge" => at.clamp(0, size - 1),
             "wrap" => at.rem_euclid(size),
@@ -554,7 +558,11 @@ fn pad(cx: &mut NodeCx<'_>) -> Given {
                 if at >= size { period - at } else { at }
             }
         };
-        let places: Vec<i64> = (-low..size + high).map(place).collect();
+        if size < 1 {
+            return Err(Error::msg("margins cut off all that is there"));
+        }
+        let places = (-low..size + high).map(|at| start + place(at));
+        let places: Vec<i64> = places.collect();
         let count = places.len();
         x = ops::index_select(&x, dim as i64, &Tensor::from_vec(places, count)?)?;
     }

@@ -43,20 +43,14 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let powered = x.abs()?.pow(p)?;
             let dims = cx.rank(0)? - 2;
             let window = window(cx, dims, &cx.ints("kernel_shape").unwrap_or_default())?;
-            if window.dilations.iter().any(|d| *d != 1) {
+            if window.dilations.iter().any(|d| *d != 1) || cx.flag("ceil_mode") {
                 let (after, _) = reached(cx, &window, cx.flag("ceil_mode"))?;
                 let wide = padded(&powered, &window.before, &after, 0.0)?;
                 return cx.like(summed(cx, &wide, &window)?.pow(1.0 / p)?);
             }
             let padded = padded(&powered, &window.before, &window.after, 0.0)?;
             let count: i64 = window.kernel.iter().product();
-            let mean = averaged(
-                &padded,
-                &window,
-                cx.flag("ceil_mode"),
-                true,
-                &[0; 3][..dims],
-            )?;
+            let mean = averaged(&padded, &window, false, true, &[0; 3][..dims])?;
             cx.like((mean * count as f64)?.pow(1.0 / p)?)
         },
         "GlobalAveragePool" => |cx| global(cx, |x, dims| ops::mean(x, dims, true)),
@@ -410,11 +404,13 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
             false if with_places => {
                 return Err(Error::msg("places in an image that is padded on one side"));
             }
-            false => (
-                padded(&float, &window.before, &window.after, f64::NEG_INFINITY)?,
-                vec![0; dims],
-            ),
+            false => {
+                let (after, _) = reached(cx, &window, ceil)?;
+                let wide = padded(&float, &window.before, &after, f64::NEG_INFINITY)?;
+                (wide, vec![0; dims])
+            }
         };
+        let ceil = ceil && small;
         let (k, s, d) = (&window.kernel, &window.strides, &window.dilations);
         if with_places {
             let (y, places) = match dims {
@@ -488,7 +484,7 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
     if plain {
         return cx.like(averaged(&x, &window, ceil, counts_pads, &window.before)?);
     }
-    if window.dilations.iter().any(|d| *d != 1) {
+    if ceil || window.dilations.iter().any(|d| *d != 1) {
         // Of each channel, and of the ones that are there.
         let here = if counts_pads { 1.0 } else { 0.0 };
         let (after, more) = reached(cx, &window, ceil)?;
@@ -504,7 +500,7 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
     }
     let wide = padded(&x, &window.before, &window.after, 0.0)?;
     let none = vec![0; dims];
-    let mean = averaged(&wide, &window, ceil, true, &none)?;
+    let mean = averaged(&wide, &window, false, true, &none)?;
     if counts_pads {
         return cx.like(mean);
     }
@@ -514,7 +510,7 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
         &window.after,
         0.0,
     )?;
-    let share = averaged(&there, &window, ceil, true, &none)?;
+    let share = averaged(&there, &window, false, true, &none)?;
     cx.like((mean / share)?)
 }
 
