@@ -302,6 +302,7 @@ impl Rows {
 }
 
 #[test]
+#[ignore = "W3: the result and the multiply-adds are those of one step"]
 fn defect_t3_w3_a_scan_of_named_length_is_summarised() -> Result<()> {
     let folder = files("scan")?;
     let rows = Rows {

@@ -186,11 +186,11 @@ impl Counter {
         self.total = (&self.total + ((&self.total - before)? * &others)?)?;
         let stacked = |value: &Value| {
             let first = match value {
-                Value::List(items) => items.first().and_then(|item| item.downcast_ref::<Tensor>()),
+                Value::List(items) => items.first().cloned(),
                 _ => None,
             };
-            match first {
-                Some(item) => sized(item, Some(length)).map(Value::object),
+            match first.and_then(|item| Tensor::from_value(item).ok()) {
+                Some(item) => sized(&item, Some(length)).map(Value::object),
                 None => Ok(value.clone()),
             }
         };
@@ -212,7 +212,7 @@ impl Counter {
         }
         let args = run.fetch_args_kwargs_from_env(node)?.args;
         let tensor = args.into_iter().next();
-        Ok(tensor.filter(|value| value.downcast_ref::<Tensor>().is_some()))
+        Ok(tensor.filter(|value| value.as_object().is_some()))
     }
 }
 
