@@ -10,8 +10,8 @@ mod defects {
     mod trust_candle;
     mod trust_compiled;
     mod trust_contracts;
-    mod trust_resize;
     mod trust_lengths;
     mod trust_memory;
+    mod trust_resize;
     mod trust_weights;
 }
