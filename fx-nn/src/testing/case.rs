@@ -101,7 +101,7 @@ pub(super) struct Wrong {
     pub before: Option<Value>,
     pub after: Option<Value>,
     /// The graph after the rewrite.
-    pub graph: Option<GraphModule>,
+    pub graph: Option<Box<GraphModule>>,
 }
 
 /// What a case is judged by.
@@ -158,7 +158,7 @@ impl Trial<'_> {
             }
         }
         let wrong = |what: String| Wrong {
-            graph: Some(after_gm.clone()),
+            graph: Some(Box::new(after_gm.clone())),
             ..wrong(what)
         };
         if let Err(error) = after_gm.lint() {
@@ -213,7 +213,7 @@ impl Trial<'_> {
                 gradient: true,
                 before: Some(ours),
                 after: Some(theirs),
-                graph: Some(after_gm),
+                graph: Some(Box::new(after_gm)),
             })),
             None => Ok(Verdict::Same(true)),
         }

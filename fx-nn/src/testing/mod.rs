@@ -477,7 +477,7 @@ fn counterexample(name: &str, instance: &Instance, wrong: &Wrong, seed: u64, cas
     let of = if wrong.gradient { "gradient" } else { "result" };
     for (when, gm, value) in [
         ("before", Some(&instance.gm), &wrong.before),
-        ("after", wrong.graph.as_ref(), &wrong.after),
+        ("after", wrong.graph.as_deref(), &wrong.after),
     ] {
         let Some(gm) = gm else { continue };
         let value = value
