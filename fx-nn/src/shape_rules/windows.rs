@@ -58,6 +58,12 @@ pub(super) fn windows<const N: usize>(
     let ways = steps.stride.iter().zip(&steps.padding).zip(&steps.dilation);
     let mut counts = Vec::with_capacity(N);
     for ((size, kernel), ((stride, padding), dilation)) in over.iter().zip(kernel).zip(ways) {
+        if *stride > i64::MAX / 2 {
+            return Err(wrong(
+                call,
+                format_args!("a stride of {stride} reaches too far"),
+            ));
+        }
         let [stride, padding, dilation] = [*stride, *padding, *dilation].map(Dim::from);
         let problem = "kernel size, stride and dilation are 1 at least, the padding is not below 0";
         for above in [kernel, &stride, &dilation, &(&padding + 1)?] {
