@@ -8,6 +8,7 @@ use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
 use syn::{Arm, BinOp, Block, Expr, ExprBinary, Macro, Pat, Path, RangeLimits, Stmt, Token};
 
+use crate::attributes;
 use crate::spans::{Ends, parenthesized, respanned};
 
 /// Rewrites `block` in place; `core` is the path of the crate that holds `compare`.
@@ -19,6 +20,7 @@ use crate::spans::{Ends, parenthesized, respanned};
 /// With `fallible`, the body returns a `Result` that can hold fx's errors, so that an assertion of
 /// a traced value can be recorded.
 pub fn rewrite(block: &mut Block, core: &TokenStream, fallible: bool) {
+    attributes::relax(block);
     let mut rewriter = Rewriter {
         core,
         fallible,
@@ -150,9 +152,11 @@ impl Rewriter<'_> {
             }
             _ if needs_no_check(expr) => self.visit_expr_mut(expr),
             _ => {
+                let attrs = attributes::take(expr);
                 let ends = Ends::of(expr);
                 self.visit_expr_mut(expr);
-                *expr = self.call("condition", ends.last, &ends, expr.to_token_stream());
+                let call = self.call("condition", ends.last, &ends, expr.to_token_stream());
+                *expr = attributes::with(&attrs, call);
             }
         }
     }
@@ -180,12 +184,7 @@ impl Rewriter<'_> {
         let ends = Ends::of(binary);
         let left = self.operand(&mut binary.left);
         let right = self.operand(&mut binary.right);
-        let call = self.call(function, ends.first, &ends, quote!(#left, #right));
-        let attrs = &binary.attrs;
-        match attrs.is_empty() {
-            true => call,
-            false => Expr::Verbatim(quote!(#(#attrs)* #call)),
-        }
+        self.call(function, ends.first, &ends, quote!(#left, #right))
     }
 
     /// The ranges `a..b` of an index, whose ends may have two types; two literals have one.

@@ -4,24 +4,34 @@
 //! Invariant: a region names every local of the function that it can change; what it cannot change is
 //! not named, so that plain Rust around it compiles as before.
 
-use proc_macro2::{Ident, Span, TokenStream};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::parse::Parser as _;
+use syn::punctuated::Punctuated;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
     Arm, Block, Expr, ExprClosure, ExprIf, ExprLet, ExprReturn, FnArg, Item, Lifetime, Local,
-    Macro, Pat, ReturnType, Signature, Stmt, parse_quote,
+    Macro, Pat, ReturnType, Signature, Stmt, Token, UnOp, parse_quote,
 };
 
+use self::forms::{
+    has_impl, is_arithmetic, is_err, is_member, is_of_control, is_result, is_rewritten, local_of,
+    moves_whole, otherwise, takes_receiver,
+};
 use self::jumps::{Jump, Jumps, jump_of};
 use self::locals::{Locals, Uses};
 use self::loops::{Head, Loop};
-use crate::body::needs_no_check;
+use self::moves::Moves;
+use crate::attributes;
 use crate::spans::{Ends, parenthesized, respanned};
 
+mod forms;
 mod jumps;
 mod locals;
 mod loops;
 mod matches;
+mod moves;
+mod tails;
 
 /// Rewrites the body of a function that returns a `Result`; any other is left as it is.
 pub fn rewrite(signature: &Signature, block: &mut Block, core: &TokenStream) {
@@ -31,6 +41,8 @@ pub fn rewrite(signature: &Signature, block: &mut Block, core: &TokenStream) {
     if !is_result(output) {
         return;
     }
+    attributes::relax(block);
+    tails::fold(block);
     let mut locals = Locals::default();
     for input in &signature.inputs {
         match input {
@@ -47,6 +59,11 @@ pub fn rewrite(signature: &Signature, block: &mut Block, core: &TokenStream) {
     let mut control = Control {
         core,
         locals,
+        moves: Moves::default(),
+        output: match has_impl(output) {
+            true => quote!(_),
+            false => quote!(#output),
+        },
         returns_early: Jumps::of_function(block).returns,
         inside: 0,
         loops: Vec::new(),
@@ -54,21 +71,48 @@ pub fn rewrite(signature: &Signature, block: &mut Block, core: &TokenStream) {
         declared: None,
     };
     let returns_early = control.returns_early;
+    let ty = control.output.clone();
     control.visit_block_mut(block);
+    let Control { moves, .. } = control;
     if returns_early {
         let returns = name("__returns");
         if let Some(Stmt::Expr(last, None)) = block.stmts.last_mut() {
-            *last = parse_quote!(#returns.finish(#last)?);
+            let attrs = attributes::take(last);
+            let finished = finished(last, &ty);
+            *last = attributes::with(&attrs, finished);
         }
-        let ty = match has_impl(output) {
-            true => quote!(_),
-            false => quote!(#output),
-        };
         block.stmts.insert(
             0,
             parse_quote!(let mut #returns: #core::__private::control::EarlyReturns<#ty> = ::core::default::Default::default();),
         );
     }
+    if let Err(error) = moves.written(block, core) {
+        let error = error.to_compile_error();
+        block.stmts.push(Stmt::Expr(parse_quote!({ #error }), None));
+    }
+}
+
+/// A value of the function, joined with those that it may return early: that may happen in the value.
+fn finished(value: &Expr, ty: &TokenStream) -> Expr {
+    let (returns, result) = (name("__returns"), name("__result"));
+    parse_quote!({
+        let #result: #ty = #value;
+        #returns.finish(#result)?
+    })
+}
+
+/// A call of a function of the gate, with a `?`: all of it is where the user wrote `place`, which then
+/// is the place of its errors.
+fn call_at(
+    core: &TokenStream,
+    function: &str,
+    arguments: &TokenStream,
+    place: Span,
+) -> TokenStream {
+    let core = respanned(core.clone(), place);
+    let function = Ident::new(function, place);
+    let arguments = parenthesized(arguments.clone(), place);
+    quote_spanned!(place=> #core::__private::control::#function #arguments ?)
 }
 
 /// A name that the user's code does not see.
@@ -76,29 +120,12 @@ fn name(text: &str) -> Ident {
     Ident::new(text, Span::mixed_site())
 }
 
-fn is_result(ty: &syn::Type) -> bool {
-    let syn::Type::Path(path) = ty else {
-        return false;
-    };
-    let last = path.path.segments.last();
-    last.is_some_and(|segment| segment.ident == "Result")
-}
-
-fn has_impl(ty: &syn::Type) -> bool {
-    let mut tokens = ty.to_token_stream().into_iter().collect::<Vec<_>>();
-    while let Some(token) = tokens.pop() {
-        match token {
-            proc_macro2::TokenTree::Ident(ident) if ident == "impl" => return true,
-            proc_macro2::TokenTree::Group(group) => tokens.extend(group.stream()),
-            _ => {}
-        }
-    }
-    false
-}
-
 struct Control<'a> {
     core: &'a TokenStream,
     locals: Locals,
+    moves: Moves,
+    /// The type of the function's result.
+    output: TokenStream,
     /// Whether a `return` gives its value to the sides that are under way.
     returns_early: bool,
     /// How many closures, `async` and `unsafe` blocks are around: nothing is rewritten there.
@@ -161,27 +188,34 @@ impl Control<'_> {
                 (false, None) => None,
             };
             if let Some(block) = block {
-                place = block
-                    .stmts
-                    .last()
-                    .map_or(place, |jump| Ends::of(jump).first);
+                place = Jump::place(block).unwrap_or(place);
                 jump.remove_from(block);
             }
         }
+        let attrs = std::mem::take(&mut branch.attrs);
         self.visit_expr_mut(&mut branch.cond);
         self.locals.open_region();
+        let loops = self.loops.iter().map(|around| around.depth).collect();
+        let id = self.moves.begin(self.locals.depth(), loops);
+        let begin = self.moves.now();
         self.visit_block_mut(&mut branch.then_branch);
+        let between = self.moves.now();
         if let Some((_, other)) = &mut branch.else_branch {
             self.visit_expr_mut(other);
         }
+        let end = self.moves.now();
         let uses = self.locals.close_region();
-        match found {
+        let leaves = found.as_ref().map(|(_, is_first)| usize::from(!is_first));
+        let sides = [begin..between, between..end];
+        self.moves.end(id, sides, leaves, uses.each_name());
+        let written = match found {
             Some((jump, is_first)) => {
-                let leave = self.leave(&jump, place.resolved_at(Span::mixed_site()));
-                self.leaving(branch, is_first, &leave, &uses)
+                let leave = self.leave(&jump, place);
+                self.leaving(branch, id, is_first, &leave, &uses)
             }
-            None => self.branch(branch, declared.as_ref(), &uses),
-        }
+            None => self.branch(branch, id, declared.as_ref(), &uses),
+        };
+        attributes::with(&attrs, written)
     }
 
     /// Visits a closure that runs in place: its jumps and returns are its own.
@@ -199,59 +233,76 @@ impl Control<'_> {
     }
 
     /// What begins a region: its condition is asked, and the locals are kept.
-    fn begin(&self, condition: &TokenStream, uses: &Uses) -> TokenStream {
+    fn begin(&self, id: usize, condition: &TokenStream, uses: &Uses, place: Span) -> TokenStream {
         let fork = name("__fork");
+        let kind = self.moves.kind(id);
+        let begun = quote_spanned!(place=> .begin()?);
         let imports = uses.imports(self.core);
         let keep = uses.each(self.core, &fork, "keep");
         quote! {
             #imports
             let mut #fork = #condition;
+            #kind
             match #fork.is_known() {
                 true => {}
                 false => {
                     let _ = #fork.token();
-                    #fork.begin()?;
+                    #fork #begun;
                     #keep
                 }
             }
         }
     }
 
-    fn branch(&self, branch: &ExprIf, declared: Option<&syn::Type>, uses: &Uses) -> Expr {
+    fn branch(
+        &self,
+        branch: &ExprIf,
+        id: usize,
+        declared: Option<&syn::Type>,
+        uses: &Uses,
+    ) -> Expr {
         let core = self.core;
         // Errors about what the branch gives are at its `if`.
-        let place = branch.if_token.span.resolved_at(Span::mixed_site());
-        let control = respanned(quote!(#core::__private::control), place);
-        let (fork, value) = (name("__fork"), Ident::new("__value", place));
-        let begin = self.begin(&self.fork(&branch.cond), uses);
+        let place = branch.if_token.span;
+        let (fork, value) = (name("__fork"), Ident::new("__value", Span::mixed_site()));
+        let begin = self.begin(id, &self.fork(&branch.cond), uses, place);
         let turn = uses.each(core, &fork, "turn");
         let settle = uses.each(core, &fork, "settle");
         // With the type both sides become values of it, as those of a plain `if` do.
         let declared = declared.map(|ty| quote!(: #ty));
         let then = &branch.then_branch;
         let otherwise = otherwise(branch);
-        let leave = quote_spanned!(place=> #control::leave(&mut #fork, #value)?);
+        let leave = call_at(core, "leave", &quote!(&mut #fork, #value), place);
+        let join = call_at(core, "join", &quote!(&mut #fork, #value), place);
+        // The sides stand one after the other, without a jump back: what only one of them moves is
+        // moved once. A condition that Rust decides leaves behind the first one.
+        let out = Lifetime::new(&format!("'__branch{id}"), Span::mixed_site());
         parse_quote! {{
-            #[allow(unreachable_code, unused_braces, clippy::never_loop)]
-            {
+            #[allow(unreachable_code, unused_braces, unused_parens)]
+            #out: {
                 #begin
-                loop {
-                    let #value #declared = match #fork.then() {
-                        true => #then,
-                        false => #otherwise,
-                    };
-                    match #fork.is_known() {
-                        true => break #value,
-                        false => {}
-                    }
-                    let _ = #fork.token();
-                    #turn
-                    match #leave {
-                        ::core::option::Option::Some(#value) => {
-                            #settle
-                            break #value;
+                match #fork.then() {
+                    true => {
+                        let #value #declared = #then;
+                        match #fork.is_known() {
+                            true => break #out #value,
+                            false => {}
                         }
-                        ::core::option::Option::None => {}
+                        let _ = #fork.token();
+                        #turn
+                        #leave;
+                    }
+                    false => {}
+                }
+                let #value #declared = #otherwise;
+                match #fork.is_known() {
+                    true => #value,
+                    false => {
+                        let _ = #fork.token();
+                        #turn
+                        let #value = #join;
+                        #settle
+                        #value
                     }
                 }
             }
@@ -259,7 +310,15 @@ impl Control<'_> {
     }
 
     /// A branch of which one side ends in a jump: what follows is the other side.
-    fn leaving(&self, branch: &ExprIf, is_first: bool, leave: &Leave, uses: &Uses) -> Expr {
+    fn leaving(
+        &self,
+        branch: &ExprIf,
+        id: usize,
+        is_first: bool,
+        leave: &Leave,
+        uses: &Uses,
+    ) -> Expr {
+        let place = branch.if_token.span;
         let fork = name("__fork");
         let then = &branch.then_branch;
         let then = quote!(#then);
@@ -269,8 +328,8 @@ impl Control<'_> {
         };
         let condition = self.fork(&branch.cond);
         let begin = match is_first {
-            true => self.begin(&condition, uses),
-            false => self.begin(&quote!(#condition.negated()), uses),
+            true => self.begin(id, &condition, uses, place),
+            false => self.begin(id, &quote!(#condition.negated()), uses, place),
         };
         let restored = uses.each(self.core, &fork, "restored");
         let value = name("__value");
@@ -281,7 +340,7 @@ impl Control<'_> {
             after: left,
         } = leave;
         parse_quote! {{
-            #[allow(unreachable_code, unused_braces, clippy::let_unit_value)]
+            #[allow(unreachable_code, unused_braces, unused_parens, clippy::let_unit_value)]
             {
                 #begin
                 #kind
@@ -333,7 +392,6 @@ impl Control<'_> {
         let known = around.jump(is_break, gives.as_ref());
         let (kind, before, after) = around.exit(is_break, bound, place).unwrap_or_else(|| {
             let control = respanned(control, place);
-            let fork = Ident::new("__fork", place);
             (
                 quote!(),
                 quote_spanned!(place=> #control::gives_value(&#fork);),
@@ -383,7 +441,8 @@ impl Control<'_> {
         if is_region {
             self.locals.open_region();
         }
-        let around = Loop::new(self.seen, given.as_ref(), regions, exits);
+        let depth = self.locals.depth();
+        let around = Loop::new(self.seen, given.as_ref(), regions, depth, exits);
         self.loops.push(around);
         self.locals.scoped();
         match expr {
@@ -399,6 +458,7 @@ impl Control<'_> {
         let new = around.label(given);
         if is_region {
             let uses = self.locals.close_region();
+            let attrs = attributes::take(expr);
             let (head, place) = match expr {
                 Expr::While(repeat) if is_while => (
                     Head::While(self.fork(&repeat.cond)),
@@ -422,7 +482,8 @@ impl Control<'_> {
                 Expr::Loop(repeat) => (Head::Loop, repeat.loop_token.span),
                 _ => return,
             };
-            *expr = around.written(&head, new.as_ref(), &mut block, &uses, self.core, place);
+            let written = around.written(&head, new.as_ref(), &mut block, &uses, self.core, place);
+            *expr = attributes::with(&attrs, written);
             return;
         }
         let (label, place) = match expr {
@@ -439,7 +500,7 @@ impl Control<'_> {
         let (label, is_break) = match expr {
             Expr::Break(jump) => {
                 if let Some(value) = &mut jump.expr {
-                    self.visit_expr_mut(value);
+                    self.visit_moved(value);
                 }
                 (jump.label.clone(), true)
             }
@@ -451,59 +512,64 @@ impl Control<'_> {
         };
         let open = self.locals.open_regions();
         let around = &mut self.loops[at];
+        // A branch around it is a block with a label.
         if around.has_exits() || (label.is_none() && open > around.regions) {
             let value = match expr {
                 Expr::Break(jump) => jump.expr.as_ref().map(|value| quote!(#value)),
                 _ => None,
             };
-            *expr = around.jump(is_break, value.as_ref());
+            let attrs = attributes::take(expr);
+            *expr = attributes::with(&attrs, around.jump(is_break, value.as_ref()));
         }
     }
-}
 
-/// `control::cond` and its like, whose closures run in place.
-fn is_of_control(function: &Expr) -> bool {
-    const FUNCTIONS: [&str; 4] = ["cond", "while_loop", "scan", "map"];
-    let Expr::Path(path) = function else {
-        return false;
-    };
-    let mut segments = path.path.segments.iter().rev();
-    let last = segments.next();
-    let of = segments.next();
-    of.is_some_and(|of| of.ident == "control")
-        && last.is_some_and(|last| FUNCTIONS.iter().any(|known| last.ident == known))
-}
-
-/// Whether a condition may be a traced value: plain Rust decides about any other.
-fn is_rewritten(condition: &Expr) -> bool {
-    !needs_no_check(condition) && !is_field_of_self(condition)
-}
-
-/// The block of an `else`.
-fn otherwise(branch: &ExprIf) -> TokenStream {
-    match &branch.else_branch {
-        Some((_, other)) => quote!({ #other }),
-        None => quote!({}),
+    /// Visits an expression whose value is taken: a local there is moved.
+    fn visit_moved(&mut self, expr: &mut Expr) {
+        if self.inside == 0
+            && let Some(local) = local_of(expr).cloned()
+            && let Some(depth) = self.locals.depth_of(&local)
+            && let Some(mark) = self.moves.mark(expr, &local, depth)
+        {
+            self.mention(&local);
+            *expr = mark;
+            return;
+        }
+        self.visit_expr_mut(expr);
     }
-}
 
-fn is_err(expr: &Expr) -> bool {
-    let Expr::Call(call) = expr else {
-        return false;
-    };
-    matches!(&*call.func, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "Err"))
-}
+    fn visit_all_moved<'a>(&mut self, exprs: impl IntoIterator<Item = &'a mut Expr>) {
+        exprs.into_iter().for_each(|expr| self.visit_moved(expr));
+    }
 
-/// `self.a.b`, which is a plain `bool` if it is a condition.
-fn is_field_of_self(expr: &Expr) -> bool {
-    match expr {
-        Expr::Field(field) => match &*field.base {
-            Expr::Path(path) => path.path.is_ident("self"),
-            base => is_field_of_self(base),
-        },
-        Expr::Paren(paren) => is_field_of_self(&paren.expr),
-        Expr::Unary(unary) => is_field_of_self(&unary.expr),
-        _ => false,
+    fn assign(&mut self, place: &Expr) {
+        let locals = &mut self.locals;
+        locals::assigned(place, &mut |name| {
+            self.moves.mentioned(&name.to_string(), true);
+            locals.assigned(name);
+        });
+    }
+
+    fn mention(&mut self, name: &Ident) {
+        self.moves.mentioned(&name.to_string(), false);
+        self.locals.mentioned(name);
+    }
+
+    /// The names in the arguments of a macro, also those in the texts of a format.
+    fn mentioned_in(&mut self, tokens: TokenStream) {
+        for token in tokens {
+            match token {
+                TokenTree::Ident(name) => self.mention(&name),
+                TokenTree::Group(group) => self.mentioned_in(group.stream()),
+                TokenTree::Literal(text) => {
+                    for part in text.to_string().split('{').skip(1) {
+                        let end = part.find(|c: char| !c.is_alphanumeric() && c != '_');
+                        self.moves
+                            .mentioned(&part[..end.unwrap_or(part.len())], false);
+                    }
+                }
+                TokenTree::Punct(_) => {}
+            }
+        }
     }
 }
 
@@ -515,8 +581,10 @@ impl VisitMut for Control<'_> {
             }
             Expr::Match(choice) if self.inside == 0 && matches::is_of_literals(choice) => {
                 if let Some(chain) = matches::as_branches(choice, self.core) {
+                    let attrs = attributes::take(expr);
                     *expr = chain;
                     self.visit_expr_mut(expr);
+                    *expr = attributes::with(&attrs, std::mem::replace(expr, parse_quote!({})));
                 }
             }
             Expr::While(_) | Expr::Loop(_) | Expr::ForLoop(_) => self.visit_loop(expr),
@@ -525,10 +593,40 @@ impl VisitMut for Control<'_> {
                 for arg in &mut call.args {
                     match arg {
                         Expr::Closure(closure) => self.visit_side(closure),
-                        other => self.visit_expr_mut(other),
+                        other => self.visit_moved(other),
                     }
                 }
             }
+            Expr::Call(call) => {
+                self.visit_expr_mut(&mut call.func);
+                self.visit_all_moved(&mut call.args);
+            }
+            Expr::MethodCall(call) => {
+                match takes_receiver(&call.method) {
+                    true => self.visit_moved(&mut call.receiver),
+                    false => self.visit_expr_mut(&mut call.receiver),
+                }
+                self.visit_all_moved(&mut call.args);
+            }
+            Expr::Tuple(tuple) => self.visit_all_moved(&mut tuple.elems),
+            Expr::Array(array) => self.visit_all_moved(&mut array.elems),
+            Expr::Struct(made) => {
+                for field in &mut made.fields {
+                    self.visit_moved(&mut field.expr);
+                    if !matches!(&field.expr, Expr::Path(path) if is_member(&path.path, &field.member))
+                    {
+                        field.colon_token.get_or_insert_default();
+                    }
+                }
+                if let Some(rest) = &mut made.rest {
+                    self.visit_moved(rest);
+                }
+            }
+            Expr::Try(tried) => self.visit_moved(&mut tried.expr),
+            Expr::Unary(unary) if !matches!(unary.op, UnOp::Deref(_)) => {
+                self.visit_moved(&mut unary.expr);
+            }
+            Expr::Paren(inner) => self.visit_expr_mut(&mut inner.expr),
             Expr::If(_) => {
                 // The names of an `if let` end with it.
                 self.locals.scoped();
@@ -536,18 +634,23 @@ impl VisitMut for Control<'_> {
                 self.locals.unscoped();
             }
             Expr::Assign(assign) => {
-                self.locals.assigned(&assign.left);
-                visit_mut::visit_expr_mut(self, expr);
+                self.assign(&assign.left);
+                // The new value is made before the place is.
+                self.visit_moved(&mut assign.right);
+                self.visit_expr_mut(&mut assign.left);
             }
-            Expr::Binary(binary) => {
-                if locals::assigns(&binary.op) {
-                    self.locals.assigned(&binary.left);
-                }
-                visit_mut::visit_expr_mut(self, expr);
+            Expr::Binary(binary) if locals::assigns(&binary.op) => {
+                self.assign(&binary.left);
+                self.visit_expr_mut(&mut binary.left);
+                self.visit_moved(&mut binary.right);
+            }
+            Expr::Binary(binary) if is_arithmetic(&binary.op) => {
+                self.visit_moved(&mut binary.left);
+                self.visit_moved(&mut binary.right);
             }
             Expr::Path(path) => {
                 if let Some(ident) = path.path.get_ident() {
-                    self.locals.mentioned(ident);
+                    self.mention(ident);
                 }
             }
             Expr::Async(_) | Expr::Unsafe(_) => {
@@ -568,19 +671,23 @@ impl VisitMut for Control<'_> {
     }
 
     fn visit_expr_return_mut(&mut self, given: &mut ExprReturn) {
-        visit_mut::visit_expr_return_mut(self, given);
-        if let Some(value) = &mut given.expr
-            && self.returns_early
-            && self.inside == 0
-        {
-            let returns = name("__returns");
-            **value = parse_quote!(#returns.finish(#value)?);
+        let Some(value) = &mut given.expr else {
+            return;
+        };
+        self.visit_moved(value);
+        if self.returns_early && self.inside == 0 {
+            **value = finished(value, &self.output);
         }
     }
 
     fn visit_block_mut(&mut self, block: &mut Block) {
         self.locals.scoped();
-        visit_mut::visit_block_mut(self, block);
+        for statement in &mut block.stmts {
+            match statement {
+                Stmt::Expr(last, None) => self.visit_moved(last),
+                other => self.visit_stmt_mut(other),
+            }
+        }
         self.locals.unscoped();
     }
 
@@ -589,7 +696,10 @@ impl VisitMut for Control<'_> {
             if let (Pat::Type(typed), Expr::If(_)) = (&local.pat, &*init.expr) {
                 self.declared = Some((*typed.ty).clone());
             }
-            self.visit_expr_mut(&mut init.expr);
+            match moves_whole(&local.pat) {
+                true => self.visit_moved(&mut init.expr),
+                false => self.visit_expr_mut(&mut init.expr),
+            }
             if let Some((_, diverge)) = &mut init.diverge {
                 self.visit_expr_mut(diverge);
             }
@@ -609,12 +719,30 @@ impl VisitMut for Control<'_> {
     fn visit_arm_mut(&mut self, arm: &mut Arm) {
         self.locals.scoped();
         self.locals.bind(&arm.pat, false);
-        visit_mut::visit_arm_mut(self, arm);
+        if let Pat::Guard(guarded) = &mut arm.pat {
+            self.visit_expr_mut(&mut guarded.guard);
+        }
+        self.visit_moved(&mut arm.body);
         self.locals.unscoped();
     }
 
     fn visit_macro_mut(&mut self, mac: &mut Macro) {
-        self.locals.mentioned_in(mac.tokens.clone());
+        let is_list = mac
+            .path
+            .segments
+            .last()
+            .is_some_and(|last| last.ident == "vec");
+        let parse = Punctuated::<Expr, Token![,]>::parse_terminated;
+        if is_list
+            && self.inside == 0
+            && self.locals.open_regions() > 0
+            && let Ok(mut list) = parse.parse2(mac.tokens.clone())
+        {
+            self.visit_all_moved(&mut list);
+            mac.tokens = list.into_token_stream();
+            return;
+        }
+        self.mentioned_in(mac.tokens.clone());
     }
 
     fn visit_pat_mut(&mut self, _: &mut Pat) {}

@@ -4,8 +4,10 @@
 //! traced, `expand` writes the code. A refused item is still written out, with what its users need
 //! of it (`expand::stub`), so that only the actual mistake is reported.
 
+mod attributes;
 mod body;
 mod check;
+mod configured;
 mod control;
 mod expand;
 mod options;

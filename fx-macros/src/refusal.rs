@@ -368,6 +368,20 @@ pub mod module {
         )
     }
 
+    pub fn borrows(lifetime: &impl ToTokens) -> Error {
+        at(
+            lifetime,
+            "a module owns its fields, since graphs outlive the borrow: take a `Tensor`, whose clones share their data, or an `Arc` of a layer that is shared",
+        )
+    }
+
+    pub fn object_of_another_trait(object: &impl ToTokens) -> Error {
+        at(
+            object,
+            "layers behind a trait are `Box<dyn Module>`: a module has to reach the parameters of its fields, and finds none behind another trait",
+        )
+    }
+
     pub fn no_truth(option: &Ident) -> Error {
         at(
             option,

@@ -10,7 +10,8 @@ use crate::value::object::{Object, Traced};
 use crate::value::symbol::{Bool, Sym};
 use crate::value::value::Value;
 
-/// What decides a branch: a `bool`, a [`Bool`], a tensor of one element, or the `Result` of one.
+/// What decides a branch: a `bool`, a [`Bool`], a tensor of one element, a reference to one of these,
+/// or the `Result` of one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot decide a branch",
     label = "expected a `bool`, a `Bool`, a tensor of one element, or the `Result` of a comparison"
@@ -74,6 +75,30 @@ impl<T: Traced> Decide for T {
             Some(proxy) => Ok(Truth::Traced(proxy)),
             None => Object::truth(&self).map(Truth::Known),
         }
+    }
+}
+
+/// The condition behind a reference.
+macro_rules! behind_references {
+    ($($condition:ty)*) => {$(
+        impl Decide for &$condition {
+            type Kind = <$condition as Decide>::Kind;
+
+            #[inline(always)]
+            fn decide(self) -> Result<Truth> {
+                (*self).decide()
+            }
+        }
+    )*};
+}
+
+behind_references! { bool Bool }
+
+impl Decide for &Value {
+    type Kind = Symbolic;
+
+    fn decide(self) -> Result<Truth> {
+        self.clone().decide()
     }
 }
 

@@ -10,6 +10,7 @@ use std::panic::Location;
 use super::decide::{Decide, Truth};
 use super::forked::Forked;
 use super::touched::Held;
+use super::turns::KindOf;
 use crate::error::{Error, Result};
 use crate::trace::convert::Output;
 use crate::trace::open_side::Region;
@@ -195,6 +196,12 @@ impl<K: Kind> Fork<K> {
             Fork::Known(truth) => *truth,
             Fork::Traced(traced) => !K::as_traced(traced).is_second(),
         }
+    }
+
+    /// What decides here.
+    #[inline(always)]
+    pub fn kind(&self) -> KindOf<K> {
+        KindOf::default()
     }
 
     /// Stands before what only a traced condition has.
@@ -453,15 +460,24 @@ pub fn settle<K: Kind, T: Local<K>>(fork: &mut Fork<K>, local: &mut T) -> Result
     joined.map_or(Ok(()), |joined| T::load(local, joined))
 }
 
-/// Ends a side; after the second one, what the branch gives.
+/// Ends the first side.
+///
+/// # Errors
+/// Returns an error if the side is one.
+#[inline(always)]
+pub fn leave<K: Kind, T: Given<K>>(fork: &mut Fork<K>, value: T) -> Result<()> {
+    let value = value.give()?;
+    fork.traced_mut()
+        .map_or(Ok(()), |traced| traced.leave(value).map(drop))
+}
+
+/// Ends the second side; returns what the branch gives.
 ///
 /// # Errors
 /// Returns an error if the side is one, or the sides give different structures.
 #[inline(always)]
-pub fn leave<K: Kind, T: Given<K>>(fork: &mut Fork<K>, value: T) -> Result<Option<T>> {
+pub fn join<K: Kind, T: Given<K>>(fork: &mut Fork<K>, value: T) -> Result<T> {
     let value = value.give()?;
-    match fork.traced_mut() {
-        Some(traced) => traced.leave(value)?.map(T::take).transpose(),
-        None => Ok(None),
-    }
+    let joined = fork.traced_mut().map(|traced| traced.leave(value));
+    T::take(joined.transpose()?.flatten().unwrap_or_default())
 }

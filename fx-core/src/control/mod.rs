@@ -53,7 +53,7 @@ pub mod written {
     pub use super::choice::{Case, Chooses, choose};
     pub use super::early_returns::EarlyReturns;
     pub use super::exits::{Exits, gives_value, hides, note};
-    pub use super::gate::{Fork, Plain, fork, keep, leave, restored, settle, turn};
+    pub use super::gate::{Fork, Plain, fork, join, keep, leave, restored, settle, turn};
     pub use super::ranges::{Steps, bounds, bounds_from, bounds_to, steps};
     pub use super::turns::{KindOf, Turns, gather, put};
 }

@@ -8,6 +8,7 @@ use std::ops::{Range, RangeInclusive};
 use super::choice::Whole;
 use super::gate::{Fork, Kind, Plain, Symbolic, fork};
 use crate::error::{Error, Result};
+use crate::ir::function::Function;
 use crate::ir::operator;
 use crate::value::symbol::{Bool, Int, Sym};
 
@@ -151,10 +152,32 @@ impl<R: Iterator> Steps for Counted<R> {
 }
 
 /// A range that a graph may count.
+///
+/// With its end it counts from one before the next step, so that there is a number behind each step
+/// but the largest of all, which is the last.
 pub struct TracedRange {
-    next: Int,
+    /// The next step; of a range with its end, the last one.
+    counter: Int,
     end: Int,
     is_inclusive: bool,
+    /// Where a range with its end begins, before its first step.
+    begin: Option<Int>,
+}
+
+impl TracedRange {
+    fn asks(&self) -> (Function, (Int, Int)) {
+        let (next, takes_end) = match self.begin {
+            Some(begin) => (begin, true),
+            None => (self.counter, false),
+        };
+        // A plain bound stands behind, as a comparison in the source would have it.
+        match (next, takes_end) {
+            (Sym::Concrete(_), false) => (operator::gt, (self.end, next)),
+            (Sym::Concrete(_), true) => (operator::ge, (self.end, next)),
+            (Sym::Proxy(_), false) => (operator::lt, (next, self.end)),
+            (Sym::Proxy(_), true) => (operator::le, (next, self.end)),
+        }
+    }
 }
 
 impl Steps for TracedRange {
@@ -164,24 +187,24 @@ impl Steps for TracedRange {
 
     #[track_caller]
     fn fork(&mut self) -> Result<Fork<Symbolic>> {
-        // A plain bound stands behind, as a comparison in the source would have it.
-        let (compare, bounds) = match (self.next, self.is_inclusive) {
-            (Sym::Concrete(_), false) => (operator::gt, (self.end, self.next)),
-            (Sym::Concrete(_), true) => (operator::ge, (self.end, self.next)),
-            (Sym::Proxy(_), false) => (operator::lt, (self.next, self.end)),
-            (Sym::Proxy(_), true) => (operator::le, (self.next, self.end)),
-        };
+        let (compare, bounds) = self.asks();
         fork(compare.call_as::<Bool>(bounds))
     }
 
     fn step(&mut self) -> Result<Option<Int>> {
-        let step = self.next;
-        self.next = (step + 1)?;
+        self.begin = None;
+        let next = (self.counter + 1)?;
+        let step = if self.is_inclusive {
+            next
+        } else {
+            self.counter
+        };
+        self.counter = next;
         Ok(Some(step))
     }
 
     fn counter(&mut self) -> &mut Int {
-        &mut self.next
+        &mut self.counter
     }
 }
 
@@ -191,7 +214,7 @@ pub trait Stepped {
     type Steps: Steps;
 
     #[doc(hidden)]
-    fn steps(self) -> Self::Steps;
+    fn steps(self) -> Result<Self::Steps>;
 }
 
 impl<P: Whole> Stepped for Range<P>
@@ -201,11 +224,11 @@ where
     type Steps = Counted<Range<P>>;
 
     #[inline(always)]
-    fn steps(self) -> Self::Steps {
-        Counted {
+    fn steps(self) -> Result<Self::Steps> {
+        Ok(Counted {
             rest: self,
             next: None,
-        }
+        })
     }
 }
 
@@ -216,41 +239,47 @@ where
     type Steps = Counted<RangeInclusive<P>>;
 
     #[inline(always)]
-    fn steps(self) -> Self::Steps {
-        Counted {
+    fn steps(self) -> Result<Self::Steps> {
+        Ok(Counted {
             rest: self,
             next: None,
-        }
+        })
     }
 }
 
 impl Stepped for Range<Int> {
     type Steps = TracedRange;
 
-    fn steps(self) -> TracedRange {
-        TracedRange {
-            next: self.start,
+    fn steps(self) -> Result<TracedRange> {
+        Ok(TracedRange {
+            counter: self.start,
             end: self.end,
             is_inclusive: false,
-        }
+            begin: None,
+        })
     }
 }
 
 impl Stepped for RangeInclusive<Int> {
     type Steps = TracedRange;
 
-    fn steps(self) -> TracedRange {
-        let (next, end) = self.into_inner();
-        TracedRange {
-            next,
+    fn steps(self) -> Result<TracedRange> {
+        let (begin, end) = self.into_inner();
+        Ok(TracedRange {
+            counter: (begin - 1)?,
             end,
             is_inclusive: true,
-        }
+            begin: Some(begin),
+        })
     }
 }
 
 /// Written for the range of a `for`.
+///
+/// # Errors
+/// Returns an error if a range with its end begins at the least number that an `Int` holds.
 #[inline(always)]
-pub fn steps<R: Stepped>(range: R) -> R::Steps {
+#[track_caller]
+pub fn steps<R: Stepped>(range: R) -> Result<R::Steps> {
     range.steps()
 }

@@ -4,13 +4,14 @@
 //! a region as before it, or the trace fails.
 
 use std::any::Any;
+use std::convert::Infallible;
 use std::marker::PhantomData;
 
 use indexmap::IndexMap;
 
 use super::exits::note;
 use super::gate::{Fork, Kind, Plain, Symbolic, keep, settle, turn};
-use super::turns::{Turns, gather, put};
+use super::turns::{KindOf, Turns, gather, put};
 use crate::error::{Error, Result};
 use crate::trace::convert::Output;
 
@@ -60,6 +61,10 @@ impl<K: Kind> Place for Fork<K> {
 }
 
 impl<K: Kind> Place for Turns<K> {
+    type Kind = K;
+}
+
+impl<K: Kind> Place for KindOf<K> {
     type Kind = K;
 }
 
@@ -198,3 +203,80 @@ pub trait AsOther<T> {
 }
 
 impl<T> AsOther<T> for Touched<Symbolic, T> {}
+
+/// A local that a side moves, where it is needed once more: the side moves a copy.
+pub struct Copied<T>(T);
+
+/// A local that a side moves, as plain Rust has it.
+pub struct Moved<T>(PhantomData<T>);
+
+impl<T> Copied<T> {
+    /// Whether the copy is moved.
+    #[inline(always)]
+    pub fn is_copy(&self) -> bool {
+        true
+    }
+
+    /// The copy.
+    #[inline(always)]
+    pub fn copy(self) -> T {
+        self.0
+    }
+
+    /// Stands before what moves the local itself: never for a copy.
+    #[inline(always)]
+    pub fn token(&self) -> Infallible {
+        unreachable!("the copy is moved")
+    }
+}
+
+impl<T> Moved<T> {
+    /// Whether the copy is moved.
+    #[inline(always)]
+    pub fn is_copy(&self) -> bool {
+        false
+    }
+
+    /// The copy, which there is none of.
+    #[inline(always)]
+    pub fn copy(self) -> T {
+        unreachable!("the local is moved")
+    }
+
+    /// Stands before what moves the local itself.
+    #[inline(always)]
+    pub fn token(&self) {}
+}
+
+/// Where a plain `bool` decides.
+pub trait MovesPlain<T> {
+    #[doc(hidden)]
+    #[inline(always)]
+    fn moved(&self, _: &T) -> Moved<T> {
+        Moved(PhantomData)
+    }
+}
+
+impl<T> MovesPlain<T> for &&Touched<Plain, T> {}
+
+/// What can be copied.
+pub trait MovesCopy<T: Clone> {
+    #[doc(hidden)]
+    #[inline(always)]
+    fn moved(&self, local: &T) -> Copied<T> {
+        Copied(local.clone())
+    }
+}
+
+impl<T: Clone> MovesCopy<T> for &Touched<Symbolic, T> {}
+
+/// Anything else.
+pub trait MovesIt<T> {
+    #[doc(hidden)]
+    #[inline(always)]
+    fn moved(&self, _: &T) -> Moved<T> {
+        Moved(PhantomData)
+    }
+}
+
+impl<T> MovesIt<T> for Touched<Symbolic, T> {}

@@ -95,7 +95,7 @@ impl Turning {
             let (after, leaves) = record::flat(value)?;
             if after != *tree {
                 return refused(format!(
-                    "{} is `{tree}` before a turn of the loop and `{after}` after it: every turn of a loop gives one structure",
+                    "{} is `{tree}` before a turn of the loop and `{after}` after it: every turn of a loop gives one structure. To collect a tensor per turn take `control::scan`, which stacks them, or a tensor that grows by `cat`",
                     name(at)
                 ));
             }

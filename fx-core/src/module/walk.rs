@@ -17,8 +17,9 @@ use crate::value::object::{Object, short_type_name};
 /// implements it.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a module, a parameter, a buffer nor plain data",
-    label = "cannot be a field of a module",
-    note = "derive `Module` for a layer, and take an `IndexMap<String, _>` for a map of layers",
+    label = "is no part of a module: `#[derive(Module)]` makes it one",
+    note = "a layer derives `Module`, and the impl block of its `forward` is marked #[trace]; a map of layers is an `IndexMap<String, _>`",
+    note = "an enum or a struct of options derives `Module` too; layers behind a trait are `Box<dyn Module>`",
     note = "a tensor type of your own implements `Component` by hand: `fx_core::tensor` shows how",
     note = "a field marked #[module(skip)] is not part of the module: its tensors are in no list of parameters and in no file"
 )]

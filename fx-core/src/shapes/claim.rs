@@ -14,7 +14,8 @@ use crate::value::dim::Dim;
 /// let claim: Claim = "(h + 2) % 4 == 0".parse()?;
 /// assert_eq!(claim.to_string(), "(h + 2) % 4 == 0");
 /// assert!(claim.holds(|_| Some(6))? && !claim.holds(|_| Some(7))?);
-/// assert_eq!("2*w > h".parse::<Claim>()?.to_string(), "2*w - h >= 1");
+/// assert_eq!("2*w > h".parse::<Claim>()?.to_string(), "2*w > h");
+/// assert_eq!("-past - t >= -64".parse::<Claim>()?.to_string(), "past + t <= 64");
 /// # Ok::<(), fx_core::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -81,9 +82,30 @@ impl fmt::Display for Claim {
             Claim::Multiple(a, by) => {
                 write!(f, "{} % {} == 0", in_parentheses(a), in_parentheses(by))
             }
-            Claim::AtLeast(a, least) => write!(f, "{a} >= {least}"),
-            Claim::AtMost(a, most) => write!(f, "{a} <= {most}"),
+            Claim::AtLeast(a, least) => f.write_str(&comparison(a, ">=", *least)),
+            Claim::AtMost(a, most) => f.write_str(&comparison(a, "<=", *most)),
         }
+    }
+}
+
+/// `size >= number` or `size <= number` without a negative sign where it can be: `past + t <= 64` for
+/// `-past - t >= -64`, and `2*w > h` for `2*w - h >= 1`.
+fn comparison(size: &Dim, symbol: &str, number: i64) -> String {
+    // `n >= 3` for `n - 3 >= 0`.
+    let shift = size.eval(|_| Some(0)).unwrap_or(0);
+    let shifted = number.checked_sub(shift).zip((size - shift).ok());
+    let (number, size) = shifted.unwrap_or_else(|| (number, size.clone()));
+    let Ok((plus, minus)) = size.sides() else {
+        return format!("{size} {symbol} {number}");
+    };
+    match (symbol, number) {
+        _ if minus == 0 => format!("{size} {symbol} {number}"),
+        (">=", number) if plus == 0 => format!("{minus} <= {}", -i128::from(number)),
+        ("<=", number) if plus == 0 => format!("{minus} >= {}", -i128::from(number)),
+        (symbol, 0) => format!("{plus} {symbol} {minus}"),
+        (">=", 1) => format!("{plus} > {minus}"),
+        ("<=", -1) => format!("{plus} < {minus}"),
+        (symbol, number) => format!("{size} {symbol} {number}"),
     }
 }
 

@@ -266,6 +266,13 @@ impl ShapeEnv {
             _ => {}
         }
         let (dim, least) = dim.at_least(least)?;
+        // `n <= 4` for `-n >= -4`.
+        if let (plus, minus) = dim.sides()?
+            && plus == 0
+            && let Some(most) = least.checked_neg()
+        {
+            return self.at_most(&minus, most);
+        }
         if let Some(name) = dim.as_symbol()
             && let Some((low, _)) = self.symbols.get_mut(name)
         {
@@ -294,6 +301,12 @@ impl ShapeEnv {
             Some(most) => (&(dim - shift)?, most),
             None => (dim, most),
         };
+        if let (plus, minus) = dim.sides()?
+            && plus == 0
+            && let Some(least) = most.checked_neg()
+        {
+            return self.at_least(&minus, least);
+        }
         if let Some(name) = dim.as_symbol()
             && let Some((_, high)) = self.symbols.get_mut(name)
         {

@@ -58,10 +58,7 @@ macro_rules! binary {
 
 macro_rules! arithmetic {
     ($($lhs:ty, $rhs:ty => $out:ty;)*) => {
-        binary! { $(
-            $lhs, $rhs => $out: Add add Add, Sub sub Sub, Mul mul Mul, Rem rem Mod;
-            $lhs, $rhs => Float: Div div Truediv;
-        )* }
+        binary! { $($lhs, $rhs => $out: Add add Add, Sub sub Sub, Mul mul Mul, Rem rem Mod;)* }
     };
 }
 
@@ -89,6 +86,26 @@ arithmetic! {
     f64, Float => Float;
     i64, Float => Float;
     Float, Int => Float;
+}
+
+binary! {
+    i64, Int => Float: Div div Truediv;
+    f64, Int => Float: Div div Truediv;
+    Float, Float => Float: Div div Truediv;
+    Float, f64 => Float: Div div Truediv;
+    Float, i64 => Float: Div div Truediv;
+    f64, Float => Float: Div div Truediv;
+    i64, Float => Float: Div div Truediv;
+    Float, Int => Float: Div div Truediv;
+}
+
+// By a trait of ours, which says what to write for another divisor.
+impl<R: BesideInt> std::ops::Div<R> for Int {
+    type Output = Result<Float>;
+    #[track_caller]
+    fn div(self, rhs: R) -> Self::Output {
+        apply(Operator::Truediv, &[&self, &rhs])
+    }
 }
 
 bits! {
@@ -136,7 +153,8 @@ crate::impl_comparisons! {
 #[diagnostic::on_unimplemented(
     message = "an `Int` is not raised to or divided by `{Self}`",
     label = "expected `i64`, `f64`, `Int` or `Float`",
-    note = "a `usize` is written `n as i64`: with more types of integers the literal of `2 * n` would have none"
+    note = "a `usize` is written `n as i64`: with more types of integers the literal of `2 * n` would have none",
+    note = "`n / 2` is a `Float`, as in Python; `n.floordiv(2)` is the whole number"
 )]
 pub trait BesideInt: Operand {
     /// The result of an `Int` and this.

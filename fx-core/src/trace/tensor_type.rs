@@ -36,6 +36,12 @@ macro_rules! tensor_type {
                 $crate::__private::IntoValue::into_value(self)
             }
         }
+        impl $crate::control::Decide for &$tensor {
+            type Kind = <$tensor as $crate::control::Decide>::Kind;
+            fn decide(self) -> $crate::Result<$crate::control::Truth> {
+                $crate::control::Decide::decide(::core::clone::Clone::clone(self))
+            }
+        }
         impl $crate::__private::Operand for $tensor {
             #[inline]
             fn lend(&self) -> $crate::__private::OperandRef<'_> {

@@ -300,6 +300,12 @@ impl Dim {
         Ok((Dim::of(of), least))
     }
 
+    /// What is added in it, and what is taken from that: `(2*w, h)` of `2*w - h`.
+    pub(crate) fn sides(&self) -> Result<(Dim, Dim)> {
+        let (plus, minus) = self.expr().sides()?;
+        Ok((Dim::of(plus), Dim::of(minus)))
+    }
+
     fn of(expr: SizeExpr) -> Self {
         match expr.as_number() {
             Some(number) => Dim(Size::Known(number)),

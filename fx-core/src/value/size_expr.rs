@@ -478,6 +478,19 @@ impl SizeExpr {
         (found, rest)
     }
 
+    /// What is added, and what is taken from that; a remainder stays whole.
+    pub fn sides(&self) -> Result<(Self, Self)> {
+        if !self.remainders().0.is_empty() {
+            return Ok((self.clone(), Self::default()));
+        }
+        let (mut plus, mut minus) = (Self::default(), Self::default());
+        for (product, count) in &self.terms {
+            let side = if *count > 0 { &mut plus } else { &mut minus };
+            side.terms.push((product.clone(), *count));
+        }
+        Ok((plus, minus.times(-1)?))
+    }
+
     /// What is at least a number if and only if this is at least `least`, of fewer operations.
     pub fn at_least(&self, least: i64) -> Result<(Self, i64)> {
         let (mut of, mut least) = (self.clone(), least);

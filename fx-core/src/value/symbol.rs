@@ -91,6 +91,12 @@ impl<T: IntoValue> IntoValue for Sym<T> {
         }
     }
 }
+impl<T: IntoValue + Copy> IntoValue for &Sym<T> {
+    fn into_value(self) -> Value {
+        (*self).into_value()
+    }
+}
+
 impl<T: IntoValue> Arg for Sym<T> {}
 
 impl<T: fmt::Display> fmt::Display for Sym<T> {

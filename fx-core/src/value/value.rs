@@ -429,6 +429,18 @@ impl<T: Traced> IntoValue for &T {
 }
 impl<T: Traced> Arg for &T {}
 
+macro_rules! behind_references {
+    ($($t:ty)*) => {$(
+        impl IntoValue for &$t {
+            fn into_value(self) -> Value {
+                (*self).into_value()
+            }
+        }
+    )*};
+}
+
+behind_references! { bool i64 f64 usize }
+
 macro_rules! plain_into_value {
     ($($t:ty => |$x:ident| $value:expr;)*) => {$(
         impl IntoValue for $t {

@@ -115,7 +115,7 @@ fn a_state_that_changes_its_structure_is_refused() {
             control::while_loop(tree!(x), |_| greater(x, 0.0), |_| Ok(tree!((x, x))))?;
         Ok(state)
     });
-    insta::assert_snapshot!(without_lines(symbolic_trace(f).unwrap_err()), @"while tracing `while_loop` (fx-core/tests/control/loops.rs:_): the state is `*` before a turn of the loop and `(*, *)` after it: every turn of a loop gives one structure");
+    insta::assert_snapshot!(without_lines(symbolic_trace(f).unwrap_err()), @"while tracing `while_loop` (fx-core/tests/control/loops.rs:_): the state is `*` before a turn of the loop and `(*, *)` after it: every turn of a loop gives one structure. To collect a tensor per turn take `control::scan`, which stacks them, or a tensor that grows by `cat`");
 }
 
 #[test]

@@ -2,12 +2,17 @@
 //!
 //! Invariant: a jump without a label is of the innermost loop.
 
+use proc_macro2::Span;
 use syn::visit::{self, Visit};
-use syn::{Block, Expr, ExprIf, Item, Label, Lifetime, Stmt};
+use syn::{Block, Expr, ExprIf, Item, Label, Lifetime, Stmt, parse_quote};
 
-use super::{is_rewritten, matches};
+use super::forms::is_rewritten;
+use super::matches;
+use crate::attributes;
+use crate::spans::Ends;
 
 /// A jump at the end of a block.
+#[derive(Clone)]
 pub enum Jump {
     Return(Option<Box<Expr>>),
     Break(Option<Lifetime>, Option<Box<Expr>>),
@@ -15,15 +20,18 @@ pub enum Jump {
 }
 
 impl Jump {
-    /// The jump that a block ends in.
+    /// The jump that a block ends in, also inside of blocks at its end.
     pub fn of(block: &Block) -> Option<Jump> {
         match block.stmts.last() {
+            Some(Stmt::Expr(Expr::Block(inner), _)) if inner.label.is_none() => {
+                Jump::of(&inner.block)
+            }
             Some(Stmt::Expr(last, _)) => Jump::from(last),
             _ => None,
         }
     }
 
-    fn from(expr: &Expr) -> Option<Jump> {
+    pub fn from(expr: &Expr) -> Option<Jump> {
         Some(match expr {
             Expr::Return(jump) => Jump::Return(jump.expr.clone()),
             Expr::Break(jump) => Jump::Break(jump.label.clone(), jump.expr.clone()),
@@ -32,17 +40,50 @@ impl Jump {
         })
     }
 
+    /// Whether both leave the same region in the same way.
+    pub fn is_like(&self, other: &Jump) -> bool {
+        match (self, other) {
+            (Jump::Return(_), Jump::Return(_)) => true,
+            (Jump::Break(one, _), Jump::Break(other, _))
+            | (Jump::Continue(one), Jump::Continue(other)) => one == other,
+            _ => false,
+        }
+    }
+
+    /// The value of the jump, or of nothing.
+    pub fn into_value(self) -> Expr {
+        match self {
+            Jump::Return(Some(value)) | Jump::Break(_, Some(value)) => *value,
+            _ => parse_quote!({}),
+        }
+    }
+
     /// Puts the value of the jump in its place: the block then gives it.
     pub fn remove_from(&self, block: &mut Block) {
-        block.stmts.pop();
-        match self {
-            Jump::Return(value) | Jump::Break(_, value) => {
-                let value = value.as_ref().map(|value| (**value).clone());
-                block
-                    .stmts
-                    .extend(value.map(|value| Stmt::Expr(value, None)));
+        match block.stmts.pop() {
+            Some(Stmt::Expr(Expr::Block(mut inner), _)) => {
+                self.remove_from(&mut inner.block);
+                block.stmts.push(Stmt::Expr(Expr::Block(inner), None));
             }
-            Jump::Continue(_) => {}
+            Some(Stmt::Expr(mut jump, _)) => {
+                let attrs = attributes::take(&mut jump);
+                if let Jump::Return(Some(value)) | Jump::Break(_, Some(value)) = self {
+                    let value = attributes::with(&attrs, (**value).clone());
+                    block.stmts.push(Stmt::Expr(value, None));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Where the jump of a block is.
+    pub fn place(block: &Block) -> Option<Span> {
+        match block.stmts.last()? {
+            Stmt::Expr(Expr::Block(inner), _) if inner.label.is_none() => Jump::place(&inner.block),
+            Stmt::Expr(Expr::Return(jump), _) => Some(jump.return_token.span),
+            Stmt::Expr(Expr::Break(jump), _) => Some(jump.break_token.span),
+            Stmt::Expr(Expr::Continue(jump), _) => Some(jump.continue_token.span),
+            last => Some(Ends::of(last).first),
         }
     }
 }

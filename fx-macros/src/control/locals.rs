@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream};
 use quote::{quote, quote_spanned};
 use syn::visit::{self, Visit};
 use syn::{BinOp, Expr, Pat, PatIdent};
@@ -40,6 +40,12 @@ impl Uses {
     /// The names of the locals that it may change.
     pub fn names(&self) -> impl Iterator<Item = &String> {
         self.changing.keys()
+    }
+
+    /// Each of them, and whether it is assigned.
+    pub fn each_name(&self) -> impl Iterator<Item = (&String, bool)> {
+        let each = self.changing.iter();
+        each.map(|(name, (_, how))| (name, *how == How::Assigned))
     }
 
     /// What the statements for locals that are not assigned need.
@@ -130,6 +136,19 @@ impl Locals {
         self.regions.pop().map(|(_, uses)| uses).unwrap_or_default()
     }
 
+    /// How many blocks are around.
+    pub fn depth(&self) -> usize {
+        self.scopes.len()
+    }
+
+    /// How many blocks are around the local of a name.
+    pub fn depth_of(&self, name: &Ident) -> Option<usize> {
+        let text = name.to_string();
+        self.scopes
+            .iter()
+            .rposition(|scope| scope.contains_key(&text))
+    }
+
     pub fn open_regions(&self) -> usize {
         self.regions.len()
     }
@@ -145,33 +164,8 @@ impl Locals {
         self.used(name, How::Mentioned);
     }
 
-    /// Every name in the arguments of a macro.
-    pub fn mentioned_in(&mut self, tokens: TokenStream) {
-        for token in tokens {
-            match token {
-                TokenTree::Ident(name) => self.mentioned(&name),
-                TokenTree::Group(group) => self.mentioned_in(group.stream()),
-                _ => {}
-            }
-        }
-    }
-
-    /// The locals that an assignment to a place changes.
-    pub fn assigned(&mut self, place: &Expr) {
-        match place {
-            Expr::Path(path) => {
-                if let Some(name) = path.path.get_ident() {
-                    self.used(name, How::Assigned);
-                }
-            }
-            Expr::Field(field) => self.assigned(&field.base),
-            Expr::Index(index) => self.assigned(&index.expr),
-            Expr::Paren(paren) => self.assigned(&paren.expr),
-            Expr::Unary(unary) => self.assigned(&unary.expr),
-            Expr::Tuple(tuple) => tuple.elems.iter().for_each(|part| self.assigned(part)),
-            Expr::Array(array) => array.elems.iter().for_each(|part| self.assigned(part)),
-            _ => {}
-        }
+    pub fn assigned(&mut self, name: &Ident) {
+        self.used(name, How::Assigned);
     }
 
     fn used(&mut self, name: &Ident, how: How) {
@@ -190,6 +184,24 @@ impl Locals {
                 }
             }
         }
+    }
+}
+
+/// The names of what an assignment to a place changes.
+pub fn assigned(place: &Expr, each: &mut dyn FnMut(&Ident)) {
+    match place {
+        Expr::Path(path) => {
+            if let Some(name) = path.path.get_ident() {
+                each(name);
+            }
+        }
+        Expr::Field(field) => assigned(&field.base, each),
+        Expr::Index(index) => assigned(&index.expr, each),
+        Expr::Paren(paren) => assigned(&paren.expr, each),
+        Expr::Unary(unary) => assigned(&unary.expr, each),
+        Expr::Tuple(tuple) => tuple.elems.iter().for_each(|part| assigned(part, each)),
+        Expr::Array(array) => array.elems.iter().for_each(|part| assigned(part, each)),
+        _ => {}
     }
 }
 

@@ -19,6 +19,8 @@ pub struct Loop {
     label: Lifetime,
     /// How many regions were open at its head.
     pub regions: usize,
+    /// How many blocks are around it.
+    pub depth: usize,
     is_used: bool,
     /// Per jump that a traced value may decide: the names that are bound between the loop and it, and
     /// where it is. `None` if there can be no such jump.
@@ -39,12 +41,19 @@ pub enum Head<'a> {
 
 impl Loop {
     /// A loop; whether traced values may decide its jumps.
-    pub fn new(id: usize, label: Option<&Label>, regions: usize, has_exits: bool) -> Self {
+    pub fn new(
+        id: usize,
+        label: Option<&Label>,
+        regions: usize,
+        depth: usize,
+        has_exits: bool,
+    ) -> Self {
         let own = || Lifetime::new(&format!("'__fx{id}"), Span::mixed_site());
         Loop {
             id,
             label: label.map_or_else(own, |label| label.name.clone()),
             regions,
+            depth,
             is_used: has_exits,
             exits: has_exits.then(Vec::new),
         }
@@ -142,7 +151,6 @@ impl Loop {
         place: Span,
     ) -> Expr {
         self.note(block, uses, core);
-        let place = place.resolved_at(Span::mixed_site());
         let control = &respanned(quote!(#core::__private::control), place);
         let (site, joins, turns) = (self.of("exits"), self.of("joins"), self.of("turns"));
         let imports = uses.imports(core);
@@ -177,20 +185,22 @@ impl Loop {
                     }
                 }
             };
-            let end = quote_spanned! {place=>
-                #joins.join(&mut #site)?;
-                #put
-            };
+            let joined_here = quote_spanned!(place=> #joins.join(&mut #site)?;);
+            let end = quote!(#joined_here #put);
             settle = joined("is_pending", end.clone());
             let after = match head {
-                Head::Loop => quote_spanned! {place=>
-                    let __body = #joins.repeat(&mut #site)?;
-                    #put
-                    match __body {
-                        true => {}
-                        false => break,
+                Head::Loop => {
+                    let body = name("__body");
+                    let again = quote_spanned!(place=> #joins.repeat(&mut #site)?);
+                    quote! {
+                        let #body = #again;
+                        #put
+                        match #body {
+                            true => {}
+                            false => break,
+                        }
                     }
-                },
+                }
                 _ => end,
             };
             let after = joined("is_needed", after);
@@ -201,7 +211,7 @@ impl Loop {
         let (before, around) = match head {
             Head::While(condition) => {
                 let fork = self.tested(condition.clone(), &turns, control, place);
-                let head = self.head(&fork, &turns, None, uses, core);
+                let head = self.head(&fork, &turns, None, uses, core, place);
                 (
                     quote!(let mut #turns = #control::Turns::default();),
                     quote!(loop { #head #body #join }),
@@ -215,7 +225,7 @@ impl Loop {
                     control,
                     place,
                 );
-                let head = self.head(&fork, &turns, Some(&range), uses, core);
+                let head = self.head(&fork, &turns, Some(&range), uses, core, place);
                 let before = quote! {
                     let mut #range = #steps;
                     let mut #turns = #control::Turns::default();
@@ -258,8 +268,9 @@ impl Loop {
             None => fork,
             Some(_) => {
                 let site = self.of("exits");
+                let test = quote_spanned!(place=> #site.test(&#turns)?);
                 let fork = quote! {
-                    match #site.test(&#turns)? {
+                    match #test {
                         true => #fork,
                         false => #control::Fork::Known(false),
                     }
@@ -282,6 +293,7 @@ impl Loop {
         range: Option<&Ident>,
         uses: &Uses,
         core: &TokenStream,
+        place: Span,
     ) -> TokenStream {
         let (site, body) = (name("__fork"), name("__body"));
         let control = quote!(#core::__private::control);
@@ -293,6 +305,7 @@ impl Loop {
             gather_step = quote!(#control::gather(&mut #turns, &*#counter, "the counter"););
             put_step = quote!(#control::put(&mut #turns, #counter)?;);
         }
+        let turn = quote_spanned!(place=> #turns.turn(&mut #site)?);
         let records = self.exits.is_some().then(|| {
             let exits = self.of("exits");
             quote!(#exits.records(#turns.is_open());)
@@ -308,7 +321,7 @@ impl Loop {
                     let _ = #site.token();
                     #gather_step
                     #gather
-                    let #body = #turns.turn(&mut #site)?;
+                    let #body = #turn;
                     #put_step
                     #put
                     match #body {
@@ -333,7 +346,6 @@ impl Loop {
                 true => {
                     let place = *place;
                     let core = respanned(core.clone(), place);
-                    let fork = Ident::new("__fork", place);
                     quote_spanned!(place=> #core::__private::control::hides(&#fork);)
                 }
                 false => notes.clone(),
@@ -378,6 +390,6 @@ pub fn steps(range: &Expr, core: &TokenStream) -> Option<TokenStream> {
     let limits = &range.limits;
     Some(quote!({
         let (#low, #high) = #bounds;
-        #control::steps(#low #limits #high)
+        #control::steps(#low #limits #high)?
     }))
 }

@@ -5,7 +5,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
-use syn::{Expr, ExprMatch, Lit, Pat, RangeLimits, UnOp, parse_quote};
+use syn::{Arm, Expr, ExprMatch, Lit, Pat, RangeLimits, UnOp, parse_quote};
 
 use super::name;
 
@@ -37,16 +37,19 @@ pub fn as_branches(choice: &ExprMatch, core: &TokenStream) -> Option<Expr> {
     let mut chain = match &last.pat {
         Pat::Ident(rest) => {
             let body = &last.body;
+            let attrs = &last.attrs;
             parse_quote!({
+                #(#attrs)*
                 let #rest = #choose;
-                #body
+                #(#attrs)*
+                { #body }
             })
         }
-        _ => block(&last.body),
+        _ => block(last),
     };
     for (arm, tests) in others.iter().zip(tests(choice)?).rev() {
         let tests = tests.iter().map(|test| test.written(&control));
-        let body = block(&arm.body);
+        let body = block(arm);
         chain = parse_quote! {
             #keyword #control::Chooses::is(&#choose, &[#(#tests),*]) #body else #chain
         };
@@ -58,10 +61,15 @@ pub fn as_branches(choice: &ExprMatch, core: &TokenStream) -> Option<Expr> {
     }))
 }
 
-fn block(body: &Expr) -> Expr {
-    match body {
-        Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => body.clone(),
-        _ => parse_quote!({ #body }),
+fn block(arm: &Arm) -> Expr {
+    let (attrs, body) = (&arm.attrs, &arm.body);
+    match &**body {
+        Expr::Block(block) if block.label.is_none() && block.attrs.is_empty() => match attrs[..] {
+            [] => (**body).clone(),
+            _ => parse_quote!({ #(#attrs)* #body }),
+        },
+        body if attrs.is_empty() => parse_quote!({ #body }),
+        body => parse_quote!({ #(#attrs)* { #body } }),
     }
 }
 
@@ -120,7 +128,7 @@ impl Test {
 }
 
 impl Cases {
-    fn of(arm: &syn::Arm) -> Option<Self> {
+    fn of(arm: &Arm) -> Option<Self> {
         match &arm.pat {
             Pat::Wild(_) => Some(Cases::Rest),
             Pat::Ident(rest) if is_binding(rest) => Some(Cases::Rest),

@@ -3,6 +3,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote, quote_spanned};
+use syn::visit::Visit;
 use syn::{Data, DeriveInput, Field, Fields, Ident, Type, parse_quote};
 
 use super::or_return::or_return;
@@ -29,6 +30,9 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
     let name = &input.ident;
     for attr in input.attrs.iter().filter(|a| a.path().is_ident("module")) {
         refusals.add(refusal::module::option_of_the_type(attr));
+    }
+    for lifetime in input.generics.lifetimes() {
+        refusals.add(refusal::module::borrows(&lifetime.lifetime));
     }
     let (fields, fields_mut, duplicate, save, load, types) = match &input.data {
         Data::Struct(data) => {
@@ -217,6 +221,9 @@ impl Arm {
             let field_mut = quote!(#core::__private::FieldMut);
             let (contents, contents_mut) = match kind {
                 FieldKind::Child => {
+                    for object in objects_of_other_traits(ty) {
+                        refusals.add(refusal::module::object_of_another_trait(&object));
+                    }
                     let field = |method: &str| {
                         call_of_type(ty, component(), method, Some(quote!(#binding, #name)))
                     };
@@ -327,4 +334,26 @@ fn field_name(field: &Field, index: usize) -> String {
         Some(name) => name.to_string().trim_start_matches("r#").to_string(),
         None => index.to_string(),
     }
+}
+
+/// The trait objects in a type that are no `dyn Module`.
+fn objects_of_other_traits(ty: &Type) -> Vec<syn::TypeTraitObject> {
+    struct Objects(Vec<syn::TypeTraitObject>);
+    impl<'ast> Visit<'ast> for Objects {
+        fn visit_type_trait_object(&mut self, object: &'ast syn::TypeTraitObject) {
+            let is_module = object.bounds.iter().any(|bound| match bound {
+                syn::TypeParamBound::Trait(bound) => {
+                    let last = bound.path.segments.last();
+                    last.is_some_and(|last| last.ident == "Module")
+                }
+                _ => false,
+            });
+            if !is_module {
+                self.0.push(object.clone());
+            }
+        }
+    }
+    let mut objects = Objects(Vec::new());
+    objects.visit_type(ty);
+    objects.0
 }

@@ -3,13 +3,16 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
+use syn::visit::Visit;
 use syn::{ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, ReturnType, Type};
 
 use super::kernel::kernel;
 use super::stub;
 use super::wrap::{result_text, result_type, turbofish, twin};
+use crate::attributes;
 use crate::body;
 use crate::check::{self, Method};
+use crate::configured;
 use crate::control;
 use crate::options::{Impure, TraceOptions};
 use crate::parse::callable::{Callable, Parameter, Taken, without_attributes};
@@ -18,6 +21,11 @@ use crate::refusal::{self, Refusals};
 use crate::spans::call_of_type;
 
 pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
+    let core = paths::core();
+    let item = match configured::item(item, &quote!(#core::trace(#options))) {
+        Ok(item) => item,
+        Err(forms) => return forms,
+    };
     let mut refusals = Refusals::default();
     let options = TraceOptions::parse(options, &mut refusals);
     let code = match refusals.take(syn::parse2::<Item>(item.clone())) {
@@ -35,6 +43,7 @@ pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
 
 fn trace_fn(options: &TraceOptions, mut function: ItemFn, refusals: &mut Refusals) -> TokenStream {
     let core = paths::core();
+    attributes::relax_each(&mut function.attrs);
     if let Some(span) = options.leaf {
         refusals.add(refusal::trace::leaf_function(span));
     }
@@ -128,6 +137,7 @@ fn trace_impl(options: &TraceOptions, mut block: ItemImpl, refusals: &mut Refusa
         if let ImplItem::Fn(method) = item
             && (method.sig.receiver().is_some() || method.sig.ident == "forward")
         {
+            attributes::relax_each(&mut method.attrs);
             if options.control_flow {
                 control::rewrite(&method.sig, &mut method.block, &core);
             }
@@ -149,6 +159,15 @@ fn trace_impl(options: &TraceOptions, mut block: ItemImpl, refusals: &mut Refusa
     // another crate.
     if let Some((path, _)) = &block.trait_ {
         refusals.add(refusal::trace::trait_impl(path));
+        for item in &mut block.items {
+            if let ImplItem::Fn(method) = item {
+                without_attributes(&mut method.sig, &core, refusals);
+            }
+        }
+        return block.to_token_stream();
+    }
+    // The derive of such a type is refused, and there is no `Module` of what borrows.
+    if borrows(&block) {
         for item in &mut block.items {
             if let ImplItem::Fn(method) = item {
                 without_attributes(&mut method.sig, &core, refusals);
@@ -204,6 +223,19 @@ fn trace_impl(options: &TraceOptions, mut block: ItemImpl, refusals: &mut Refusa
         #argument
         #registered
     }
+}
+
+/// Whether a type has lifetimes.
+fn borrows(block: &ItemImpl) -> bool {
+    struct Lifetimes(bool);
+    impl<'ast> Visit<'ast> for Lifetimes {
+        fn visit_lifetime(&mut self, lifetime: &'ast syn::Lifetime) {
+            self.0 |= lifetime.ident != "static";
+        }
+    }
+    let mut lifetimes = Lifetimes(false);
+    lifetimes.visit_type(&block.self_ty);
+    lifetimes.0
 }
 
 /// The code that makes `&Layer` a parameter of `#[wrap]` functions.
@@ -262,6 +294,7 @@ fn forward_items(
     let values = params.iter().map(|p| p.call(core, "to_value", &p.name));
     let (attrs, vis, sig) = (&forward.attrs, &forward.vis, &forward.sig);
     let statements = &forward.block.stmts;
+    let lints = attributes::lints(attrs);
     let lifetimes: Vec<_> = sig.generics.lifetimes().collect();
     // The user's own `self`: inside a macro of theirs, another `self` would not be the same.
     let receiver = sig.inputs.first();
@@ -298,6 +331,7 @@ fn forward_items(
         }
         // Not inlined: the body would be compiled in each unit that calls it.
         #[doc(hidden)]
+        #(#lints)*
         fn __fx_forward<#(#lifetimes),*>(#receiver, #(#bindings: #types),*) -> #output {
             #(#statements)*
         }

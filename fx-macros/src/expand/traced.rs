@@ -7,13 +7,19 @@ use syn::{Expr, ExprClosure, ExprPath, Pat, ReturnType, parse_quote};
 
 use super::kernel::kernel;
 use super::stub;
+use crate::attributes;
 use crate::body;
+use crate::configured;
 use crate::parse::callable::{Parameter, ParameterAttributes, parameter, specs};
 use crate::paths;
 use crate::refusal::{self, Refusals};
 
 pub fn traced(input: TokenStream) -> TokenStream {
     let core = paths::core();
+    let input = match configured::expression(input, &quote!(#core::traced)) {
+        Ok(input) => input,
+        Err(forms) => return forms,
+    };
     let mut refusals = Refusals::default();
     let code = if input.is_empty() {
         refusals.add(refusal::handle::traced_nothing());
@@ -83,7 +89,7 @@ fn traced_closure(
         match input {
             Pat::Type(typed) => {
                 let attributes = ParameterAttributes::take(&mut typed.attrs, core, refusals);
-                let param = parameter(attributes, &typed.pat, &typed.ty, core);
+                let param = parameter(attributes, typed, core);
                 params.extend(refusals.take(param));
             }
             other => refusals.add(refusal::handle::untyped_argument(other)),
@@ -110,9 +116,10 @@ fn traced_closure(
         core,
         |lent| quote!(__body(#(#lent),*)),
     );
-    Some(quote! {{
+    let attrs = attributes::lints(&closure.attrs);
+    Some(quote! { #(#attrs)* {
         const __PARAMS: &[#core::__private::ParamSpec] = #specs;
         let __body = move |#(#bindings: #types),*| -> #output #block;
         #core::__private::TracedFn::closure(__PARAMS, move |__args: &[&#core::__private::Value], __out: &mut #core::__private::Value| { #run })
-    }})
+    } })
 }

@@ -11,7 +11,9 @@ use syn::{
 
 use super::kernel::kernel;
 use super::stub;
+use crate::attributes;
 use crate::check::{self, Method};
+use crate::configured;
 use crate::options::{MethodOption, WrapOptions};
 use crate::parse::callable::{Callable, Parameter, Taken, with_lifetimes, without_attributes};
 use crate::paths;
@@ -19,6 +21,11 @@ use crate::refusal::{self, Refusals};
 use crate::spans::call_of_type;
 
 pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
+    let core = paths::core();
+    let item = match configured::item(item, &quote!(#core::wrap(#options))) {
+        Ok(item) => item,
+        Err(forms) => return forms,
+    };
     let mut refusals = Refusals::default();
     let options = WrapOptions::parse(options, &mut refusals);
     let code = match refusals.take(syn::parse2::<Item>(item.clone())) {
@@ -182,6 +189,7 @@ pub fn result_type(output: &Type, core: &TokenStream) -> TokenStream {
 
 fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals) -> TokenStream {
     let core = paths::core();
+    attributes::relax_each(&mut function.attrs);
     if function.sig.receiver().is_some() {
         refusals.add(refusal::wrap::method(&function.sig.ident));
         without_attributes(&mut function.sig, &core, refusals);
@@ -273,11 +281,16 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
     });
     let inherent = match (&receiver, &options.method) {
         (Some(ty), Some((MethodOption::Inherent, _))) => {
+            let said = other.iter().filter(|a| {
+                ["deprecated", "must_use"]
+                    .iter()
+                    .any(|name| a.path().is_ident(name))
+            });
             let rest = sig.inputs.iter().skip(1);
             let rest_args = args.iter().skip(1);
             quote! {
                 impl #ty {
-                    #(#doc)*
+                    #(#doc)* #(#said)*
                     #[track_caller]
                     #[inline]
                     #[allow(clippy::too_many_arguments)]
@@ -465,11 +478,13 @@ fn wrap_method(
     core: &TokenStream,
     refusals: &mut Refusals,
 ) -> Option<(TokenStream, Ident)> {
+    attributes::relax_each(&mut method.attrs);
     let callable = Callable::parse(&mut method.sig, core, refusals);
     let fits = check::method(&method.sig, Method::Leaf, refusals);
     let mut callable = callable.filter(|_| fits)?;
     let this = Parameter {
         name: format_ident!("__this"),
+        attrs: Vec::new(),
         mutability: None,
         ty: parse_quote_spanned!(self_ty.span()=> &#self_ty),
         taken: Taken::AsIs,
@@ -518,6 +533,7 @@ fn wrap_method(
     debug_assert!(matches!(sig.inputs.first(), Some(FnArg::Receiver(_))));
     let lifetimes = lifetimes(&sig.generics);
     let outer = attrs.iter().filter(|a| !a.path().is_ident("inline"));
+    let lints = attributes::lints(attrs);
     let code = quote! {
         #(#outer)*
         #[track_caller]
@@ -528,6 +544,7 @@ fn wrap_method(
             self.#body_name(#(#args),*)
         }
         #[doc(hidden)]
+        #(#lints)*
         fn #body_name #lifetimes(&self, #(#bindings: #types),*) -> #output {
             #(#statements)*
         }

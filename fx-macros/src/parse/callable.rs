@@ -6,10 +6,11 @@ use quote::{ToTokens, quote};
 use syn::spanned::Spanned;
 use syn::visit_mut::VisitMut;
 use syn::{
-    Attribute, Expr, FnArg, GenericArgument, Ident, Lifetime, Lit, Pat, PathArguments, Result,
-    ReturnType, Signature, Token, Type, TypeParamBound, UnOp,
+    Attribute, Expr, FnArg, GenericArgument, Ident, Lifetime, Lit, Pat, PatType, PathArguments,
+    Result, ReturnType, Signature, Token, Type, TypeParamBound, UnOp,
 };
 
+use crate::attributes;
 use crate::check;
 use crate::paths::text;
 use crate::refusal::{self, Refusals};
@@ -18,6 +19,8 @@ use crate::spans::{Ends, call_of_type, respanned};
 /// One parameter.
 pub struct Parameter {
     pub name: Ident,
+    /// What sets the level of a lint.
+    pub attrs: Vec<Attribute>,
     /// Written as `mut name`: what the body binds it as.
     pub mutability: Option<Token![mut]>,
     /// The type inside the body: `T` for `impl Into<T>`, `&[T]` for `&[impl Borrow<T>]`.
@@ -60,9 +63,12 @@ impl Parameter {
     /// The name as the body binds it: `x`, or `mut x`.
     pub fn binding(&self) -> TokenStream {
         let Parameter {
-            name, mutability, ..
+            name,
+            attrs,
+            mutability,
+            ..
         } = self;
-        quote!(#mutability #name)
+        quote!(#(#attrs)* #mutability #name)
     }
 
     /// `Param::function(&operand)` for the parameter's type.
@@ -104,7 +110,7 @@ impl Callable {
         for input in &mut sig.inputs {
             if let FnArg::Typed(arg) = input {
                 let attributes = ParameterAttributes::take(&mut arg.attrs, core, refusals);
-                let param = parameter(attributes, &arg.pat, &arg.ty, core);
+                let param = parameter(attributes, arg, core);
                 params.extend(problems.take(param));
             }
         }
@@ -199,6 +205,7 @@ impl ParameterAttributes {
                 true
             }
         });
+        attributes::relax_each(attrs);
         found
     }
 }
@@ -215,15 +222,16 @@ pub fn without_attributes(sig: &mut Signature, core: &TokenStream, refusals: &mu
 /// Reads one parameter.
 pub fn parameter(
     attributes: ParameterAttributes,
-    pat: &Pat,
-    ty: &Type,
+    arg: &PatType,
     core: &TokenStream,
 ) -> Result<Parameter> {
+    let PatType { attrs, pat, ty, .. } = arg;
+    let ty = &**ty;
     let ParameterAttributes {
         keyword,
         mut default,
     } = attributes;
-    let Pat::Ident(name) = pat else {
+    let Pat::Ident(name) = &**pat else {
         return Err(refusal::signature::pattern(pat));
     };
     if let Type::Reference(reference) = ty
@@ -246,6 +254,7 @@ pub fn parameter(
     }
     Ok(Parameter {
         name: name.ident.clone(),
+        attrs: attributes::lints(attrs).cloned().collect(),
         mutability: name.mutability,
         ty,
         taken,

@@ -5,6 +5,7 @@ use candle_core::{DType, Result, Tensor, bail};
 use super::reduce;
 use super::widen::widened;
 use super::window::{Axis, NOTHING, image, like, pooled};
+use crate::error::dtype_name;
 
 /// One window along one axis: the input from `start` to `end`, and the divisor of its sum.
 #[derive(Clone, Copy)]
@@ -37,8 +38,8 @@ pub fn avg_pool2d(
     let (n, c, h, w) = image.dims4()?;
     if !x.dtype().is_float() && x.dtype() != DType::I64 {
         bail!(
-            "{op}: dtype {:?} is neither floating point nor int64",
-            x.dtype()
+            "{op}: dtype {} is neither floating point nor int64",
+            dtype_name(x.dtype())
         )
     }
     if c == 0 {
@@ -49,8 +50,8 @@ pub fn avg_pool2d(
     }
     if !x.dtype().is_float() && x.dtype() != DType::I64 {
         bail!(
-            "{op}: dtype {:?} is neither floating point nor int64",
-            x.dtype()
+            "{op}: dtype {} is neither floating point nor int64",
+            dtype_name(x.dtype())
         )
     }
     let inside = |axis: &Axis, o: usize| (o - 1) * axis.stride + axis.kernel <= axis.size;
@@ -106,7 +107,10 @@ pub fn adaptive_avg_pool2d(x: &Tensor, out: (usize, usize)) -> Result<Tensor> {
         return like(x, Tensor::zeros((n, c, oh, ow), x.dtype(), x.device())?);
     }
     if !x.dtype().is_float() {
-        bail!("{op}: dtype {:?} is not floating point", x.dtype())
+        bail!(
+            "{op}: dtype {} is not floating point",
+            dtype_name(x.dtype())
+        )
     }
     if out == (h, w) {
         return Ok(x.clone());

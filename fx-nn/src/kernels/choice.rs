@@ -6,6 +6,7 @@
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, Tensor, bail};
 
 use super::rows::{Rows, in_rows};
+use crate::error::dtype_name;
 
 struct Choice;
 
@@ -109,7 +110,8 @@ pub fn where_cond(condition: &Tensor, a: &Tensor, b: &Tensor) -> Result<Tensor> 
         bail!("where: shapes {condition:?}, {a:?} and {b:?} differ")
     }
     if a.dtype() != b.dtype() {
-        bail!("where: {:?} and {:?} are two dtypes", a.dtype(), b.dtype())
+        let (a, b) = (dtype_name(a.dtype()), dtype_name(b.dtype()));
+        bail!("where: {a} and {b} are two dtypes")
     }
     if a.elem_count() == 0 {
         return Ok(a.clone());

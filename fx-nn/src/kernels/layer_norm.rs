@@ -6,6 +6,7 @@ use super::dim::parameters;
 use super::expand;
 use super::fold::{self, Fold, Reach};
 use super::widen::widened;
+use crate::error::dtype_name;
 
 /// `x [.., shape]` as a view in which the last dims are reduced.
 fn rows(op: &str, x: &Tensor, shape: &[usize], held: &[Option<&Tensor>]) -> Result<Fold> {
@@ -31,9 +32,9 @@ fn rows(op: &str, x: &Tensor, shape: &[usize], held: &[Option<&Tensor>]) -> Resu
 fn float(op: &str, x: &Tensor) -> Result<()> {
     if !x.dtype().is_float() {
         bail!(
-            "{op}: input {:?} of dtype {:?} must be floating point",
+            "{op}: input {:?} of dtype {} must be floating point",
             x.dims(),
-            x.dtype()
+            dtype_name(x.dtype())
         )
     }
     Ok(())

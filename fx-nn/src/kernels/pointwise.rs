@@ -5,6 +5,7 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 use super::choice::where_cond;
 use super::comparison;
 use super::widen::widened;
+use crate::error::dtype_name;
 use crate::random;
 
 /// `v` in the dtype of `x`, seen with the shape of `x`.
@@ -125,7 +126,10 @@ pub fn abs(x: &Tensor) -> Result<Tensor> {
 /// Returns an error if the dtype is not floating point.
 pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
     if !x.dtype().is_float() {
-        bail!("sigmoid: dtype {:?} is not floating point", x.dtype())
+        bail!(
+            "sigmoid: dtype {} is not floating point",
+            dtype_name(x.dtype())
+        )
     }
     widened(x, x, |x| {
         let mut e = x.neg()?;
@@ -147,7 +151,10 @@ pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
 /// Returns an error if the dtype is not floating point.
 pub fn silu(x: &Tensor) -> Result<Tensor> {
     if !x.dtype().is_float() {
-        bail!("silu: dtype {:?} is not floating point", x.dtype())
+        bail!(
+            "silu: dtype {} is not floating point",
+            dtype_name(x.dtype())
+        )
     }
     widened(x, x, |x| x.mul(&sigmoid(&x)?))
 }

@@ -6,6 +6,7 @@ use super::choice::where_cond;
 use super::comparison;
 use super::fold::{self, Fold};
 use super::widen::widened;
+use crate::error::dtype_name;
 
 /// Whether a floating point `x` of any shape holds a NaN.
 ///
@@ -81,8 +82,8 @@ fn folded(
 fn float(op: &str, x: &Tensor) -> Result<()> {
     if !x.dtype().is_float() {
         bail!(
-            "{op}: dtype {:?} of shape {:?} is not floating point",
-            x.dtype(),
+            "{op}: dtype {} of shape {:?} is not floating point",
+            dtype_name(x.dtype()),
             x.dims()
         )
     }

@@ -7,6 +7,7 @@ use super::comparison;
 use super::dim::dim;
 use super::expand;
 use super::view::narrow;
+use crate::error::dtype_name;
 use crate::room;
 
 /// `a` where `condition` (`u8`) is not 0, `b` elsewhere, in the shape that all three broadcast to.
@@ -61,9 +62,9 @@ pub fn triangle(op: &str, x: &Tensor, diagonal: i64, lower: bool) -> Result<Tens
 fn indices(op: &str, index: &Tensor, size: usize) -> Result<Tensor> {
     if !index.dtype().is_int() {
         bail!(
-            "{op}: index {:?} of dtype {:?} must be of integers",
+            "{op}: index {:?} of dtype {} must be of integers",
             index.dims(),
-            index.dtype()
+            dtype_name(index.dtype())
         )
     }
     let values = index

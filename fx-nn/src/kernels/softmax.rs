@@ -4,6 +4,7 @@ use candle_core::{Result, Tensor, bail};
 
 use super::reduce;
 use super::widen::widened;
+use crate::error::dtype_name;
 
 /// Runs `f` on `x` as contiguous rows along `dim`.
 fn on_rows(
@@ -13,7 +14,10 @@ fn on_rows(
     f: impl Fn(&Tensor) -> Result<Tensor>,
 ) -> Result<Tensor> {
     if !x.dtype().is_float() {
-        bail!("{op}: dtype {:?} is not floating point", x.dtype())
+        bail!(
+            "{op}: dtype {} is not floating point",
+            dtype_name(x.dtype())
+        )
     }
     if dim >= x.rank().max(1) {
         bail!("{op}: dim {dim} is out of range for shape {:?}", x.dims())

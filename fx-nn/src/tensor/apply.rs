@@ -6,7 +6,7 @@ use fx_core::value::{DType, Operator};
 use fx_core::{Error, Result};
 
 use super::{Number, Tensor, candle_dtype};
-use crate::error::Fx;
+use crate::error::{Fx, dtype_name};
 use crate::kernels::widen::is_half;
 use crate::kernels::{self, binary, comparison, expand, matmul, numbers, pointwise};
 
@@ -361,7 +361,12 @@ fn rest(op: Operator, x: &Data, y: &Data) -> Result<Tensor> {
         Operator::Pow if floats => binary::pow(x, y),
         Operator::Floordiv if floats => numbers::floor_divide(x, y),
         Operator::Mod if floats => numbers::remainder(x, y),
-        op => return Err(unsupported(op, &format!("{:?} tensors", x.dtype()))),
+        op => {
+            return Err(unsupported(
+                op,
+                &format!("{} tensors", dtype_name(x.dtype())),
+            ));
+        }
     }
     .map(Tensor::made)
     .fx()

@@ -25,6 +25,7 @@ use std::fmt;
 use fx_core::value::{DType, Device, Dim, Operator, Proxy, Value};
 use fx_core::{Error, Result};
 
+use crate::error::dtype_name;
 use crate::kernels::{chain, view};
 
 pub use fx_core::tensor::*;
@@ -173,7 +174,7 @@ impl From<Proxy> for Tensor {
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Dense(data) => write!(f, "Tensor{:?} {:?}", data.dims(), data.dtype()),
+            Repr::Dense(data) => write!(f, "Tensor{:?} {}", data.dims(), dtype_name(data.dtype())),
             Repr::Bool(data) => write!(f, "Tensor{:?} bool", data.dims()),
             Repr::Proxy(proxy) => write!(f, "{proxy}"),
             Repr::Fake(fake) => write!(f, "Tensor {fake:?}"),
