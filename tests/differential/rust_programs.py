@@ -27,48 +27,54 @@ PER_CRATE = 100
 REFUSED = {}
 
 # What all programs stand on; `Pair` is moved, not copied.
-GRAPH = """use fx_core::prelude::*;
-type F = Float;
-type N = Int;
-type B = Bool;
-#[derive(Tree, Clone)]
-pub struct Pair {
-    x: F,
-    y: F,
+SHARED = """/// For the graph.
+pub mod on_graph {
+    pub use fx_core::prelude::*;
+    pub type F = Float;
+    pub type N = Int;
+    pub type B = Bool;
+    #[derive(Tree, Clone)]
+    pub struct Pair {
+        pub x: F,
+        pub y: F,
+    }
+    pub fn total(pair: Pair) -> Result<F> {
+        pair.x + pair.y
+    }
+    pub fn known(truth: bool) -> B {
+        truth.into()
+    }
+    pub fn number(number: f64) -> F {
+        number.into()
+    }
+    pub fn count(count: i64) -> N {
+        count.into()
+    }
 }
-fn total(pair: Pair) -> Result<F> {
-    pair.x + pair.y
-}
-fn known(truth: bool) -> B {
-    truth.into()
-}
-fn number(number: f64) -> F {
-    number.into()
-}
-fn count(count: i64) -> N {
-    count.into()
-}
-"""
-PLAIN = """use fx_core::prelude::*;
-type F = f64;
-type N = i64;
-type B = bool;
-#[derive(Clone)]
-pub struct Pair {
-    x: F,
-    y: F,
-}
-fn total(pair: Pair) -> Result<F> {
-    Ok(pair.x + pair.y)
-}
-fn known(truth: bool) -> B {
-    truth
-}
-fn number(number: f64) -> F {
-    number
-}
-fn count(count: i64) -> N {
-    count
+
+/// The same for plain Rust.
+pub mod on_plain {
+    pub use fx_core::prelude::*;
+    pub type F = f64;
+    pub type N = i64;
+    pub type B = bool;
+    #[derive(Clone)]
+    pub struct Pair {
+        pub x: F,
+        pub y: F,
+    }
+    pub fn total(pair: Pair) -> Result<F> {
+        Ok(pair.x + pair.y)
+    }
+    pub fn known(truth: bool) -> B {
+        truth
+    }
+    pub fn number(number: f64) -> F {
+        number
+    }
+    pub fn count(count: i64) -> N {
+        count
+    }
 }
 """
 LINTS = """#![allow(
@@ -309,7 +315,7 @@ class Program:
     def choice(self, depth, place):
         patterns = self.pick([["0", "1 | 2", "_"], ["..=-1", "0..=2", "_"], ["3", "other"], ["1", "2", "0 | 4..=9", "_"]])
         self.attributes()
-        arms = []
+        arms, ends = [], place == "function"
         for at, pattern in enumerate(patterns):
             if self.chance(0.2):
                 arms.append(("line", self.pick(["#[cfg(any())]", "#[cfg(not(all()))]"]) + f" {self.random.randint(0, 3)} => missing,"))
@@ -317,7 +323,8 @@ class Program:
                 arms.append(("line", self.pick(["#[cfg(all())]", "#[allow(unused)]", "/// A comment.", "#[rustfmt::skip]"])))
             scope = {"other": "N"} if pattern == "other" else {}
             self.scopes.append(scope)
-            ends = place == "function" and self.chance(0.3) and at + 1 < len(patterns)
+            # An arm that returns behind one that does not would leave two regions.
+            ends = ends and self.chance(0.5) and at + 1 < len(patterns)
             inner = self.scoped(lambda: (self.block(depth - 1, "side", 1), ends and self.say(f"return {self.given()};")))
             self.scopes.pop()
             arms.append(("block", f"{pattern} => {{", inner, "}"))
@@ -467,8 +474,8 @@ def module(name, seed):
     program = Program(seed)
     signature = "pub fn run(a: F, b: F, n: N, m: N, t: B, flag: bool) -> Result<F>"
     return "\n".join([
-        f"pub mod {name} {{", "pub mod plain {", PLAIN, f"{signature} {{", program.text(False), "}", "}",
-        "pub mod graph {", GRAPH, "#[trace(control_flow)]", f"{signature} {{", program.text(True), "}", "}", "}", "",
+        f"pub mod {name} {{", "pub mod plain {", "use crate::on_plain::*;", f"{signature} {{", program.text(False), "}", "}",
+        "pub mod graph {", "use crate::on_graph::*;", "#[trace(control_flow)]", f"{signature} {{", program.text(True), "}", "}", "}", "",
     ])
 
 
@@ -482,7 +489,7 @@ def record():
     tests = [f"#[test]\nfn {name}_gives_what_plain_rust_gives() {{ assert_eq!(judged!({name}), None); }}\n" for name in names]
     RECORDED.write_text("\n".join([
         "//! Programs made by `tests/differential/rust_programs.py --record`: `#[trace(control_flow)]` and plain Rust",
-        "//! give the same, eager and as a graph.", "", LINTS, JUDGE, *tests,
+        "//! give the same, eager and as a graph.", "", LINTS, JUDGE, SHARED, *tests,
         *(module(name, seed) for seed, name in enumerate(names)),
     ]))
     rustfmt(RECORDED)
@@ -503,7 +510,7 @@ def crate(folder, seeds):
     calls = [f'    judge("{seed}", judged!(program_{seed}));' for seed in seeds]
     files = [f"mod file_{seed} {{ include!(\"program_{seed}.rs\"); }} use file_{seed}::program_{seed};" for seed in seeds]
     (folder / "src" / "main.rs").write_text("\n".join([
-        LINTS, JUDGE, *files, "fn judge(seed: &str, wrong: Option<String>) {",
+        LINTS, JUDGE, SHARED, *files, "fn judge(seed: &str, wrong: Option<String>) {",
         '    println!("{seed} {}", wrong.as_deref().unwrap_or("right"));', "}", "fn main() {", *calls, "}", ""]))
 
 

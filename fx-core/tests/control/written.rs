@@ -283,16 +283,18 @@ impl Counted {
             (while_loop_0, while_loop_1)
         };
         let getitem_1 = while_loop.1.clone();
+        let sub = (n - 1)?;
         let le = (n <= 4)?;
         let while_loop_1 = {
-            let (mut while_loop_1_go, mut while_loop_1_0, mut while_loop_1_1) = (le, n, getitem_1);
+            let (mut while_loop_1_go, mut while_loop_1_0, mut while_loop_1_1) =
+                (le, sub, getitem_1);
             while while_loop_1_go {
                 let (carry_2, carry_3) = (while_loop_1_0, while_loop_1_1);
                 let add_2 = (carry_2 + 1)?;
                 let mul = (carry_3 * 2.0)?;
-                let add_3 = (mul + carry_2)?;
-                let le_1 = (add_2 <= 4)?;
-                (while_loop_1_go, while_loop_1_0, while_loop_1_1) = (le_1, add_2, add_3);
+                let add_3 = (mul + add_2)?;
+                let lt_1 = (add_2 < 4)?;
+                (while_loop_1_go, while_loop_1_0, while_loop_1_1) = (lt_1, add_2, add_3);
             }
             (while_loop_1_0, while_loop_1_1)
         };

@@ -12,35 +12,42 @@ use super::matches;
 
 /// Writes all sides of a function anew that need it.
 pub fn fold(block: &mut Block) {
-    Tails.visit_block_mut(block);
+    Tails { inside: 0 }.visit_block_mut(block);
 }
 
-struct Tails;
+struct Tails {
+    /// How many sides are around that a traced value may decide.
+    inside: usize,
+}
 
 impl VisitMut for Tails {
     fn visit_expr_if_mut(&mut self, branch: &mut ExprIf) {
+        let decides = usize::from(is_rewritten(&branch.cond));
+        self.inside += decides;
         visit_mut::visit_expr_if_mut(self, branch);
-        if !is_rewritten(&branch.cond) {
-            return;
-        }
-        fold_side(&mut branch.then_branch);
-        if let Some((_, other)) = &mut branch.else_branch
-            && let Expr::Block(ExprBlock { block, .. }) = &mut **other
-        {
-            fold_side(block);
-        }
-    }
-
-    fn visit_expr_match_mut(&mut self, choice: &mut syn::ExprMatch) {
-        visit_mut::visit_expr_match_mut(self, choice);
-        if !matches::is_of_literals(choice) {
-            return;
-        }
-        for arm in &mut choice.arms {
-            if let Expr::Block(ExprBlock { block, .. }) = &mut *arm.body {
+        if self.inside > 0 {
+            fold_side(&mut branch.then_branch);
+            if let Some((_, other)) = &mut branch.else_branch
+                && let Expr::Block(ExprBlock { block, .. }) = &mut **other
+            {
                 fold_side(block);
             }
         }
+        self.inside -= decides;
+    }
+
+    fn visit_expr_match_mut(&mut self, choice: &mut syn::ExprMatch) {
+        let decides = usize::from(matches::is_of_literals(choice));
+        self.inside += decides;
+        visit_mut::visit_expr_match_mut(self, choice);
+        if self.inside > 0 {
+            for arm in &mut choice.arms {
+                if let Expr::Block(ExprBlock { block, .. }) = &mut *arm.body {
+                    fold_side(block);
+                }
+            }
+        }
+        self.inside -= decides;
     }
 
     fn visit_expr_closure_mut(&mut self, _: &mut syn::ExprClosure) {}
@@ -165,16 +172,14 @@ fn ways_of(expr: &Expr, ways: &mut Vec<Jump>) -> bool {
         _ => false,
     };
     match expr {
-        Expr::If(branch) if is_rewritten(&branch.cond) => {
+        Expr::If(branch) => {
             of_block(&branch.then_branch)
                 && match &branch.else_branch {
                     Some((_, other)) => ways_of(other, ways),
                     None => false,
                 }
         }
-        Expr::Match(choice) if matches::is_of_literals(choice) => {
-            choice.arms.iter().all(|arm| ways_of(&arm.body, ways))
-        }
+        Expr::Match(choice) => choice.arms.iter().all(|arm| ways_of(&arm.body, ways)),
         Expr::Block(side) if side.label.is_none() => of_block(&side.block),
         other => match Jump::from(other) {
             Some(jump) => {
@@ -220,8 +225,7 @@ fn way_out(statement: &Stmt) -> Option<Jump> {
     let Stmt::Expr(Expr::If(branch), _) = statement else {
         return None;
     };
-    let is_ours = is_rewritten(&branch.cond);
-    let (jump, _) = is_ours.then(|| jump_of(branch)).flatten()?;
+    let (jump, _) = jump_of(branch)?;
     is_plain(&jump).then_some(jump)
 }
 
