@@ -14,4 +14,8 @@ fn f(x: Float) -> Result<Float> {
     Ok(h)
 }
 
-fn main() {}
+fn main() -> Result<()> {
+    let (f, gm) = (f(2.0.into())?, symbolic_trace(traced!(f))?);
+    assert_eq!(f.concrete(), Some(gm.forward::<f64>(2.0)?));
+    Ok(())
+}
