@@ -4,4 +4,5 @@ mod defects {
     mod emitting;
     mod patterns;
     mod tracing;
+    mod trust_control;
 }

@@ -12,6 +12,7 @@ mod defects {
     mod trust_contracts;
     mod trust_lengths;
     mod trust_memory;
+    mod trust_regions;
     mod trust_resize;
     mod trust_weights;
 }

@@ -2,7 +2,9 @@
 
 mod defects {
     mod made;
+    mod programs;
     mod trust_contracts;
+    mod trust_control;
     mod trust_files;
     mod trust_resize;
     mod trust_sizes;

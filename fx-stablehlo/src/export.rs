@@ -4,14 +4,14 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fx_nn::ir::{NodeRef, Op, TensorMeta, ValueMeta};
-use fx_nn::lowering::Val;
+use fx_nn::ir::{NodeRef, Op, ValueMeta};
+use fx_nn::lowering::{Val, as_tensor};
 use fx_nn::prelude::*;
 use serde_json::json;
 
 use crate::out::Export;
 use crate::out::cx::{Array, type_of};
-use crate::out::graph::{Weight, Writer};
+use crate::out::graph::{Weight, Writer, known_value};
 use crate::out::text::{element_type, tensor_type};
 use crate::shard::{Mesh, Sharding};
 
@@ -156,30 +156,14 @@ impl Program {
         let ready = writer.prepared(gm, &specs)?;
         let (mut inputs, mut vals) = (Vec::new(), Vec::new());
         for node in ready.graph().placeholders() {
-            let meta = match node.meta::<ValueMeta>() {
-                Some(ValueMeta::Single(meta)) => meta.clone(),
-                Some(ValueMeta::Size(dim)) if dim.as_number().is_some() => {
-                    vals.push(Val::Dim(dim.clone()));
-                    continue;
-                }
-                Some(ValueMeta::Size(_)) => TensorMeta::new([0usize; 0]).dtype(DType::I64),
-                Some(ValueMeta::Plain(text)) => match Val::plain(text) {
-                    Some(known) => {
-                        vals.push(known);
-                        continue;
-                    }
-                    None if text.contains("truth") => {
-                        TensorMeta::new([0usize; 0]).dtype(DType::Bool)
-                    }
-                    None => TensorMeta::new([0usize; 0]).dtype(DType::F64),
-                },
-                _ => {
-                    return Err(Error::msg(format_args!(
-                        "nothing is known of the input {}",
-                        node.name()
-                    )));
-                }
-            };
+            let unknown = ValueMeta::Plain("an input".to_string());
+            let meta = node.meta::<ValueMeta>().unwrap_or(&unknown);
+            if let Some(known) = known_value(meta) {
+                vals.push(known);
+                continue;
+            }
+            let meta = as_tensor(meta);
+            let meta = meta.map_err(|error| node.blame("writing as StableHLO", error))?;
             let array = writer.cx.argument(type_of(&meta)?);
             vals.push(array.clone().into());
             inputs.push((node.target().to_string(), array));

@@ -55,14 +55,12 @@ pub fn cond<T: Output>(
         Truth::Known(true) => then(),
         Truth::Known(false) => otherwise(),
         Truth::Traced(condition) => {
-            let mut then = Some(then);
-            let mut otherwise = Some(otherwise);
-            let value = both(
-                condition,
-                &mut || given(then.take()),
-                &mut || given(otherwise.take()),
-                caller,
-            )?;
+            let mut sides = (Some(then), Some(otherwise));
+            let mut side = |is_then: bool| match is_then {
+                true => given(sides.0.take()),
+                false => given(sides.1.take()),
+            };
+            let value = both(condition, &mut side, caller)?;
             T::from_value(value)
         }
     }
@@ -76,17 +74,16 @@ fn given<T: Output>(side: Option<impl FnOnce() -> Result<T>>) -> Result<Value> {
     }
 }
 
-/// Records both sides.
+/// Records both sides, each of which runs once: first the one for a true condition.
 fn both(
     condition: Proxy,
-    then: &mut dyn FnMut() -> Result<Value>,
-    otherwise: &mut dyn FnMut() -> Result<Value>,
+    side: &mut dyn FnMut(bool) -> Result<Value>,
     caller: &'static Location<'static>,
 ) -> Result<Value> {
     let mut forked = Forked::begin(condition, false, Region::Branch, caller)?;
     let name = |_| "the value of the branch".to_string();
-    forked.end_side(vec![then()?], &name)?;
-    let joined = forked.end_side(vec![otherwise()?], &name)?;
+    forked.end_side(vec![side(true)?], &name)?;
+    let joined = forked.end_side(vec![side(false)?], &name)?;
     Ok(joined
         .and_then(|mut values| values.pop())
         .unwrap_or_default())
@@ -135,9 +132,22 @@ impl Module for Cond {
         let [condition, rest @ ..] = args else {
             return Err(Error::expected("a condition", "no argument"));
         };
-        match condition.truth()? {
+        let mut side = |is_then: bool, out: &mut Value| match is_then {
             true => run("then", &self.then, rest, out),
             false => run("otherwise", &self.otherwise, rest, out),
+        };
+        let caller = Location::caller();
+        match record::truth_of(condition, caller)? {
+            Truth::Known(truth) => side(truth, out),
+            // A trace that opens the branch records it anew.
+            Truth::Traced(condition) => {
+                let mut given = |is_then| {
+                    let mut value = Value::None;
+                    side(is_then, &mut value).map(|()| value)
+                };
+                *out = both(condition, &mut given, caller)?;
+                Ok(())
+            }
         }
     }
 

@@ -5,6 +5,7 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::decide::Truth;
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::args::Args;
@@ -32,6 +33,14 @@ pub(super) fn given(results: Vec<Value>) -> Value {
     match <[Value; 1]>::try_from(results) {
         Ok([only]) => only,
         Err(results) => Value::Tuple(results.into()),
+    }
+}
+
+/// The truth of what a branch or a loop is called with: it is traced where a trace opens the branch or the loop.
+pub(super) fn truth_of(condition: &Value, caller: &'static Location<'static>) -> Result<Truth> {
+    match condition.as_proxy().filter(|proxy| !proxy.is_fake()) {
+        Some(proxy) => Truth::Traced(proxy).or_tracers(caller),
+        None => condition.truth().map(Truth::Known),
     }
 }
 

@@ -268,6 +268,41 @@ impl Scan {
         let args = bind_values("a scan", self.params(), args.into_args())?;
         R::from_value(call_module(self, args, Location::caller())?)
     }
+
+    /// Records it anew, in a trace that opens it.
+    fn anew(
+        &self,
+        proxy: Proxy,
+        init: &[&Value],
+        sequences: Vec<Value>,
+        captured: &[&Value],
+        run: RunGraph<'_>,
+    ) -> Result<Value> {
+        let leaves = |count: usize| Tree::of(&Value::List(vec![Value::Int(0); count].into()));
+        let items = leaves(sequences.len())?;
+        let mut step = |state: Value, item: Value| {
+            let (Value::List(state), Value::List(item)) = (&state, &item) else {
+                return Err(Error::expected("the arguments of a step", state.describe()));
+            };
+            let inputs = state.iter().chain(item.iter());
+            let inputs: Vec<&Value> = inputs.chain(captured.iter().copied()).collect();
+            let mut given = Value::None;
+            run("step", &self.step, &inputs, &mut given)?;
+            let Value::Tuple(results) = &given else {
+                return Err(Error::expected("a tuple from the step", given.describe()));
+            };
+            let (next, results) = results.split_at_checked(state.len()).ok_or_else(|| {
+                Error::expected("the carried values from the step", results.len())
+            })?;
+            Ok((Value::List(next.into()), Value::List(results.into())))
+        };
+        let init = init.iter().map(|value| (*value).clone());
+        let init = Value::List(init.collect());
+        let caller = Location::caller();
+        let (state, _, lists) = recorded(proxy, init, &items, sequences, &mut step, caller)?;
+        let state = leaves(self.carries)?.flatten(state)?;
+        Ok(record::given(state.into_iter().chain(lists).collect()))
+    }
 }
 
 impl Module for Scan {
@@ -284,6 +319,11 @@ impl Module for Scan {
         let (init, rest) = args.split_at_checked(self.carries).ok_or_else(missing)?;
         let (sequences, captured) = rest.split_at_checked(self.sequences).ok_or_else(missing)?;
         let sequences: Vec<Value> = sequences.iter().map(|of| (*of).clone()).collect();
+        let mut traced = sequences.iter().filter_map(Value::as_proxy);
+        if let Some(proxy) = traced.find(|proxy| !proxy.is_fake()) {
+            *out = self.anew(proxy, init, sequences, captured, run)?;
+            return Ok(());
+        }
         let count = common_length(&sequences)?;
         let mut state: Vec<Value> = init.iter().map(|value| (*value).clone()).collect();
         let mut lists: Vec<Vec<Value>> = Vec::new();

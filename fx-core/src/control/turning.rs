@@ -33,6 +33,7 @@ pub(super) struct Turning {
     carried: Vec<(usize, usize)>,
     /// The inputs of the body for them.
     carries: Vec<NodeId>,
+    limit: Option<usize>,
 }
 
 impl Turning {
@@ -72,9 +73,15 @@ impl Turning {
             init,
             carried,
             carries,
+            limit: None,
             active,
         };
         Ok((turning, state))
+    }
+
+    /// The same, of a loop that runs so many turns at most.
+    pub fn with_limit(self, limit: Option<usize>) -> Self {
+        Turning { limit, ..self }
     }
 
     /// Ends the turn: whether there is another one, and the state after this one; `name` names a
@@ -129,7 +136,7 @@ impl Turning {
         let inputs: Vec<NodeId> = self.carries.iter().chain(&captured).copied().collect();
         let module = While {
             body: record::side_module(active, &side, &inputs, true, "body")?,
-            limit: None,
+            limit: self.limit,
             params: OnceLock::new(),
         };
         context.cut(&[&side], &self.carries, "a loop", self.caller)?;

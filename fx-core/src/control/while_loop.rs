@@ -139,11 +139,23 @@ impl Module for While {
                 rest.len(),
             ));
         };
-        let mut again = go.truth()?;
+        let caller = Location::caller();
+        let mut again = record::truth_of(go, caller)?;
         let mut state: Vec<Value> = init.iter().map(|value| (*value).clone()).collect();
         let mut given = Value::None;
         let mut turns = 0;
-        while again {
+        // A trace that opens the loop records a turn anew, from the one on whose condition it does not know.
+        let mut turning: Option<Turning> = None;
+        loop {
+            match again {
+                Truth::Known(false) => break,
+                Truth::Known(true) => {}
+                Truth::Traced(go) => {
+                    let (begun, inside) = Turning::begin(go, std::mem::take(&mut state), caller)?;
+                    turning = Some(begun.with_limit(self.limit));
+                    state = inside;
+                }
+            }
             if self.limit.is_some_and(|limit| turns >= limit) {
                 return Err(Error::limit(
                     turns,
@@ -167,8 +179,12 @@ impl Module for While {
                     next.len(),
                 ));
             }
-            again = go.truth()?;
+            again = record::truth_of(go, caller)?;
             state.swap_with_slice(next);
+            if let Some(turning) = turning.take() {
+                state = turning.end(again, state, &|_| "the state".to_string())?;
+                break;
+            }
         }
         *out = record::given(state);
         Ok(())

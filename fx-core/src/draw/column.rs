@@ -2,11 +2,17 @@
 //!
 //! Invariant: a node that runs graphs counts by its own number, not by those of the nodes inside.
 
+use std::sync::Arc;
+
+use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
 use super::scene::{Item, Scene};
 use crate::ir::node::NodeRef;
 use crate::passes::{MemoryPlan, Profile};
+
+/// The number that a size with a name has where nothing else is said.
+const STANDS_FOR: i64 = 64;
 
 /// How a page shows a column beside the boxes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -84,14 +90,51 @@ impl<'a> Column<'a> {
         column.unit("µs").chart(Chart::Flame)
     }
 
-    /// The bytes that are there while each node runs, with a line over time. Bytes that depend on a
-    /// symbol are left out.
+    /// The bytes that are there while each node runs, with a line over time. Where they depend on sizes with names, each
+    /// of those stands for 64, and the title says so; [`memory_for`](Column::memory_for) takes other sizes.
     pub fn memory(plan: &MemoryPlan) -> Self {
+        Column::memory_for(plan, [])
+    }
+
+    /// [`memory`](Column::memory) with numbers for sizes that have names.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::draw::{Column, Page};
+    /// use fx_core::passes::memory_plan;
+    /// use fx_core::shapes::spec;
+    /// let mut gm = symbolic_trace(traced!(|x: Value, y: Value| Ok((y, x))))?;
+    /// gm.infer_shapes(&[spec!["n", 8; F32], spec!["m"; I64]])?;
+    /// let plan = memory_plan(&gm)?;
+    /// let page = gm.html(&Page::new().column(Column::memory_for(&plan, [("n", 2)])))?;
+    /// assert!(page.contains(r#"title:"live memory, n = 2, m = 64""#));
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn memory_for<'s>(
+        plan: &MemoryPlan,
+        sizes: impl IntoIterator<Item = (&'s str, i64)>,
+    ) -> Self {
+        let given: Vec<(&str, i64)> = sizes.into_iter().collect();
+        let mut sizes: IndexMap<Arc<str>, i64> = IndexMap::default();
+        for node in &plan.nodes {
+            for name in node.live.symbols() {
+                let size = given.iter().find(|(known, _)| *known == &*name);
+                let size = size.map_or(STANDS_FOR, |(_, size)| *size);
+                sizes.entry(name).or_insert(size);
+            }
+        }
         let nodes = plan.nodes.iter();
         let live: FxHashMap<_, _> = nodes
-            .filter_map(|node| Some((node.node, node.live.as_number()? as f64)))
+            .filter_map(|node| {
+                let bytes = node.live.eval(|name| sizes.get(name).copied()).ok()?;
+                Some((node.node, bytes as f64))
+            })
             .collect();
-        let column = Column::new("live memory", move |node| live.get(&node.id()).copied());
+        let mut title = String::from("live memory");
+        for (name, size) in &sizes {
+            title.push_str(&format!(", {name} = {size}"));
+        }
+        let column = Column::new(title, move |node| live.get(&node.id()).copied());
         column.unit("bytes").chart(Chart::Line)
     }
 

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::color::ColorBy;
 use super::page::{Page, write};
 use super::scene::{Change, Scene};
+use super::state::differences;
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
@@ -32,6 +33,8 @@ struct Compared<'m> {
     path: Arc<str>,
     /// The nodes of both, in an order that keeps both orders as far as they agree.
     nodes: Vec<Pair<'m>>,
+    /// What differs in the module or the tensor that a later node names.
+    state: FxHashMap<NodeId, Vec<String>>,
 }
 
 /// A node before and after.
@@ -45,7 +48,8 @@ struct Pair<'m> {
 impl GraphModule {
     /// Compares the graph with a later one, and so the branches and loops in both. A node of the
     /// later graph is the same as one that has its name and operation; or else as one that passes
-    /// made it from, or that computes the same under another name.
+    /// made it from, or that computes the same under another name. The modules and tensors that nodes name are compared
+    /// too, by their settings and elements: a call of a layer with other weights is changed, and its line says so.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -60,6 +64,26 @@ impl GraphModule {
     ///     "- %add = call_function[fx_core::operator::add](%mul, 1.0)\n\
     ///      + %add = call_function[fx_core::operator::add](%mul, 3.0)\n"
     /// );
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// #[derive(Module)]
+    /// struct Scale { by: f64 }
+    /// #[trace(leaf)]
+    /// impl Scale { fn forward(&self, x: Float) -> Result<Float> { x * self.by } }
+    /// #[derive(Module)]
+    /// struct Net { scale: Scale }
+    /// #[trace]
+    /// impl Net { fn forward(&self, x: Float) -> Result<Float> { self.scale.forward(x) } }
+    ///
+    /// let before = symbolic_trace(&Net { scale: Scale { by: 2.0 } })?;
+    /// let mut after = before.clone();
+    /// after.set_submodule("scale", Scale { by: 3.0 })?;
+    /// let diff = before.diff(&after);
+    /// assert_eq!(diff.counts(), [0, 0, 1]);
+    /// assert!(diff.to_string().ends_with("+ %scale = call_module[scale](%x)  with another by\n"), "{diff}");
     /// # Ok::<(), Error>(())
     /// ```
     pub fn diff<'m>(&'m self, later: &'m GraphModule) -> GraphDiff<'m> {
@@ -174,6 +198,7 @@ impl<'m> Compared<'m> {
         let nodes = |gm: Option<&'m GraphModule>| gm.into_iter().flat_map(|gm| gm.graph().nodes());
         let mut left = nodes(before).peekable();
         let mut pairs = Vec::new();
+        let mut state: FxHashMap<NodeId, Vec<String>> = FxHashMap::default();
         let gone = |node: NodeRef<'m>| Pair {
             before: Some(node),
             after: None,
@@ -192,11 +217,18 @@ impl<'m> Compared<'m> {
                     }
                 }
             }
-            let change = match partner {
+            let mut change = match partner {
                 None => Change::New,
                 Some(old) if is_same(old, node, &matched) => Change::Same,
                 Some(_) => Change::Changed,
             };
+            if let (Some(before), Some(old), Some(after)) = (before, partner, after) {
+                let differences = differences((before, old), (after, node));
+                if !differences.is_empty() {
+                    change = Change::Changed;
+                    state.insert(node.id(), differences);
+                }
+            }
             pairs.push(Pair {
                 before: partner,
                 after: Some(node),
@@ -208,6 +240,7 @@ impl<'m> Compared<'m> {
         Compared {
             path: path.into(),
             nodes: pairs,
+            state,
         }
     }
 }
@@ -319,12 +352,17 @@ impl fmt::Display for GraphDiff<'_> {
                 if at == 0 && !graph.path.is_empty() {
                     writeln!(f, "@@ {}", graph.path)?;
                 }
-                let sides = [('-', RED, pair.before), ('+', GREEN, pair.after)];
-                for (sign, color, node) in sides {
+                let state = pair.after.and_then(|node| graph.state.get(&node.id()));
+                let state = state.map_or(&[][..], Vec::as_slice);
+                let sides = [
+                    ('-', RED, pair.before, &[][..]),
+                    ('+', GREEN, pair.after, state),
+                ];
+                for (sign, color, node, state) in sides {
                     let Some(node) = node else {
                         continue;
                     };
-                    let line = Line(node);
+                    let line = Line(node, state);
                     match f.alternate() {
                         true => writeln!(f, "{color}{sign} {line}{PLAIN}")?,
                         false => writeln!(f, "{sign} {line}")?,
@@ -336,8 +374,8 @@ impl fmt::Display for GraphDiff<'_> {
     }
 }
 
-/// A node as a line of a difference.
-struct Line<'g>(NodeRef<'g>);
+/// A node as a line of a difference, with what differs in what it names.
+struct Line<'g>(NodeRef<'g>, &'g [String]);
 
 impl fmt::Display for Line<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -349,6 +387,10 @@ impl fmt::Display for Line<'_> {
             node.opcode().name(),
             node.target()
         )?;
-        Template(node).fmt_with(f, Some(node.graph()))
+        Template(node).fmt_with(f, Some(node.graph()))?;
+        match self.1 {
+            [] => Ok(()),
+            state => write!(f, "  with another {}", state.join(", ")),
+        }
     }
 }

@@ -17,6 +17,7 @@ mod layout;
 mod page;
 mod recording;
 mod scene;
+mod state;
 mod svg;
 
 pub use self::color::ColorBy;

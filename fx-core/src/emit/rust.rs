@@ -25,7 +25,9 @@ use crate::ir::operator;
 use crate::ir::param_type::ParamType;
 use crate::ir::rust_type::RustType;
 use crate::ir::signature::ParamSpec;
+use crate::ir::unnamed::Unnamed;
 use crate::module::attributes::Attributes;
+use crate::module::parts::below;
 use crate::text::{Comment, Escaped};
 use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
@@ -57,6 +59,8 @@ pub(crate) struct Input<'g> {
     pub core: &'g str,
     /// The branches and loops that the graph calls, by path.
     pub regions: FxHashMap<&'g str, Control<'g>>,
+    /// The parts of the traced module that no field names.
+    pub unnamed: Option<&'g Unnamed>,
 }
 
 /// What a generated crate defines.
@@ -667,6 +671,13 @@ impl Writer<'_> {
         if MADE.iter().any(|made| path.starts_with(made)) {
             let path = Escaped(path);
             self.problem(format!("`{path}` is a constant of the graph, not a field"));
+        }
+        let unnamed = self.input.unnamed.into_iter().flat_map(|of| &of.0);
+        for (at, what) in unnamed {
+            if below(path, at).is_some() {
+                let at = Escaped(at);
+                self.problem(format!("`{at}` is {what}, and no field that can be named"));
+            }
         }
         let mut end = 0;
         for segment in path.split('.') {

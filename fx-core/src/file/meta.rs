@@ -17,6 +17,7 @@ use crate::ir::meta::{Entry, Meta};
 use crate::ir::method::RecordedMethod;
 use crate::ir::registry;
 use crate::ir::returned::{Returned, ReturnedPart};
+use crate::ir::unnamed::Unnamed;
 use crate::ir::value_meta::{TensorMeta, ValueMeta};
 use crate::shapes::relied::ReliedOn;
 use crate::submit::REGISTRY_HINT;
@@ -93,6 +94,7 @@ crate::__private::submit! { MetaType::of::<ValueMeta>() }
 crate::__private::submit! { MetaType::of::<ReliedOn>() }
 crate::__private::submit! { MetaType::of::<Returned>() }
 crate::__private::submit! { MetaType::of::<RecordedMethod>() }
+crate::__private::submit! { MetaType::of::<Unnamed>() }
 
 #[derive(Default)]
 struct Tables {
@@ -181,6 +183,25 @@ impl SavedMeta for ReliedOn {
 
     fn from_saved(saved: &Json) -> Result<Self> {
         to_value_meta(saved, 0).map(ReliedOn::new)
+    }
+}
+
+impl SavedMeta for Unnamed {
+    const NAME: &'static str = "fx_core::ir::Unnamed";
+
+    fn to_saved(&self) -> Result<Json> {
+        let parts = self.0.iter();
+        Ok(parts
+            .map(|(path, what)| Json::Array(vec![Json::from(&**path), Json::from(&**what)]))
+            .collect())
+    }
+
+    fn from_saved(saved: &Json) -> Result<Self> {
+        let part = |saved: &Json| match json::array(saved)? {
+            [path, what] => Ok((json::text(path)?.into(), json::text(what)?.into())),
+            _ => Err(json::expected("a path and what is there", saved)),
+        };
+        json::items(saved, part).map(Unnamed)
     }
 }
 

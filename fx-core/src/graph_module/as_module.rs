@@ -16,6 +16,7 @@ use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::ir::param_type::ParamType;
 use crate::ir::signature::ParamSpec;
+use crate::ir::unnamed::Unnamed;
 use crate::module::argument::{OfModule, module_of, module_value};
 use crate::module::attributes::Attributes;
 use crate::module::call::Call;
@@ -36,6 +37,9 @@ impl Clone for GraphModule {
 impl GraphModule {
     /// Visits modules and tensors.
     pub(super) fn visit_parts(&self, walk: &mut Walk<'_, '_>) {
+        for (path, what) in self.meta::<Unnamed>().into_iter().flat_map(|of| &of.0) {
+            walk.unnamed_at(path, what);
+        }
         self.visit_held(None, walk);
     }
 }

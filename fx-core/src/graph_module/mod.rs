@@ -133,6 +133,9 @@ impl From<Outcome> for GraphModule {
         if let Some(contract) = outcome.contract {
             module.set_meta(contract);
         }
+        if !outcome.unnamed.0.is_empty() {
+            module.set_meta(outcome.unnamed);
+        }
         module
     }
 }

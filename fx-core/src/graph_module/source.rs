@@ -17,6 +17,7 @@ use crate::emit::types::tensor_of as tensor_of_graph;
 use crate::ir::op::Op;
 use crate::ir::param_type::ParamType;
 use crate::ir::rust_type::RustType;
+use crate::ir::unnamed::Unnamed;
 use crate::module::attributes::within;
 use crate::module::module::Module;
 use crate::module::registry::path_of;
@@ -43,8 +44,8 @@ impl GraphModule {
     ///
     /// It is a method of the traced type, and compiles there if the type's fields are named like
     /// their paths, in an `impl` marked `#[trace]` if it compares. If it is known not to compile,
-    /// because a path is not made of fields (`features[0]` of an `nn::Sequential`, `block1-0`) or
-    /// something has no form in Rust, the first line is a comment with the reason:
+    /// because a path is not made of fields (`features[0]` of an `nn::Sequential`, `block1-0`, a layer in an `Option`, a
+    /// tuple, a map or an enum) or something has no form in Rust, the first line is a comment with the reason:
     /// [`to_folder`](GraphModule::to_folder) writes its own structs, so it does not depend on them.
     ///
     /// ```
@@ -94,7 +95,7 @@ impl GraphModule {
 
     /// The input of source generation. It recurses over nested graph modules, not over nodes.
     pub(super) fn source_input<'g>(&'g self, own: Option<Own<'g>>, core: &'g str) -> Input<'g> {
-        self.source_inside(own, core, "", 0)
+        self.source_inside(own, core, "", 0, self.meta::<Unnamed>())
     }
 
     /// As [`source_input`](Self::source_input), at a path inside of so many regions.
@@ -104,6 +105,7 @@ impl GraphModule {
         core: &'g str,
         around: &str,
         depth: usize,
+        unnamed: Option<&'g Unnamed>,
     ) -> Input<'g> {
         let results = self.graph_modules().map(|(path, inner)| {
             let result = result_type(&inner.source_input(own, core));
@@ -117,7 +119,7 @@ impl GraphModule {
             let side = |(name, side): (&str, &'g GraphModule)| {
                 let at = within(&within(around, path), name);
                 let own = own.map(|own| own.at(&at));
-                side.source_inside(own, core, &at, depth + 1)
+                side.source_inside(own, core, &at, depth + 1, unnamed)
             };
             let region = match <[_; 2]>::try_from(sides) {
                 Ok(sides) => Control::Branch(Box::new(sides.map(side))),
@@ -140,6 +142,7 @@ impl GraphModule {
             results: results.collect(),
             own,
             core,
+            unnamed,
         }
     }
 

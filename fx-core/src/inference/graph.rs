@@ -55,7 +55,38 @@ impl GraphModule {
     /// shapes do not fit: the error names the node and its source line, and no entry changes.
     pub fn infer_shapes(&mut self, specs: &[Spec]) -> Result<ShapeEnv> {
         let mut env = ShapeEnv::default();
-        let inputs = self.inputs_of(specs, &mut env)?;
+        specs.iter().try_for_each(|spec| spec.declare(&mut env))?;
+        specs.iter().try_for_each(|spec| spec.constrain(&mut env))?;
+        self.infer(specs, env)
+    }
+
+    /// [`infer_shapes`](GraphModule::infer_shapes) of a graph that stands inside of another one, such as a side of a
+    /// branch: the symbols of the specs are those of `env`, with what it knows of them, and new ones have other names.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::ir::ValueMeta;
+    /// use fx_core::shapes::Spec;
+    /// let mut outer = symbolic_trace(traced!(|n: Int| n + 1))?;
+    /// let env = outer.infer_shapes(&[Spec::int("n").constrained("n >= 4")])?;
+    /// let mut inner = symbolic_trace(traced!(|n: Int| n.gt(3)))?;
+    /// inner.infer_shapes_within(&[Spec::int("n")], &env)?;
+    /// let gt = inner.graph().find_name("gt").and_then(|node| node.meta::<ValueMeta>());
+    /// assert_eq!(gt.map(ValueMeta::to_string).as_deref(), Some("true"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`infer_shapes`](GraphModule::infer_shapes).
+    pub fn infer_shapes_within(&mut self, specs: &[Spec], env: &ShapeEnv) -> Result<ShapeEnv> {
+        let mut env = env.clone();
+        let mut fakes = specs.iter().flat_map(Spec::fakes);
+        fakes.try_for_each(|fake| env.are_sizes(fake))?;
+        self.infer(specs, env)
+    }
+
+    fn infer(&mut self, specs: &[Spec], env: ShapeEnv) -> Result<ShapeEnv> {
+        let inputs = self.inputs_of(specs)?;
         let mut inference = Inference::new();
         inference.env = env;
         inference.graph(self.graph(), self.attributes(), inputs.clone())?;
@@ -81,15 +112,13 @@ impl GraphModule {
     }
 
     /// What each input will be.
-    fn inputs_of(&self, specs: &[Spec], env: &mut ShapeEnv) -> Result<Vec<Fake>> {
+    fn inputs_of(&self, specs: &[Spec]) -> Result<Vec<Fake>> {
         let mut leaves = Vec::new();
         let args = specs.iter().map(|spec| spec.leaves(&mut leaves));
         let call = CallArgs {
             args: args.collect::<Result<_>>()?,
             kwargs: Vec::new(),
         };
-        specs.iter().try_for_each(|spec| spec.declare(env))?;
-        specs.iter().try_for_each(|spec| spec.constrain(env))?;
         let inputs = self.process_inputs(call)?;
         let inputs = input_fakes(inputs.into_iter().map(Some).collect(), &leaves);
         Ok(inputs.into_iter().flatten().collect())

@@ -1,9 +1,12 @@
 //! What branches, loops and scans give: sides are joined, and what a loop carries settles.
 //!
-//! Invariant: a size that is not the same on all ways is a new symbol.
+//! Invariant: a size or a number that is not the same on all ways is a new symbol; what a way claims of a symbol decides
+//! nothing outside of it.
 
 use std::any::Any;
 use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
 
 use super::graph::Inference;
 use crate::control::{Cond, Scan, While};
@@ -15,6 +18,8 @@ use crate::shapes::Fake;
 use crate::shapes::ShapeEnv;
 use crate::text::count;
 use crate::value::dim::Dim;
+use crate::value::dtype::DType;
+use crate::value::value::Value;
 
 impl Inference {
     /// What a branch, a loop or a scan gives; `None` if the module is something else.
@@ -43,7 +48,7 @@ impl Inference {
         }
         let then = self.side(branch.then(), operands.to_vec())?;
         let otherwise = self.side(branch.otherwise(), operands.to_vec())?;
-        join(&mut self.env, &then, &otherwise)
+        Joined::default().join(&mut self.env, &then, &otherwise)
     }
 
     fn turns(&mut self, turns: &While, args: &[Fake]) -> Result<Fake> {
@@ -96,6 +101,7 @@ impl Inference {
         before: usize,
     ) -> Result<(Vec<Fake>, Vec<Fake>)> {
         let mut state = init.to_vec();
+        let mut made = Joined::default();
         // Each turn makes one size or more a symbol, or is the last.
         loop {
             let inputs = state.iter().chain(rest).cloned().collect();
@@ -107,7 +113,7 @@ impl Inference {
             })?;
             let mut is_settled = true;
             for (now, next) in state.iter_mut().zip(next) {
-                let joined = join(&mut self.env, now, next)?;
+                let joined = made.join(&mut self.env, now, next)?;
                 is_settled &= joined.is_same(now);
                 *now = joined;
             }
@@ -119,7 +125,10 @@ impl Inference {
     }
 
     fn side(&mut self, side: &GraphModule, inputs: Vec<Fake>) -> Result<Fake> {
-        self.graph(side.graph(), side.attributes(), inputs)
+        let before = self.env.ranges();
+        let given = self.graph(side.graph(), side.attributes(), inputs);
+        self.env.widen(before);
+        given
     }
 }
 
@@ -162,67 +171,99 @@ fn item_of(sequence: &Fake) -> Result<(Dim, Fake)> {
     }
 }
 
-/// What holds on both ways.
-fn join(env: &mut ShapeEnv, a: &Fake, b: &Fake) -> Result<Fake> {
-    Ok(match (a, b) {
-        (Fake::Single(one), Fake::Single(other)) => {
-            if one == other {
-                return Ok(a.clone());
+/// What ways have in common, and the symbols that were made for it.
+#[derive(Default)]
+struct Joined(FxHashSet<Dim>);
+
+impl Joined {
+    /// What holds on both ways.
+    fn join(&mut self, env: &mut ShapeEnv, a: &Fake, b: &Fake) -> Result<Fake> {
+        Ok(match (a, b) {
+            (Fake::Single(one), Fake::Single(other)) => {
+                if one == other {
+                    return Ok(a.clone());
+                }
+                if one.shape.len() != other.shape.len() {
+                    return Err(Error::msg(format_args!(
+                        "the ways give {a} and {b}: a value has one number of dims for its shape to be inferred"
+                    )));
+                }
+                let shape = one.shape.iter().zip(&other.shape);
+                let shape = shape.map(|(a, b)| self.size(env, a, b, 0));
+                let mut meta = TensorMeta::new(shape.collect::<Result<Vec<_>>>()?);
+                meta.dtype = one.dtype.filter(|dtype| other.dtype == Some(*dtype));
+                meta.device = one.device.filter(|device| other.device == Some(*device));
+                meta.requires_grad = one
+                    .requires_grad
+                    .filter(|grad| other.requires_grad == Some(*grad));
+                Fake::Single(Arc::new(meta))
             }
-            if one.shape.len() != other.shape.len() {
+            (Fake::Int(one), Fake::Int(other)) => {
+                Fake::Int(self.size(env, one, other, i64::MIN)?)
+            }
+            (Fake::Float(one), Fake::Float(other)) => {
+                let same = one.map(f64::to_bits) == other.map(f64::to_bits);
+                Fake::Float(one.filter(|_| same))
+            }
+            (Fake::Bool(one), Fake::Bool(other)) => Fake::Bool(one.filter(|_| one == other)),
+            (Fake::Tuple(one), Fake::Tuple(other)) if one.len() == other.len() => {
+                Fake::Tuple(self.all(env, one, other)?)
+            }
+            (Fake::List(one), Fake::List(other)) if one.len() == other.len() => {
+                Fake::List(self.all(env, one, other)?)
+            }
+            (
+                Fake::Int(_) | Fake::Float(_) | Fake::Bool(_),
+                Fake::Float(_) | Fake::Bool(_) | Fake::Int(_),
+            ) => Fake::Float(None),
+            (Fake::Single(tensor), number) | (number, Fake::Single(tensor))
+                if is_number_like(tensor, number) =>
+            {
+                let mut meta = TensorMeta::new([0usize; 0]);
+                meta.dtype = tensor.dtype;
+                Fake::tensor(meta)
+            }
+            (Fake::Plain(one), Fake::Plain(other)) if is_same_plain(one, other) => a.clone(),
+            _ => {
                 return Err(Error::msg(format_args!(
-                    "the ways give {a} and {b}: a value has one number of dims for its shape to be inferred"
+                    "the ways give {a} and {b}, which have no shape in common"
                 )));
             }
-            let shape = one.shape.iter().zip(&other.shape);
-            let shape = shape.map(|(a, b)| joined_size(env, a, b));
-            let mut meta = TensorMeta::new(shape.collect::<Result<Vec<_>>>()?);
-            meta.dtype = one.dtype.filter(|dtype| other.dtype == Some(*dtype));
-            meta.device = one.device.filter(|device| other.device == Some(*device));
-            meta.requires_grad = one
-                .requires_grad
-                .filter(|grad| other.requires_grad == Some(*grad));
-            Fake::Single(Arc::new(meta))
-        }
-        (Fake::Int(one), Fake::Int(other)) => Fake::Int(match one == other || env.is_data(one) {
-            true => one.clone(),
-            false => env.fresh(i64::MIN, None)?,
-        }),
-        (Fake::Float(one), Fake::Float(other)) => {
-            let same = one.map(f64::to_bits) == other.map(f64::to_bits);
-            Fake::Float(one.filter(|_| same))
-        }
-        (Fake::Bool(one), Fake::Bool(other)) => Fake::Bool(one.filter(|_| one == other)),
-        (Fake::Tuple(one), Fake::Tuple(other)) if one.len() == other.len() => {
-            Fake::Tuple(all(env, one, other)?)
-        }
-        (Fake::List(one), Fake::List(other)) if one.len() == other.len() => {
-            Fake::List(all(env, one, other)?)
-        }
-        (
-            Fake::Int(_) | Fake::Float(_) | Fake::Bool(_),
-            Fake::Float(_) | Fake::Bool(_) | Fake::Int(_),
-        ) => Fake::Float(None),
-        (Fake::Plain(_), Fake::Plain(_)) => a.clone(),
-        _ => {
-            return Err(Error::msg(format_args!(
-                "the ways give {a} and {b}, which have no shape in common"
-            )));
-        }
-    })
-}
-
-fn all(env: &mut ShapeEnv, one: &[Fake], other: &[Fake]) -> Result<Vec<Fake>> {
-    one.iter()
-        .zip(other)
-        .map(|(a, b)| join(env, a, b))
-        .collect()
-}
-
-/// A size that depends on data already stays.
-fn joined_size(env: &mut ShapeEnv, a: &Dim, b: &Dim) -> Result<Dim> {
-    match a == b || env.is_data(a) {
-        true => Ok(a.clone()),
-        false => env.fresh(0, None),
+        })
     }
+
+    fn all(&mut self, env: &mut ShapeEnv, one: &[Fake], other: &[Fake]) -> Result<Vec<Fake>> {
+        one.iter()
+            .zip(other)
+            .map(|(a, b)| self.join(env, a, b))
+            .collect()
+    }
+
+    /// The size or the number that both are, or a new symbol; one that was made for another turn stays.
+    fn size(&mut self, env: &mut ShapeEnv, a: &Dim, b: &Dim, low: i64) -> Result<Dim> {
+        if a == b || self.0.contains(a) {
+            return Ok(a.clone());
+        }
+        let symbol = env.fresh(low, None)?;
+        self.0.insert(symbol.clone());
+        Ok(symbol)
+    }
+}
+
+/// Whether a tensor of one element stands for such a number too: a condition is a tensor on one way, and `false` on
+/// the way of a `break`.
+fn is_number_like(tensor: &TensorMeta, number: &Fake) -> bool {
+    let is_of_kind = |dtype: DType| match number {
+        Fake::Bool(_) => dtype == DType::Bool,
+        Fake::Int(_) => dtype != DType::Bool && !dtype.is_floating_point(),
+        Fake::Float(_) => dtype.is_floating_point(),
+        _ => false,
+    };
+    tensor.dtype.is_some_and(is_of_kind) && tensor.numel() == Some(1)
+}
+
+/// Whether two values that are no numbers are the same.
+fn is_same_plain(a: &Value, b: &Value) -> bool {
+    a.is_same_object(b)
+        || std::mem::discriminant(a) == std::mem::discriminant(b) && a.to_string() == b.to_string()
 }

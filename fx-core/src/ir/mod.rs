@@ -54,6 +54,7 @@ mod substitute;
 pub(crate) mod table;
 mod type_matches;
 mod undo;
+pub(crate) mod unnamed;
 mod uses;
 pub(crate) mod value_meta;
 pub(crate) mod version;

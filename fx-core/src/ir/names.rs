@@ -167,10 +167,13 @@ impl Base {
         if number >= start {
             return end + 1;
         }
-        let free = match self.below.range(..=number).next_back() {
-            Some((_, end)) if *end >= number => end + 1,
-            _ => number,
-        };
+        let mut free = number;
+        // One range may begin where another ends.
+        while let Some((_, end)) = self.below.range(..=free).next_back()
+            && *end >= free
+        {
+            free = end + 1;
+        }
         if free == start { end + 1 } else { free }
     }
 

@@ -25,6 +25,9 @@ impl<T: Component> Component for Option<T> {
 
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         if let Some(inner) = self {
+            if !T::is_plain() {
+                walk.unnamed("an `Option`");
+            }
             inner.visit(walk);
         }
     }
@@ -453,7 +456,10 @@ macro_rules! tuple_component {
             }
 
             fn visit(&self, walk: &mut Walk<'_, '_>) {
-                $(walk.item($index, &self.$index);)+
+                $(
+                    walk.unnamed_at(stringify!($index), "a field of a tuple");
+                    walk.item($index, &self.$index);
+                )+
             }
 
             fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {

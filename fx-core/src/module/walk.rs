@@ -149,6 +149,12 @@ pub trait Component {
         None
     }
 
+    /// Whether it is one of several variants, whose fields source cannot name.
+    #[doc(hidden)]
+    fn has_variants(&self) -> bool {
+        false
+    }
+
     /// Whether values of the type never hold a tensor or a module, so that walks skip them.
     fn is_plain() -> bool
     where
@@ -297,6 +303,12 @@ pub trait Visitor {
     fn training(&mut self, path: &str, training: bool) {
         let _ = (path, training);
     }
+
+    /// What stands at this path in place of a field of the part's own type, so that source cannot name what is there.
+    #[doc(hidden)]
+    fn unnamed(&mut self, path: &str, what: &str) {
+        let _ = (path, what);
+    }
 }
 
 /// A dotted path that grows and shrinks during a walk.
@@ -336,6 +348,8 @@ pub struct Walk<'w, 'v> {
     kind: TensorKind,
     /// Whether the walk continues into the children of the component it starts with.
     goes_in: bool,
+    /// Whether the parts here are those of a field that has no name in paths.
+    is_flattened: bool,
 }
 
 /// Walks a component.
@@ -345,6 +359,7 @@ pub fn walk(component: &(impl Component + ?Sized), visitor: &mut dyn Visitor) {
         trail: &mut Trail::default(),
         kind: TensorKind::Parameter,
         goes_in: true,
+        is_flattened: false,
     });
 }
 
@@ -369,6 +384,7 @@ pub(crate) fn own_training(component: &(impl Component + ?Sized)) -> Option<bool
         trail: &mut Trail::default(),
         kind: TensorKind::Parameter,
         goes_in: false,
+        is_flattened: false,
     });
     own.training
 }
@@ -413,11 +429,25 @@ impl<'v> Walk<'_, 'v> {
         self.step(name, child);
     }
 
+    /// Says what stands here in place of a field of the part's own type.
+    pub(crate) fn unnamed(&mut self, what: &str) {
+        self.visitor.unnamed(&self.trail.0, what);
+    }
+
+    /// The same of a path below.
+    pub(crate) fn unnamed_at(&mut self, path: &str, what: &str) {
+        let before = self.trail.enter(path);
+        self.unnamed(what);
+        self.trail.leave(before);
+    }
+
     /// Visits a child whose name no other part has here.
     fn step(&mut self, name: &str, child: &dyn Component) {
         if self.goes_in {
             let before = self.trail.enter(name);
+            let former = std::mem::replace(&mut self.is_flattened, false);
             child.visit(self);
+            self.is_flattened = former;
             self.trail.leave(before);
         }
     }
@@ -425,6 +455,7 @@ impl<'v> Walk<'_, 'v> {
     /// Visits the child of a map under a key.
     pub fn entry(&mut self, key: &str, child: &dyn Component) {
         self.visitor.key(&self.trail.0, key);
+        self.unnamed_at(key, "an entry of a map");
         self.step(key, child);
     }
 
@@ -470,19 +501,33 @@ impl<'v> Walk<'_, 'v> {
 
 fn visit_fields(component: &dyn Component, walk: &mut Walk<'_, '_>) {
     let (mut named, mut flattened, mut repeated) = (0, 0, false);
+    let has_variants = component.has_variants();
+    let note = |walk: &mut Walk<'_, '_>, name: &str| {
+        if has_variants {
+            walk.unnamed_at(name, "a field of an enum's variant");
+        } else if name.starts_with(|first: char| first.is_ascii_digit()) {
+            walk.unnamed_at(name, "a field of a tuple");
+        } else if walk.is_flattened {
+            walk.unnamed_at(name, "a field of a flattened field");
+        }
+    };
     component.fields(&mut |field| match field {
         Field::Plain(..) => {}
         Field::Child(name, part) => {
             named += 1;
+            note(walk, name);
             walk.step(name, part);
         }
         Field::Buffer(name, kind, part) => {
             named += 1;
+            note(walk, name);
             walk.step_to_buffer(name, kind, part);
         }
         Field::Flatten(_, part) => {
             flattened += 1;
+            let former = std::mem::replace(&mut walk.is_flattened, true);
             part.visit(walk);
+            walk.is_flattened = former;
         }
         Field::Training(_, training) => walk.training(*training),
         Field::Repeated => repeated = true,

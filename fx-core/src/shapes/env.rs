@@ -10,6 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::claim::{Claim, Guard};
 use super::contract::SymbolRange;
+use super::fake::Fake;
 use crate::error::{Error, Result};
 use crate::location::SourceLocation;
 use crate::value::dim::Dim;
@@ -29,17 +30,34 @@ pub struct ShapeEnv {
     hints: FxHashMap<Arc<str>, i64>,
     /// The symbols of such sizes.
     data: FxHashSet<Arc<str>>,
+    /// Whether a symbol may be negative: one of a number that is no size.
+    has_numbers: bool,
+    /// The ranges that claims have narrowed, as they were before, in order.
+    narrowed: Vec<Narrowed>,
     fresh: usize,
     /// The place of the node whose shape is asked for.
     pub(crate) location: Option<SourceLocation>,
     pub(crate) module: String,
 }
 
+/// The range of a symbol before a claim narrowed it.
+#[derive(Debug, Clone)]
+struct Narrowed {
+    symbol: Arc<str>,
+    range: (i64, Option<i64>),
+    fixed: Option<i64>,
+}
+
+/// How many ranges were narrowed when something began.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RangeMark(usize);
+
 impl ShapeEnv {
     pub(super) fn of(symbols: &[SymbolRange], guards: &[Guard]) -> Self {
         let mut env = ShapeEnv::default();
         for (name, low, high) in symbols {
             env.symbols.insert(name.clone(), (*low, *high));
+            env.has_numbers |= *low < 0;
             if *high == Some(*low) {
                 env.fixed.insert(name.clone(), *low);
             }
@@ -59,11 +77,6 @@ impl ShapeEnv {
         &self.assumptions
     }
 
-    /// Whether a size is a symbol of its own, for what depends on data.
-    pub(crate) fn is_data(&self, dim: &Dim) -> bool {
-        dim.as_symbol().is_some_and(|name| self.data.contains(name))
-    }
-
     /// Whether a symbol is of what depends on data.
     pub(super) fn is_data_name(&self, name: &str) -> bool {
         self.data.contains(name)
@@ -75,11 +88,61 @@ impl ShapeEnv {
         symbols.map(|(name, (low, high))| (&**name, *low, *high))
     }
 
-    /// Makes the symbols of a size known, each at least 1.
+    /// Makes the symbols of a size of a tensor known: each is at least 1.
     pub(crate) fn declare(&mut self, dim: &Dim) {
         for name in dim.symbols() {
-            self.symbols.entry(name).or_insert((1, None));
+            let is_data = self.data.contains(&name);
+            let (low, _) = self.symbols.entry(name).or_insert((1, None));
+            // It was declared as a number before, of which nothing is known.
+            if *low == i64::MIN && !is_data {
+                *low = 1;
+            }
         }
+    }
+
+    /// Makes the symbols of a number known: each is any whole number, unless it is a size too.
+    pub(crate) fn declare_number(&mut self, dim: &Dim) {
+        for name in dim.symbols() {
+            self.symbols.entry(name).or_insert((i64::MIN, None));
+            self.has_numbers = true;
+        }
+    }
+
+    /// Where the ranges are as they are now, for [`widen`](ShapeEnv::widen).
+    pub(crate) fn ranges(&self) -> RangeMark {
+        RangeMark(self.narrowed.len())
+    }
+
+    /// Gives symbols the ranges back that they had at a mark: what was claimed since holds on one way only, and decides
+    /// nothing on another.
+    pub(crate) fn widen(&mut self, mark: RangeMark) {
+        for Narrowed {
+            symbol,
+            range,
+            fixed,
+        } in self.narrowed.drain(mark.0..).rev()
+        {
+            match fixed {
+                Some(number) => self.fixed.insert(symbol.clone(), number),
+                None => self.fixed.remove(&symbol),
+            };
+            self.symbols.insert(symbol, range);
+        }
+    }
+
+    /// Gives a symbol a smaller range, and a value if that is one number.
+    fn narrow(&mut self, symbol: &str, range: (i64, Option<i64>), fixed: Option<i64>) {
+        let symbol: Arc<str> = symbol.into();
+        let before = self.symbols.insert(symbol.clone(), range);
+        let known = match fixed {
+            Some(number) => self.fixed.insert(symbol.clone(), number),
+            None => self.fixed.get(&symbol).copied(),
+        };
+        self.narrowed.push(Narrowed {
+            symbol,
+            range: before.unwrap_or((i64::MIN, None)),
+            fixed: known,
+        });
     }
 
     /// Lets a symbol be 0, if a claim of the user says `n >= 0` before anything else is known of it.
@@ -92,9 +155,10 @@ impl ShapeEnv {
         }
     }
 
-    /// Takes over the symbols of sizes that depend on data.
-    pub(super) fn learn(&mut self, other: &ShapeEnv) {
+    /// Takes over the symbols of sizes that depend on data, so that [`fresh`](ShapeEnv::fresh) makes none of them again.
+    pub fn learn(&mut self, other: &ShapeEnv) {
         self.fresh = self.fresh.max(other.fresh);
+        self.has_numbers |= other.has_numbers;
         for name in &other.data {
             if let Some(range) = other.symbols.get(name)
                 && self.data.insert(name.clone())
@@ -109,7 +173,9 @@ impl ShapeEnv {
     /// # Errors
     /// Returns an error if it cannot hold together with what is known.
     pub(crate) fn require(&mut self, claim: &Claim) -> Result<()> {
-        claim.dims().for_each(|dim| self.declare(dim));
+        for name in claim.dims().flat_map(Dim::symbols) {
+            self.symbols.entry(name).or_insert((1, None));
+        }
         let fits = match claim {
             Claim::Equal(a, b) => self.same(a, b)?,
             Claim::Multiple(a, by) => self.divided(a, by).is_ok(),
@@ -183,6 +249,7 @@ impl ShapeEnv {
                 let name: Arc<str> = name.into();
                 self.symbols.insert(name.clone(), (low, high));
                 self.data.insert(name.clone());
+                self.has_numbers |= low < 0;
                 return Dim::symbol(&name);
             }
         }
@@ -225,9 +292,7 @@ impl ShapeEnv {
             None => (a, b),
         };
         if let (Some(name), Some(number)) = (symbolic.as_symbol(), other.as_number()) {
-            let name: Arc<str> = name.into();
-            self.symbols.insert(name.clone(), (number, Some(number)));
-            self.fixed.insert(name, number);
+            self.narrow(name, (number, Some(number)), Some(number));
         }
         self.claim(Claim::Equal(symbolic.clone(), other.clone()));
         Ok(true)
@@ -255,6 +320,32 @@ impl ShapeEnv {
         Ok(quotient)
     }
 
+    /// Claims that the sizes of tensors are none below zero, of those that are made of numbers.
+    ///
+    /// # Errors
+    /// Returns an error if one is.
+    pub(crate) fn are_sizes(&mut self, value: &Fake) -> Result<()> {
+        if !self.has_numbers {
+            return Ok(());
+        }
+        let mut left = vec![value];
+        while let Some(value) = left.pop() {
+            match value {
+                Fake::Single(meta) => {
+                    for dim in meta.shape.iter().filter(|dim| dim.as_number().is_none()) {
+                        if !self.at_least(dim, 0)? {
+                            return Err(Error::msg(format_args!(
+                                "a tensor has the size {dim}, which is negative"
+                            )));
+                        }
+                    }
+                }
+                other => left.extend(other.items().unwrap_or_default()),
+            }
+        }
+        Ok(())
+    }
+
     /// Whether a size is at least a number: known, or assumed from now on.
     ///
     /// # Errors
@@ -274,12 +365,12 @@ impl ShapeEnv {
             return self.at_most(&minus, most);
         }
         if let Some(name) = dim.as_symbol()
-            && let Some((low, _)) = self.symbols.get_mut(name)
+            && let Some((low, high)) = self.symbols.get(name).copied()
         {
-            *low = least.max(*low);
+            self.narrow(name, (least.max(low), high), None);
             // The strongest of the claims stays.
-            self.guards
-                .retain(|guard| !matches!(&guard.claim, Claim::AtLeast(of, _) if *of == dim));
+            let is_weaker = |guard: &Guard| matches!(&guard.claim, Claim::AtLeast(of, known) if *of == dim && *known <= least);
+            self.guards.retain(|guard| !is_weaker(guard));
         }
         self.claim(Claim::AtLeast(dim, least));
         Ok(true)
@@ -308,11 +399,12 @@ impl ShapeEnv {
             return self.at_least(&minus, least);
         }
         if let Some(name) = dim.as_symbol()
-            && let Some((_, high)) = self.symbols.get_mut(name)
+            && let Some((low, high)) = self.symbols.get(name).copied()
         {
-            *high = Some(high.map_or(most, |high| high.min(most)));
-            self.guards
-                .retain(|guard| !matches!(&guard.claim, Claim::AtMost(of, _) if of == dim));
+            let high = high.map_or(most, |high| high.min(most));
+            self.narrow(name, (low, Some(high)), None);
+            let is_weaker = |guard: &Guard| matches!(&guard.claim, Claim::AtMost(of, known) if of == dim && *known >= most);
+            self.guards.retain(|guard| !is_weaker(guard));
         }
         self.claim(Claim::AtMost(dim.clone(), most));
         Ok(true)

@@ -30,6 +30,7 @@ pub(crate) fn result_of(function: Function, args: &[Fake], env: &mut ShapeEnv) -
     if let Some(ShapeRule(rule)) = FunctionTable::registered()?.get(function) {
         let mut value = rule(&mut RuleCall::new(function, args, env))?;
         complete(&mut value, args);
+        env.are_sizes(&value)?;
         return Ok(value);
     }
     match scalar {

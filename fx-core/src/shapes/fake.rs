@@ -11,6 +11,10 @@ use crate::value::dim::Dim;
 use crate::value::fake_tensor::{FakeNumber, FakeTensor};
 use crate::value::value::Value;
 
+/// What an entry says of a number, and of a truth, that a run decides.
+const A_NUMBER: &str = "a number";
+const A_TRUTH: &str = "a truth";
+
 /// How many equal items an entry lists.
 const LISTED: usize = 4096;
 
@@ -124,11 +128,11 @@ impl Fake {
         })
     }
 
-    /// Makes the symbols in it known.
+    /// Makes the symbols in it known: of sizes, and of numbers.
     pub(super) fn declare(&self, env: &mut ShapeEnv) {
         match self {
             Fake::Single(meta) => meta.shape.iter().for_each(|dim| env.declare(dim)),
-            Fake::Int(dim) => env.declare(dim),
+            Fake::Int(dim) => env.declare_number(dim),
             Fake::List(items) | Fake::Tuple(items) => {
                 items.iter().for_each(|item| item.declare(env));
             }
@@ -226,8 +230,8 @@ impl Fake {
         }
     }
 
-    /// What an entry says; `None` if that is not enough.
-    pub(crate) fn of_meta(meta: &ValueMeta) -> Option<Self> {
+    /// What a node's entry says; `None` if that is not enough.
+    pub fn of_meta(meta: &ValueMeta) -> Option<Self> {
         let all = |items: &[ValueMeta]| items.iter().map(Fake::of_meta).collect::<Option<_>>();
         Some(match meta {
             ValueMeta::Single(meta) => Fake::tensor(meta.clone()),
@@ -243,7 +247,10 @@ impl Fake {
                 ("true", _) => Fake::Bool(Some(true)),
                 ("false", _) => Fake::Bool(Some(false)),
                 (_, Ok(number)) => Fake::Int(number.into()),
-                _ => return None,
+                ("None", _) => Fake::none(),
+                (A_NUMBER, _) => Fake::Float(None),
+                (A_TRUTH, _) => Fake::Bool(None),
+                (text, _) => Fake::Float(Some(text.parse().ok()?)),
             },
         })
     }
@@ -294,8 +301,8 @@ impl fmt::Display for Fake {
             Fake::Single(meta) => write!(f, "a tensor {meta}"),
             Fake::Int(dim) => write!(f, "{dim}"),
             Fake::Repeated(item, length) => write!(f, "{length} times {item}"),
-            Fake::Float(None) => f.write_str("a number"),
-            Fake::Bool(None) => f.write_str("a truth"),
+            Fake::Float(None) => f.write_str(A_NUMBER),
+            Fake::Bool(None) => f.write_str(A_TRUTH),
             Fake::List(items) => write!(f, "a list of {}", items.len()),
             Fake::Tuple(items) => write!(f, "a tuple of {}", items.len()),
             Fake::Dict(items) => write!(f, "a dict of {}", count(items.len(), "item")),

@@ -316,16 +316,18 @@ fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[Fake]) -> Result<Vec<Dim>
 }
 
 /// The size of a slice of a dim.
-fn sliced(env: &ShapeEnv, size: &Dim, [start, stop, step]: &[Fake; 3]) -> Result<Dim> {
-    let end = |end: &Fake, default: Dim| -> Result<Dim> {
+fn sliced(env: &mut ShapeEnv, size: &Dim, [start, stop, step]: &[Fake; 3]) -> Result<Dim> {
+    let mut end = |end: &Fake, default: Dim| -> Result<Dim> {
         if end.is_none() {
             return Ok(default);
         }
         let at = end.dim()?;
-        match at.as_number() {
-            Some(at) if at < 0 => env.max(&(size + at)?, &Dim::known(0)),
-            _ => env.min(&at, size),
+        if let (_, Some(..=-1)) = env.bounds(&at) {
+            return env.max(&(size + &at)?, &Dim::known(0));
         }
+        // Where no range decides from which end it counts, it is a place from the start.
+        env.at_least(&at, 0)?;
+        env.min(&at, size)
     };
     let (start, stop) = (end(start, Dim::known(0))?, end(stop, size.clone())?);
     let length = env.max(&(stop - start)?, &Dim::known(0))?;

@@ -8,7 +8,7 @@ use super::claim::Claim;
 use super::env::ShapeEnv;
 use super::fake::Fake;
 use crate::error::{Error, Result};
-use crate::ir::value_meta::TensorMeta;
+use crate::ir::value_meta::{TensorMeta, ValueMeta};
 use crate::location::SourceLocation;
 use crate::value::dim::Dim;
 use crate::value::dtype::DType;
@@ -120,7 +120,7 @@ impl Spec {
         })
     }
 
-    /// A whole number.
+    /// A whole number: a number, or a name that stands for any.
     pub fn int(size: impl Into<SpecSize>) -> Self {
         Spec::of_kind(match size.into().0 {
             Ok(dim) => Kind::Known(Fake::Int(dim)),
@@ -194,12 +194,20 @@ impl Spec {
     /// let mut gm = symbolic_trace(traced!(|n: Int| n.floordiv(4)))?;
     /// let env = gm.infer_shapes(&[Spec::int("n").constrained("n <= 64")])?;
     /// assert!(env.guards()[0].to_string().starts_with("n <= 64"));
-    /// let wrong = gm.infer_shapes(&[Spec::int("n").constrained("n < 1")]);
-    /// assert!(wrong.is_err_and(|e| e.to_string().contains("`n <= 0` cannot hold: n >= 1")));
+    /// let wrong = gm.infer_shapes(&[Spec::int("n").constrained("n <= 64").constrained("n > 64")]);
+    /// assert!(wrong.is_err_and(|e| e.to_string().contains("`n >= 65` cannot hold: n <= 64")));
+    /// # Ok::<(), Error>(())
+    /// ```
     ///
-    /// // A name stands for 1 or more, unless it may be 0.
-    /// gm.infer_shapes(&[Spec::int("n").constrained("n >= 0")])?;
-    /// assert_eq!(gm.forward::<i64>(0)?, 0);
+    /// The name of a size stands for 1 or more, unless a constraint says `n >= 0`; that of a number which is no size of
+    /// a tensor of the call is any whole number:
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::shapes::Spec;
+    /// let mut gm = symbolic_trace(traced!(|n: Int| n.floordiv(4)))?;
+    /// gm.infer_shapes(&[Spec::int("n")])?;
+    /// assert_eq!(gm.forward::<i64>(-8)?, -2);
     /// # Ok::<(), Error>(())
     /// ```
     #[must_use]
@@ -212,12 +220,53 @@ impl Spec {
         self
     }
 
+    /// Takes over what other specs say of the sizes of the whole call: their constraints and hints.
+    #[must_use]
+    pub fn constrained_like<'s>(mut self, others: impl IntoIterator<Item = &'s Spec>) -> Self {
+        let mut left: Vec<&Spec> = others.into_iter().collect();
+        left.reverse();
+        while let Some(spec) = left.pop() {
+            self.constraints.extend(spec.constraints.iter().cloned());
+            self.hints.extend(spec.hints.iter().cloned());
+            match &spec.kind {
+                Kind::List(items) | Kind::Tuple(items) => left.extend(items.iter().rev()),
+                Kind::Dict(items) => left.extend(items.iter().rev().map(|(_, item)| item)),
+                Kind::Known(_) | Kind::Wrong(_) => {}
+            }
+        }
+        self
+    }
+
     /// Gives a symbol a value that answers questions about it while tracing, such as whether `n` is
     /// more than 4: each answer is a guard of the graph.
     #[must_use]
     pub fn hint(mut self, name: &str, value: i64) -> Self {
         self.hints.push((name.into(), value));
         self
+    }
+
+    /// The spec of a value that a node's entry describes.
+    ///
+    /// ```
+    /// use fx_core::ir::ValueMeta;
+    /// use fx_core::prelude::*;
+    /// use fx_core::shapes::Spec;
+    /// let mut gm = symbolic_trace(traced!(|n: Int| n * 2))?;
+    /// gm.infer_shapes(&[Spec::int("n")])?;
+    /// let entry = gm.graph().find_name("mul").and_then(|node| node.meta::<ValueMeta>());
+    /// assert_eq!(entry.map(Spec::of_meta).transpose()?.map(|spec| spec.to_string()).as_deref(), Some("2*n"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the entry does not say enough.
+    pub fn of_meta(meta: &ValueMeta) -> Result<Self> {
+        let fake = Fake::of_meta(meta);
+        fake.map(Spec::of_fake).ok_or_else(|| {
+            Error::msg(format_args!(
+                "what is known of a value, {meta}, says not what it is"
+            ))
+        })
     }
 
     /// A value of the spec: tensors without data, numbers without a value.
@@ -237,6 +286,21 @@ impl Spec {
                 Value::Dict(Box::new(items.collect::<Result<_>>()?))
             }
         })
+    }
+
+    /// What it says of tensors, and of numbers, as one value.
+    pub(crate) fn fakes(&self) -> Vec<&Fake> {
+        let mut found = Vec::new();
+        let mut left = vec![self];
+        while let Some(spec) = left.pop() {
+            match &spec.kind {
+                Kind::Known(fake) => found.push(fake),
+                Kind::Wrong(_) => {}
+                Kind::List(items) | Kind::Tuple(items) => left.extend(items),
+                Kind::Dict(items) => left.extend(items.iter().map(|(_, item)| item)),
+            }
+        }
+        found
     }
 
     /// Makes its symbols, constraints and hints known.

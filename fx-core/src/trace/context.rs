@@ -26,6 +26,7 @@ use crate::ir::op::Op;
 use crate::ir::places::{Scope, ScopeId, Site};
 use crate::ir::returned::{Place, ReturnedPart};
 use crate::ir::signature::ParamSpec;
+use crate::ir::unnamed::Unnamed;
 use crate::location::SourceLocation;
 use crate::module::argument::ModuleArg;
 use crate::module::attributes::Attributes;
@@ -57,6 +58,7 @@ pub(super) struct Recorded {
     pub attributes: Attributes,
     pub inputs: Vec<Tree>,
     pub report: Report,
+    pub unnamed: Unnamed,
 }
 
 /// One running trace, as its tracer sees it.
@@ -67,6 +69,8 @@ pub struct TraceContext {
     root: RootIndex,
     /// What the walk over the root found about its paths.
     paths: RefCell<PathCheck>,
+    /// The parts of the root that source cannot name.
+    unnamed: RefCell<Unnamed>,
     parameter_proxies: RefCell<FxHashMap<Arc<str>, Proxy>>,
     constants: RefCell<FxHashMap<u64, Arc<str>>>,
     specialised: Specialised,
@@ -106,6 +110,7 @@ impl TraceContext {
             walk(root, &mut index);
         }
         let paths = std::mem::take(&mut index.paths);
+        let unnamed = std::mem::take(&mut index.unnamed);
         // Most modules are called once.
         let calls = index.components.len();
         let mut graph = Graph::with_capacity(calls * 5 / 4 + 8);
@@ -119,6 +124,7 @@ impl TraceContext {
             }),
             root: index,
             paths: RefCell::new(paths),
+            unnamed: RefCell::new(unnamed),
             parameter_proxies: RefCell::default(),
             constants: RefCell::default(),
             specialised,
@@ -147,6 +153,7 @@ impl TraceContext {
             attributes: self.attributes.take(),
             inputs: self.inputs.take(),
             report: self.report.take(),
+            unnamed: self.unnamed.take(),
         }
     }
 

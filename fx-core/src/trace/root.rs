@@ -19,6 +19,7 @@ use crate::ir::function::Kernel;
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
+use crate::ir::unnamed::Unnamed;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
 use crate::shapes::Contract;
@@ -161,6 +162,8 @@ pub struct Outcome {
     pub name: String,
     /// What the shapes hold for, if the trace knew those of its [inputs](Trace::inputs).
     pub contract: Option<Contract>,
+    /// The parts of the root that source cannot name.
+    pub(crate) unnamed: Unnamed,
 }
 
 /// A trace to run: the root, the tracer, and arguments to specialise.
@@ -402,6 +405,7 @@ fn trace(trace: Trace<'_>) -> Result<Outcome> {
         params: params_of_trace(params, &active.context),
         inputs: recorded.inputs,
         report: recorded.report,
+        unnamed: recorded.unnamed,
         name,
     })
 }
@@ -442,6 +446,7 @@ pub(crate) fn retraced(
         params: module.params().to_vec(),
         inputs: module.input_trees().to_vec(),
         report: recorded.report,
+        unnamed: recorded.unnamed,
         name: crate::value::object::short_type_name(module.type_name()),
     })
 }

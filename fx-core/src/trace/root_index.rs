@@ -4,6 +4,7 @@ use std::collections::hash_map::Entry;
 
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
+use crate::ir::unnamed::Unnamed;
 use crate::module::paths::PathCheck;
 use crate::module::walk::{ComponentKey, TensorKind, Visitor};
 use crate::value::object::Object;
@@ -17,6 +18,8 @@ pub(super) struct RootIndex {
     pub tensors: FxHashMap<u64, (PathRange, TensorKind)>,
     /// Whether each path leads to one thing.
     pub paths: PathCheck,
+    /// What source cannot name.
+    pub unnamed: Unnamed,
 }
 
 /// Where a path is in the index's text.
@@ -31,6 +34,7 @@ impl RootIndex {
             components: FxHashMap::with_capacity_and_hasher(64, FxBuildHasher),
             tensors: FxHashMap::with_capacity_and_hasher(128, FxBuildHasher),
             paths: PathCheck::default(),
+            unnamed: Unnamed::default(),
         }
     }
 
@@ -72,6 +76,10 @@ impl Visitor for RootIndex {
 
     fn key(&mut self, path: &str, key: &str) {
         self.paths.add_key(path, key);
+    }
+
+    fn unnamed(&mut self, path: &str, what: &str) {
+        self.unnamed.0.push((path.into(), what.into()));
     }
 
     fn tensor(&mut self, path: &str, kind: TensorKind, tensor: &dyn Object) {

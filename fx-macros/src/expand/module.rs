@@ -144,6 +144,13 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
             }
         }
     });
+    let variants = matches!(input.data, Data::Enum(_)).then(|| {
+        quote! {
+            fn has_variants(&self) -> bool {
+                true
+            }
+        }
+    });
     Some(quote! {
         #sized
         #[automatically_derived]
@@ -176,6 +183,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
             fn duplicate(&self) -> Self {
                 #duplicate
             }
+            #variants
             #saved
         }
     })

@@ -30,6 +30,9 @@ pub(super) fn supports_call(call: &Call<'_>) -> Support {
                 false => Support::no(format!("{path} has effects")),
             }
         }
+        (Callee::Module(layer), _) if !layer.graph_names().is_empty() => Support::no(
+            "it has a branch or a loop inside, and a program has none: `gm.opened()` brings it into the graph, where its sides are lowered",
+        ),
         (Callee::Module(layer), _) => match supports_layer(*layer) {
             Ok(support) => support,
             Err(error) => Support::no(format!("its body cannot be traced: {error}")),

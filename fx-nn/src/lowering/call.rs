@@ -9,7 +9,7 @@ use fx_core::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
-use super::value::{Name, Operand, Val};
+use super::value::{Name, Operand, Val, as_tensor};
 
 /// What the nodes of a graph are in the written program.
 pub type Values = IndexMap<NodeId, Val, FxBuildHasher>;
@@ -285,6 +285,14 @@ impl<'c> OpCall<'c> {
         items.ok_or_else(|| Error::msg(format_args!("the result is {}", self.meta)))
     }
 
+    /// What is known of the one result as a tensor; a number is one without dims.
+    ///
+    /// # Errors
+    /// Returns an error if it is neither a tensor nor a number.
+    pub fn result_as_tensor(&self) -> Result<TensorMeta> {
+        as_tensor(self.meta)
+    }
+
     /// The element type of the result; of numbers, that of PyTorch's numbers.
     ///
     /// # Errors
@@ -294,9 +302,10 @@ impl<'c> OpCall<'c> {
             ValueMeta::Single(meta) => meta
                 .dtype
                 .ok_or_else(|| Error::msg("the element type of the result is not known")),
-            ValueMeta::Size(_) => Ok(DType::I64),
-            ValueMeta::Plain(text) if text.contains("truth") => Ok(DType::Bool),
-            _ => Ok(DType::F64),
+            number => Ok(as_tensor(number)
+                .ok()
+                .and_then(|of| of.dtype)
+                .unwrap_or(DType::F64)),
         }
     }
 

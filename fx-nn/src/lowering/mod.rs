@@ -9,12 +9,14 @@
 mod call;
 mod composed;
 mod prepare;
+mod region;
 mod resampling;
 mod rule;
 mod value;
 
 pub use call::{OpCall, Values, operand, val_of, wrapped};
-pub use prepare::{opened, prepare};
+pub use prepare::{opened, prepare, prepare_within};
+pub use region::RegionCall;
 pub use resampling::{Mode, Resampling, Tap};
 pub use rule::{Composed, Form, Rule, Rules};
-pub use value::{Name, Operand, Val};
+pub use value::{Name, Operand, Val, as_tensor};

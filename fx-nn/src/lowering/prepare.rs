@@ -8,11 +8,12 @@ use std::any::Any;
 use fx_core::ir::{Op, ValueMeta};
 use fx_core::module::Module;
 use fx_core::passes::MethodsToFunctions;
-use fx_core::shapes::Spec;
+use fx_core::shapes::{ShapeEnv, Spec};
 use fx_core::trace::{Trace, TraceContext, Tracer};
 use fx_core::{Error, GraphModule, Result};
 
 use super::rule::Rules;
+use super::value::Val;
 
 /// Opens every layer that is not a graph of its own kind, and that the format has no form for.
 struct Opening(fn(&dyn Any) -> bool);
@@ -35,7 +36,7 @@ pub fn opened(gm: &GraphModule, is_leaf: fn(&dyn Any) -> bool) -> Result<GraphMo
 }
 
 /// Makes an opened graph ready to be written in a format: each call has a rule, and each value a
-/// shape.
+/// shape. Returns what is known of the symbols of sizes.
 ///
 /// # Errors
 /// Returns an error that lists every call without a rule, with its place; or one of the inference
@@ -45,16 +46,40 @@ pub fn prepare<C>(
     specs: &[Spec],
     rules: &Rules<C>,
     format: &str,
-) -> Result<()> {
+) -> Result<ShapeEnv> {
+    made_ready(gm, rules, format, |gm| gm.infer_shapes(specs))
+}
+
+/// [`prepare`] for a graph inside of another one, such as a side of a branch: its symbols are those of `env`.
+///
+/// # Errors
+/// As [`prepare`].
+pub fn prepare_within<C>(
+    gm: &mut GraphModule,
+    specs: &[Spec],
+    env: &ShapeEnv,
+    rules: &Rules<C>,
+    format: &str,
+) -> Result<ShapeEnv> {
+    made_ready(gm, rules, format, |gm| gm.infer_shapes_within(specs, env))
+}
+
+fn made_ready<C>(
+    gm: &mut GraphModule,
+    rules: &Rules<C>,
+    format: &str,
+    infer: impl Fn(&mut GraphModule) -> Result<ShapeEnv>,
+) -> Result<ShapeEnv> {
     gm.apply(&MethodsToFunctions)?;
     gm.eliminate_dead_code()?;
-    gm.infer_shapes(specs)?;
+    let mut env = infer(gm)?;
     if gm.apply(&rules.decompositions()?)?.changed {
         gm.apply(&MethodsToFunctions)?;
         gm.eliminate_dead_code()?;
-        gm.infer_shapes(specs)?;
+        env = infer(gm)?;
     }
-    without_rule(gm, rules, format)
+    without_rule(gm, rules, format)?;
+    Ok(env)
 }
 
 /// An error with every call that the format cannot have.
@@ -100,7 +125,7 @@ fn without_rule<C>(gm: &GraphModule, rules: &Rules<C>, format: &str) -> Result<(
 /// Whether a value is numbers, which are written as what they are.
 fn is_known(meta: Option<&ValueMeta>) -> bool {
     match meta {
-        Some(ValueMeta::Plain(text)) => !(text.starts_with("a ")),
+        Some(ValueMeta::Plain(text)) => Val::plain(text).is_some(),
         Some(ValueMeta::Size(_)) => true,
         Some(ValueMeta::Sequence(items)) => items.iter().all(|item| is_known(Some(item))),
         _ => false,

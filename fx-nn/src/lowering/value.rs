@@ -3,7 +3,10 @@
 
 use std::sync::Arc;
 
+use fx_core::ir::{TensorMeta, ValueMeta};
+use fx_core::shapes::Fake;
 use fx_core::value::{DType, Dim};
+use fx_core::{Error, Result};
 
 /// The name of a value in the written program.
 pub type Name = Arc<str>;
@@ -112,5 +115,27 @@ impl Val {
             return Some(Val::Dim(Dim::from(int)));
         }
         text.parse::<f64>().ok().map(Val::Float)
+    }
+}
+
+/// What a value is as a tensor: a number or a truth is one without dims.
+///
+/// # Errors
+/// Returns an error if it is none of them, or its element type is not known.
+pub fn as_tensor(meta: &ValueMeta) -> Result<TensorMeta> {
+    let number = |dtype| Ok(TensorMeta::new([0usize; 0]).dtype(dtype));
+    match Fake::of_meta(meta) {
+        Some(Fake::Single(_)) if let ValueMeta::Single(tensor) = meta => match tensor.dtype {
+            Some(_) => Ok(tensor.clone()),
+            None => Err(Error::msg(format_args!(
+                "the element type of a value {tensor} is not known: it is not the same on all ways that give the value"
+            ))),
+        },
+        Some(Fake::Int(_)) => number(DType::I64),
+        Some(Fake::Float(_)) => number(DType::F64),
+        Some(Fake::Bool(_)) => number(DType::Bool),
+        _ => Err(Error::msg(format_args!(
+            "a value is {meta}, and neither a tensor nor a number"
+        ))),
     }
 }

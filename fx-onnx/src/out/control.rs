@@ -16,25 +16,31 @@ use super::context::{Mark, put_all, value_info};
 use super::graph::Writer;
 use super::graph::prepared;
 use crate::proto::{GraphProto, ValueInfoProto};
-use fx_nn::lowering::operand;
-use fx_nn::lowering::{Name, Operand, Val};
+use fx_nn::lowering::{Name, Operand, RegionCall, Val, as_tensor, operand};
+
+/// What a call of a region was written as.
+pub(super) enum Written {
+    /// A node with graphs inside.
+    Region(Val),
+    /// The nodes of the one way that a run can take.
+    InPlace(Val),
+}
 
 /// Writes a call of a branch, a loop or a scan.
 pub(super) fn write(
     writer: &mut Writer<'_>,
     module: &dyn Module,
-    args: Vec<Val>,
-    meta: &ValueMeta,
-) -> Result<Val> {
+    call: &RegionCall<'_>,
+) -> Result<Written> {
     let any: &dyn std::any::Any = module;
     if let Some(branch) = any.downcast_ref::<Cond>() {
-        return cond(writer, branch, args, meta);
+        return cond(writer, branch, call);
     }
     if let Some(turns) = any.downcast_ref::<While>() {
-        return turned(writer, turns, args, meta);
+        return turned(writer, turns, call);
     }
     if let Some(scan) = any.downcast_ref::<Scan>() {
-        return scanned(writer, scan, args, meta);
+        return scanned(writer, scan, call);
     }
     Err(Error::msg(format_args!(
         "a call of `{}`, which cannot be opened: give it a body that can be traced",
@@ -42,54 +48,27 @@ pub(super) fn write(
     )))
 }
 
-fn metas_of(meta: &ValueMeta) -> Vec<ValueMeta> {
-    match meta {
-        ValueMeta::Sequence(items) => items.clone(),
-        one => vec![one.clone()],
+/// The arguments as values, and what is known of them.
+fn unzipped(args: &[(Val, Spec)]) -> (Vec<Val>, Vec<Spec>) {
+    args.iter().cloned().unzip()
+}
+
+/// A value as a tensor of the type that a result has on all ways.
+fn typed(writer: &mut Writer<'_>, val: &Val, tensor: &TensorMeta) -> Result<Operand> {
+    let of = match tensor.dtype {
+        Some(dtype) => writer.cx.operand(val, dtype)?,
+        None => return Err(Error::msg("the element type of a value is not known")),
+    };
+    if !tensor.shape.is_empty() || of.shape.is_empty() {
+        return Ok(of);
     }
-}
-
-/// What a value is as a tensor.
-fn tensor_meta(meta: &ValueMeta) -> TensorMeta {
-    let number = |dtype| TensorMeta::new([0usize; 0]).dtype(dtype);
-    match meta {
-        ValueMeta::Single(meta) => meta.clone(),
-        ValueMeta::Size(_) => number(DType::I64),
-        ValueMeta::Plain(text) if text.contains("truth") || text == "true" || text == "false" => {
-            number(DType::Bool)
-        }
-        ValueMeta::Plain(text) if text.parse::<i64>().is_ok() => number(DType::I64),
-        _ => number(DType::F64),
-    }
-}
-
-/// The element type of a value as a tensor.
-fn dtype_of(meta: &ValueMeta) -> DType {
-    tensor_meta(meta).dtype.unwrap_or(DType::F32)
-}
-
-/// What a side will get, of what the call gets.
-fn spec_of(val: &Val) -> Result<Spec> {
-    Ok(match val {
-        Val::Tensor(of) if of.shape.is_empty() && of.dtype == DType::F64 => Spec::float(),
-        Val::Tensor(of) => Spec::tensor(of.shape.iter().map(size_text), of.dtype),
-        Val::Dim(dim) => Spec::int(size_text(dim)),
-        Val::Float(number) => Spec::of(*number),
-        Val::Bool(truth) => Spec::of(*truth),
-        other => {
-            return Err(Error::msg(format_args!(
-                "a side takes {}",
-                other.describe()
-            )));
-        }
+    // A tensor of one element, which is a number on another way.
+    let none = writer.cx.i64s(&[]);
+    Ok(Operand {
+        name: writer.cx.op("Reshape", &[&of.name, &none]),
+        dtype: of.dtype,
+        shape: Vec::new(),
     })
-}
-
-fn size_text(dim: &Dim) -> fx_nn::shapes::SpecSize {
-    match dim.as_known() {
-        Some(number) => number.into(),
-        None => dim.clone().into(),
-    }
 }
 
 /// A side of a branch or the body of a loop, as a graph of the inputs; its results have these types.
@@ -97,26 +76,30 @@ fn side(
     writer: &mut Writer<'_>,
     gm: &GraphModule,
     specs: &[Spec],
-    inputs: impl FnOnce(&mut Writer<'_>, &GraphModule) -> Result<(Vec<Val>, Vec<ValueInfoProto>)>,
-    types: &[DType],
+    inputs: impl FnOnce(&mut Writer<'_>) -> Result<(Vec<Val>, Vec<ValueInfoProto>)>,
+    types: &[TensorMeta],
     name: &str,
 ) -> Result<GraphProto> {
-    let ready = prepared(gm, specs, writer.export)?;
     writer.cx.open();
-    let (values, infos) = inputs(writer, &ready)?;
+    let (values, infos) = inputs(writer)?;
     let mark = writer.cx.mark.clone();
-    let results = writer.graph(ready.graph(), ready.attributes(), values)?;
+    let results = results_of(writer, gm, specs, values)?;
+    if results.len() != types.len() {
+        return Err(Error::msg(format_args!(
+            "`{name}` gives {} values where {} were expected",
+            results.len(),
+            types.len()
+        )));
+    }
     let mut outputs = Vec::new();
     writer.cx.mark = Arc::new(Mark {
         node: format!("{}.{name}", mark.node),
         ..Mark::clone(&mark)
     });
-    for (at, result) in results.iter().enumerate() {
-        let dtype = types.get(at).copied().unwrap_or(DType::F32);
-        let of = writer.cx.operand(result, dtype)?;
+    for (result, tensor) in results.iter().zip(types) {
+        let of = typed(writer, result, tensor)?;
         let made = writer.cx.op("Identity", &[&of.name]);
-        let mut meta = TensorMeta::new(of.shape.iter().cloned());
-        meta.dtype = Some(dtype);
+        let meta = TensorMeta::new(of.shape.iter().cloned()).dtype(of.dtype);
         outputs.push(value_info(&made, &meta)?);
     }
     writer.cx.mark = mark;
@@ -127,40 +110,52 @@ fn side(
     Ok(graph)
 }
 
+/// Writes the nodes of a side; what it returns, flat. What it claims of symbols is its own.
+fn results_of(
+    writer: &mut Writer<'_>,
+    gm: &GraphModule,
+    specs: &[Spec],
+    values: Vec<Val>,
+) -> Result<Vec<Val>> {
+    let (ready, env) = prepared(gm, specs, Some(&writer.env), writer.export)?;
+    let around = std::mem::replace(&mut writer.env, env);
+    let results = writer.graph(ready.graph(), ready.attributes(), values);
+    let inside = std::mem::replace(&mut writer.env, around);
+    writer.env.learn(&inside);
+    results
+}
+
 fn condition(writer: &mut Writer<'_>, val: &Val) -> Result<Name> {
-    let of = writer.cx.operand(val, DType::Bool)?;
-    match of.shape.is_empty() {
-        true => Ok(of.name),
-        false => {
-            let none = writer.cx.i64s(&[]);
-            Ok(writer.cx.op("Reshape", &[&of.name, &none]))
-        }
+    let truth = TensorMeta::new([0usize; 0]).dtype(DType::Bool);
+    Ok(typed(writer, val, &truth)?.name)
+}
+
+/// Results as values of these names.
+fn given(call: &RegionCall<'_>, names: Vec<Name>, tensors: &[TensorMeta]) -> Result<Val> {
+    let all = names.into_iter().zip(tensors);
+    let all = all.map(|(name, tensor)| operand(name, tensor).map(Val::Tensor));
+    Ok(call.given(all.collect::<Result<Vec<Val>>>()?))
+}
+
+fn cond(writer: &mut Writer<'_>, branch: &Cond, call: &RegionCall<'_>) -> Result<Written> {
+    let (decides, operands) = call.condition()?;
+    let (values, specs) = unzipped(operands);
+    if let Some(truth) = known_truth(decides) {
+        let side = if truth {
+            branch.then()
+        } else {
+            branch.otherwise()
+        };
+        let mark = writer.cx.mark.clone();
+        let results = results_of(writer, side, &specs, values)?;
+        writer.cx.mark = mark;
+        return Ok(Written::InPlace(call.given(results)));
     }
-}
-
-fn given(names: Vec<Name>, metas: &[ValueMeta], whole: &ValueMeta) -> Result<Val> {
-    let all = names
-        .into_iter()
-        .zip(metas)
-        .map(|(name, meta)| operand(name, &tensor_meta(meta)).map(Val::Tensor));
-    let mut all = all.collect::<Result<Vec<Val>>>()?;
-    Ok(match whole {
-        ValueMeta::Sequence(_) => Val::List(all),
-        _ => all.pop().unwrap_or(Val::None),
-    })
-}
-
-fn cond(writer: &mut Writer<'_>, branch: &Cond, args: Vec<Val>, meta: &ValueMeta) -> Result<Val> {
-    let Some((decides, operands)) = args.split_first() else {
-        return Err(Error::msg("a branch without a condition"));
-    };
     let decides = condition(writer, decides)?;
-    let specs: Vec<Spec> = operands.iter().map(spec_of).collect::<Result<_>>()?;
-    let metas = metas_of(meta);
-    let types: Vec<DType> = metas.iter().map(dtype_of).collect();
+    let tensors = call.tensors()?;
     let mut written = |gm: &GraphModule, name: &str| {
-        let inputs = |_: &mut Writer<'_>, _: &GraphModule| Ok((operands.to_vec(), Vec::new()));
-        side(writer, gm, &specs, inputs, &types, name)
+        let inputs = |_: &mut Writer<'_>| Ok((values.clone(), Vec::new()));
+        side(writer, gm, &specs, inputs, &tensors, name)
     };
     let then = written(branch.then(), "then")?;
     let otherwise = written(branch.otherwise(), "otherwise")?;
@@ -170,78 +165,74 @@ fn cond(writer: &mut Writer<'_>, branch: &Cond, args: Vec<Val>, meta: &ValueMeta
         .input(&decides)
         .graph("then_branch", then)
         .graph("else_branch", otherwise);
-    let names = node.outputs(metas.len());
-    given(names, &metas, meta)
+    let names = node.outputs(tensors.len());
+    given(call, names, &tensors).map(Written::Region)
+}
+
+fn known_truth(val: &Val) -> Option<bool> {
+    match val {
+        Val::Bool(truth) => Some(*truth),
+        _ => None,
+    }
 }
 
 /// The inputs of a body: what it carries or takes item by item, new; what it reads from outside, as it is.
 fn body_inputs(
     writer: &mut Writer<'_>,
     metas: &[ValueMeta],
-    captured: &[Val],
+    captured: &[(Val, Spec)],
 ) -> Result<(Vec<Val>, Vec<ValueInfoProto>)> {
     let (mut values, mut infos) = (Vec::new(), Vec::new());
     for meta in metas {
-        let tensor = tensor_meta(meta);
+        let tensor = as_tensor(meta)?;
         let name = writer.cx.fresh("carried");
         infos.push(value_info(&name, &tensor)?);
         values.push(writer.input(name, meta, &tensor)?);
     }
-    values.extend(captured.iter().cloned());
+    values.extend(captured.iter().map(|(val, _)| val.clone()));
     Ok((values, infos))
 }
 
-fn spec_of_meta(meta: &ValueMeta) -> Result<Spec> {
-    Ok(match meta {
-        ValueMeta::Single(of) => Spec::tensor(
-            of.shape.iter().map(size_text),
-            of.dtype.unwrap_or(DType::F32),
-        ),
-        ValueMeta::Size(dim) => Spec::int(size_text(dim)),
-        meta => match tensor_meta(meta).dtype {
-            Some(DType::Bool) => Spec::bool(),
-            Some(DType::I64) => Spec::int("turn"),
-            _ => Spec::float(),
-        },
-    })
-}
-
 /// What a body gets: what it carries or takes item by item, and what it reads from outside.
-fn body_specs(metas: &[ValueMeta], captured: &[Val]) -> Result<Vec<Spec>> {
-    let inside = metas.iter().map(spec_of_meta);
-    inside.chain(captured.iter().map(spec_of)).collect()
+fn body_specs(metas: &[ValueMeta], captured: &[(Val, Spec)]) -> Result<Vec<Spec>> {
+    let inside = metas.iter().map(Spec::of_meta);
+    inside
+        .chain(captured.iter().map(|(_, spec)| Ok(spec.clone())))
+        .collect()
 }
 
 /// What a body carries into its first turn.
 fn initial_values(
     writer: &mut Writer<'_>,
-    init: &[Val],
-    metas: &[ValueMeta],
+    init: &[(Val, Spec)],
+    tensors: &[TensorMeta],
 ) -> Result<Vec<Operand>> {
-    let pairs = init.iter().zip(metas);
+    let pairs = init.iter().zip(tensors);
     pairs
-        .map(|(val, meta)| writer.cx.operand(val, dtype_of(meta)))
+        .map(|((val, _), tensor)| typed(writer, val, tensor))
         .collect()
 }
 
-fn turned(writer: &mut Writer<'_>, turns: &While, args: Vec<Val>, meta: &ValueMeta) -> Result<Val> {
-    let Some((decides, rest)) = args.split_first() else {
-        return Err(Error::msg("a loop without a condition"));
-    };
+fn turned(writer: &mut Writer<'_>, turns: &While, call: &RegionCall<'_>) -> Result<Written> {
+    let (decides, rest) = call.condition()?;
     let (init, captured) = rest.split_at(turns.carries().min(rest.len()));
-    let metas = metas_of(meta);
+    if known_truth(decides) == Some(false) {
+        let values = init.iter().map(|(val, _)| val.clone());
+        return Ok(Written::InPlace(call.given(values)));
+    }
+    let metas: Vec<ValueMeta> = call.results().into_iter().cloned().collect();
+    let tensors = call.tensors()?;
     let decides = condition(writer, decides)?;
-    let initial = initial_values(writer, init, &metas)?;
+    let initial = initial_values(writer, init, &tensors)?;
     let specs = body_specs(&metas, captured)?;
-    let mut types = vec![DType::Bool];
-    types.extend(metas.iter().map(dtype_of));
-    let outside = captured.to_vec();
+    let mut types = vec![TensorMeta::new([0usize; 0]).dtype(DType::Bool)];
+    types.extend(tensors.iter().cloned());
     let body = side(
         writer,
         turns.body(),
         &specs,
-        |writer, _| {
-            let (values, infos) = body_inputs(writer, &metas, &outside)?;
+        |writer| {
+            let (values, infos) = body_inputs(writer, &metas, captured)?;
             let number = |writer: &mut Writer<'_>, hint: &str, dtype| {
                 let name = writer.cx.fresh(hint);
                 value_info(&name, &TensorMeta::new([0usize; 0]).dtype(dtype))
@@ -261,26 +252,31 @@ fn turned(writer: &mut Writer<'_>, turns: &While, args: Vec<Val>, meta: &ValueMe
     for of in &initial {
         node = node.input(&of.name);
     }
-    let names = node.graph("body", body).outputs(metas.len());
-    given(names, &metas, meta)
+    let names = node.graph("body", body).outputs(tensors.len());
+    given(call, names, &tensors).map(Written::Region)
 }
 
-fn scanned(writer: &mut Writer<'_>, scan: &Scan, args: Vec<Val>, meta: &ValueMeta) -> Result<Val> {
+fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Result<Written> {
+    let args = call.args();
     let (init, rest) = args.split_at(scan.carries().min(args.len()));
     let (sequences, captured) = rest.split_at(scan.sequences().min(rest.len()));
-    let metas = metas_of(meta);
-    let initial = initial_values(writer, init, &metas)?;
-    let mut item_metas: Vec<ValueMeta> = metas[..init.len().min(metas.len())].to_vec();
+    let states = call.results().into_iter().take(init.len());
+    let mut item_metas: Vec<ValueMeta> = states.cloned().collect();
+    let states = item_metas.iter().map(as_tensor);
+    let states: Vec<TensorMeta> = states.collect::<Result<_>>()?;
+    let initial = initial_values(writer, init, &states)?;
     let mut lists = Vec::new();
-    for sequence in sequences {
-        let Val::Tensor(of) = sequence else {
-            return Err(Error::msg(format_args!(
-                "a scan over {}",
-                sequence.describe()
-            )));
+    for (sequence, _) in sequences {
+        let of = match sequence {
+            Val::Tensor(of) if of.rank() > 0 => of,
+            other => {
+                return Err(Error::msg(format_args!(
+                    "a scan over {}, which has no first dim",
+                    other.describe()
+                )));
+            }
         };
-        let mut item = TensorMeta::new(of.shape[1..].iter().cloned());
-        item.dtype = Some(of.dtype);
+        let item = TensorMeta::new(of.shape[1..].iter().cloned()).dtype(of.dtype);
         item_metas.push(ValueMeta::Single(item));
         lists.push(of.clone());
     }
@@ -289,20 +285,22 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, args: Vec<Val>, meta: &ValueMet
         .map(|of| of.shape[0].clone())
         .unwrap_or_else(|| Dim::from(0));
     let specs = body_specs(&item_metas, captured)?;
-    // What steps give, from a step.
-    let step = prepared(scan.step(), &specs, writer.export)?;
-    let output = step
-        .graph()
-        .output_node()
-        .and_then(|node| node.meta::<ValueMeta>().cloned());
-    let given_metas = output.map_or(Vec::new(), |meta| metas_of(&meta));
-    let types: Vec<DType> = given_metas.iter().map(dtype_of).collect();
-    let outside = captured.to_vec();
+    // What steps give besides the states, from a step.
+    let (step, env) = prepared(scan.step(), &specs, Some(&writer.env), writer.export)?;
+    writer.env.learn(&env);
+    let output = step.graph().output_node();
+    let output = output.and_then(|node| node.meta::<ValueMeta>().cloned());
+    let items = match &output {
+        Some(ValueMeta::Sequence(items)) => items.get(states.len()..).unwrap_or_default(),
+        _ => &[],
+    };
+    let items: Vec<TensorMeta> = items.iter().map(as_tensor).collect::<Result<_>>()?;
+    let types = [states.clone(), items.clone()].concat();
     let body = side(
         writer,
         scan.step(),
         &specs,
-        |writer, _| body_inputs(writer, &item_metas, &outside),
+        |writer| body_inputs(writer, &item_metas, captured),
         &types,
         "step",
     )?;
@@ -313,17 +311,16 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, args: Vec<Val>, meta: &ValueMet
     let names = node
         .int("num_scan_inputs", lists.len() as i64)
         .graph("body", body)
-        .outputs(given_metas.len());
-    let mut all = Vec::new();
-    for (at, (name, meta)) in names.into_iter().zip(&given_metas).enumerate() {
-        let mut tensor = tensor_meta(meta);
-        if at >= init.len() {
-            tensor.shape.insert(0, length.clone());
-        }
-        all.push(operand(name, &tensor).map(Val::Tensor)?);
-    }
-    Ok(match all.len() {
+        .outputs(types.len());
+    let stacks = items.into_iter().map(|mut item| {
+        item.shape.insert(0, length.clone());
+        item
+    });
+    let all = names.into_iter().zip(states.into_iter().chain(stacks));
+    let all = all.map(|(name, tensor)| operand(name, &tensor).map(Val::Tensor));
+    let mut all = all.collect::<Result<Vec<Val>>>()?;
+    Ok(Written::Region(match all.len() {
         1 => all.remove(0),
         _ => Val::List(all),
-    })
+    }))
 }

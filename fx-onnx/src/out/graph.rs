@@ -5,10 +5,13 @@
 use std::sync::Arc;
 
 use fx_nn::ir::{Argument, Graph, NodeRef, Op, TensorMeta, ValueMeta};
-use fx_nn::lowering::{Name, OpCall, Operand, Val, Values, opened, operand, prepare, val_of};
+use fx_nn::lowering::{
+    Name, OpCall, Operand, RegionCall, Val, Values, as_tensor, opened, operand, prepare,
+    prepare_within, val_of,
+};
 use fx_nn::module::{Attributes, Callee};
 use fx_nn::prelude::*;
-use fx_nn::shapes::Spec;
+use fx_nn::shapes::{ShapeEnv, Spec};
 use fx_nn::trace::CallArgs;
 use fx_nn::{Error, Result};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
@@ -16,6 +19,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use super::context::{
     Constant, Cx, Elements, Mark, Place, SymbolSource, modules_of, put_all, value_info,
 };
+use super::control::Written;
 use super::options::{Export, Inputs, Layers};
 use super::report::ExportReport;
 use super::{control, functions, write};
@@ -37,19 +41,30 @@ pub(crate) struct Model {
 pub(super) struct Writer<'e> {
     pub cx: Cx,
     pub export: &'e Export,
+    /// The symbols of the graph that is being written.
+    pub env: ShapeEnv,
     /// The constants of tensors by identity: tied ones are one.
     tied: FxHashMap<u64, Name>,
     folded: Vec<(String, String)>,
 }
 
-/// A graph module ready to be written, in half precision if that is asked for.
-pub(super) fn prepared(gm: &GraphModule, specs: &[Spec], export: &Export) -> Result<GraphModule> {
+/// A graph module ready to be written, in half precision if that is asked for, and the symbols of its sizes; those of
+/// a graph inside of another one are the outer one's.
+pub(super) fn prepared(
+    gm: &GraphModule,
+    specs: &[Spec],
+    around: Option<&ShapeEnv>,
+    export: &Export,
+) -> Result<(GraphModule, ShapeEnv)> {
     let mut ready = opened(gm, |module| module.is::<Opaque>())?;
     if export.half {
         ready = halved(&ready)?;
     }
-    prepare(&mut ready, specs, &export.rules, "ONNX")?;
-    Ok(ready)
+    let env = match around {
+        None => prepare(&mut ready, specs, &export.rules, "ONNX")?,
+        Some(env) => prepare_within(&mut ready, specs, env, &export.rules, "ONNX")?,
+    };
+    Ok((ready, env))
 }
 
 /// The same with `float16` in place of `float32`.
@@ -75,10 +90,11 @@ pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
         return Err(Error::expected("an opset of 18 to 23", export.opset));
     }
     let specs = specs_of(gm, export)?;
-    let ready = prepared(gm, &specs, export)?;
+    let (ready, env) = prepared(gm, &specs, None, export)?;
     let mut writer = Writer {
         cx: Cx::new(export.opset),
         export,
+        env,
         tied: FxHashMap::default(),
         folded: Vec::new(),
     };
@@ -221,14 +237,12 @@ fn used(constants: Vec<Constant>, graph: &GraphProto) -> Vec<Constant> {
 
 /// What each input will be.
 fn specs_of(gm: &GraphModule, export: &Export) -> Result<Vec<Spec>> {
-    let args = match &export.given {
-        Inputs::Example(args) => args.clone(),
+    let (args, given): (CallArgs, &[Spec]) = match &export.given {
+        Inputs::Example(args) => (args.clone(), &[]),
         Inputs::Specs(specs) => {
             let args = specs.iter().map(Spec::fake_value).collect::<Result<_>>()?;
-            CallArgs {
-                args,
-                kwargs: Vec::new(),
-            }
+            let kwargs = Vec::new();
+            (CallArgs { args, kwargs }, specs)
         }
     };
     let values = gm.process_inputs(args)?;
@@ -264,6 +278,10 @@ fn specs_of(gm: &GraphModule, export: &Export) -> Result<Vec<Spec>> {
         }
         specs.push(spec);
     }
+    // What the user says of the sizes is of the whole call.
+    if let Some(first) = specs.first_mut() {
+        *first = first.clone().constrained_like(given);
+    }
     Ok(specs)
 }
 
@@ -281,26 +299,14 @@ impl Writer<'_> {
                     node.name()
                 )));
             };
-            let tensor = match meta {
-                ValueMeta::Single(meta) => meta.clone(),
-                ValueMeta::Size(_) => TensorMeta::new([0usize; 0]).dtype(DType::I64),
-                ValueMeta::Plain(text) => match Val::plain(text) {
-                    Some(known) => {
-                        values.push(known);
-                        continue;
-                    }
-                    None if text.contains("truth") => {
-                        TensorMeta::new([0usize; 0]).dtype(DType::Bool)
-                    }
-                    None => TensorMeta::new([0usize; 0]).dtype(DType::F64),
-                },
-                other => {
-                    return Err(Error::msg(format_args!(
-                        "the input {} is {other}, and not one value",
-                        node.name()
-                    )));
-                }
-            };
+            if let ValueMeta::Plain(text) = meta
+                && let Some(known) = Val::plain(text)
+            {
+                values.push(known);
+                continue;
+            }
+            let tensor = as_tensor(meta);
+            let tensor = tensor.map_err(|error| node.blame("writing as ONNX", error))?;
             let hint = given
                 .next()
                 .cloned()
@@ -381,17 +387,21 @@ impl Writer<'_> {
             let Callee::Module(module) = call.callee() else {
                 return Err(Error::msg(format_args!("there is no module at {path}")));
             };
-            let bound = call.bind()?;
-            let args = bound.iter().map(|(_, argument)| val_of(&argument, values));
-            let args: Vec<Val> = args.collect::<Result<_>>()?;
             let any: &dyn std::any::Any = *module;
             if let Some(opaque) = any.downcast_ref::<Opaque>() {
+                let bound = call.bind()?;
+                let args = bound.iter().map(|(_, argument)| val_of(&argument, values));
+                let args: Vec<Val> = args.collect::<Result<_>>()?;
                 let val = self.opaque(opaque, &args, meta)?;
                 return self.describe(node, val, meta, None);
             }
             let start = self.cx.scope().here();
-            let val = control::write(self, *module, args, meta)?;
-            return self.describe(node, val, meta, Some(start));
+            let call = RegionCall::new(node, attributes, values, meta)?;
+            return match control::write(self, *module, &call)? {
+                Written::Region(val) => self.describe(node, val, meta, Some(start)),
+                // Its nodes have names of their own.
+                Written::InPlace(val) => self.describe(node, val, meta, None),
+            };
         }
         let Op::CallFunction(function) = node.op() else {
             return Err(Error::msg("it is no function"));

@@ -4,30 +4,29 @@
 
 use fx_nn::control::{Cond, Scan, While};
 use fx_nn::ir::ValueMeta;
-use fx_nn::lowering::Val;
+use fx_nn::lowering::{RegionCall, Val, as_tensor};
 use fx_nn::module::Module;
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 
-use crate::out::cx::{Array, Cx, Type, known, type_of};
+use crate::out::cx::{Array, Cx, Type, type_of};
 use crate::out::graph::Writer;
 
 /// Writes a call of a branch, a loop or a scan.
 pub(crate) fn write(
     writer: &mut Writer<'_>,
     module: &dyn Module,
-    args: Vec<Val>,
-    meta: &ValueMeta,
+    call: &RegionCall<'_>,
 ) -> Result<Val> {
     let any: &dyn std::any::Any = module;
     if let Some(branch) = any.downcast_ref::<Cond>() {
-        return cond(writer, branch, &args, meta);
+        return cond(writer, branch, call);
     }
     if let Some(turns) = any.downcast_ref::<While>() {
-        return turned(writer, turns, args, meta);
+        return turned(writer, turns, call);
     }
     if let Some(scan) = any.downcast_ref::<Scan>() {
-        return scanned(writer, scan, args, meta);
+        return scanned(writer, scan, call);
     }
     Err(Error::msg(format_args!(
         "a call of `{}`, which cannot be opened: give it a body that can be traced",
@@ -35,57 +34,7 @@ pub(crate) fn write(
     )))
 }
 
-fn metas_of(meta: &ValueMeta) -> Vec<ValueMeta> {
-    match meta {
-        ValueMeta::Sequence(items) => items.clone(),
-        one => vec![one.clone()],
-    }
-}
-
-/// The type of a value as a tensor.
-fn type_of_value(meta: &ValueMeta) -> Result<Type> {
-    Ok(match meta {
-        ValueMeta::Single(meta) => type_of(meta)?,
-        ValueMeta::Size(_) => (DType::I64, Vec::new()),
-        ValueMeta::Plain(text) if text.contains("truth") || text == "true" || text == "false" => {
-            (DType::Bool, Vec::new())
-        }
-        ValueMeta::Plain(text) if text.parse::<i64>().is_ok() => (DType::I64, Vec::new()),
-        _ => (DType::F64, Vec::new()),
-    })
-}
-
-/// What a side gets of a value.
-fn spec_of(val: &Val) -> Result<Spec> {
-    Ok(match val {
-        Val::Tensor(of) if of.shape.is_empty() && of.dtype == DType::F64 => Spec::float(),
-        Val::Tensor(of) => Spec::tensor(known(&of.shape)?, of.dtype),
-        Val::Dim(dim) => Spec::int(dim),
-        Val::Float(number) => Spec::of(*number),
-        Val::Bool(truth) => Spec::of(*truth),
-        other => {
-            return Err(Error::msg(format_args!(
-                "a side takes {}",
-                other.describe()
-            )));
-        }
-    })
-}
-
-/// What a body gets of what it carries.
-fn spec_of_meta(meta: &ValueMeta) -> Result<Spec> {
-    Ok(match meta {
-        ValueMeta::Single(of) => Spec::tensor(known(&of.shape)?, of.dtype.unwrap_or(DType::F32)),
-        ValueMeta::Size(_) => Spec::int("turn"),
-        meta => match type_of_value(meta)?.0 {
-            DType::Bool => Spec::bool(),
-            DType::I64 => Spec::int("turn"),
-            _ => Spec::float(),
-        },
-    })
-}
-
-/// Values as tensors of these types.
+/// Values as tensors of these types; one of one element is a number where the type is that of one.
 fn arrays(cx: &mut Cx, vals: &[Val], types: &[Type]) -> Result<Vec<Array>> {
     if vals.len() != types.len() {
         return Err(Error::msg(format_args!(
@@ -94,10 +43,25 @@ fn arrays(cx: &mut Cx, vals: &[Val], types: &[Type]) -> Result<Vec<Array>> {
             types.len()
         )));
     }
-    vals.iter()
-        .zip(types)
-        .map(|(val, (dtype, shape))| cx.value(val, *dtype, shape))
-        .collect()
+    let pairs = vals.iter().zip(types);
+    let array = |(val, (dtype, shape)): (&Val, &Type)| match val {
+        Val::Tensor(of) if shape.is_empty() => {
+            let of = cx.array(of)?;
+            let of = cx.convert(&of, *dtype);
+            Ok(cx.reshape(&of, &[]))
+        }
+        val => cx.value(val, *dtype, shape),
+    };
+    pairs.map(array).collect()
+}
+
+fn type_of_value(meta: &ValueMeta) -> Result<Type> {
+    type_of(&as_tensor(meta)?)
+}
+
+/// The arguments as values, and what is known of them.
+fn unzipped(args: &[(Val, Spec)]) -> (Vec<Val>, Vec<Spec>) {
+    args.iter().cloned().unzip()
 }
 
 /// What the operations of a graph give for values, as tensors of these types.
@@ -108,70 +72,71 @@ fn body(
     inputs: Vec<Val>,
     types: &[Type],
 ) -> Result<Vec<Array>> {
-    let ready = writer.prepared(gm, specs)?;
-    let results = writer.graph(ready.graph(), ready.attributes(), inputs)?;
+    let results = writer.side(gm, specs, inputs)?;
     arrays(&mut writer.cx, &results, types)
 }
 
 fn truth(cx: &mut Cx, val: &Val) -> Result<Array> {
-    let of = match val {
-        Val::Tensor(of) => cx.array(of)?,
-        other => cx.value(other, DType::Bool, &[])?,
-    };
-    let of = cx.convert(&of, DType::Bool);
-    Ok(cx.reshape(&of, &[]))
+    let mut made = arrays(cx, std::slice::from_ref(val), &[(DType::Bool, Vec::new())])?;
+    made.pop()
+        .ok_or_else(|| Error::msg("a condition is one value"))
 }
 
-fn given(made: Vec<Array>, whole: &ValueMeta) -> Val {
-    let mut all: Vec<Val> = made.into_iter().map(Val::from).collect();
-    match whole {
-        ValueMeta::Sequence(_) => Val::List(all),
-        _ => all.pop().unwrap_or(Val::None),
+fn given(call: &RegionCall<'_>, made: Vec<Array>) -> Val {
+    call.given(made.into_iter().map(Val::from))
+}
+
+fn cond(writer: &mut Writer<'_>, branch: &Cond, call: &RegionCall<'_>) -> Result<Val> {
+    let (decides, operands) = call.condition()?;
+    let (values, specs) = unzipped(operands);
+    if let Val::Bool(truth) = decides {
+        let side = if *truth {
+            branch.then()
+        } else {
+            branch.otherwise()
+        };
+        return Ok(call.given(writer.side(side, &specs, values)?));
     }
-}
-
-fn cond(writer: &mut Writer<'_>, branch: &Cond, args: &[Val], meta: &ValueMeta) -> Result<Val> {
-    let Some((decides, operands)) = args.split_first() else {
-        return Err(Error::msg("a branch without a condition"));
-    };
     let decides = truth(&mut writer.cx, decides)?;
-    let specs: Vec<Spec> = operands.iter().map(spec_of).collect::<Result<_>>()?;
-    let metas = metas_of(meta);
-    let types: Vec<Type> = metas.iter().map(type_of_value).collect::<Result<_>>()?;
+    let types = call.results().into_iter().map(type_of_value);
+    let types: Vec<Type> = types.collect::<Result<_>>()?;
     let mut regions = Vec::new();
     // The first branch is that of zero.
     for side in [branch.otherwise(), branch.then()] {
         let region = writer.region(&[], |writer, _| {
-            body(writer, side, &specs, operands.to_vec(), &types)
+            body(writer, side, &specs, values.clone(), &types)
         })?;
         regions.push(region);
     }
     let index = writer.cx.convert(&decides, DType::I32);
     let made = writer.cx.operations("case", &[&index], "", regions, &types);
-    Ok(given(made, meta))
+    Ok(given(call, made))
 }
 
-fn turned(writer: &mut Writer<'_>, turns: &While, args: Vec<Val>, meta: &ValueMeta) -> Result<Val> {
-    let Some((decides, rest)) = args.split_first() else {
-        return Err(Error::msg("a loop without a condition"));
-    };
+fn turned(writer: &mut Writer<'_>, turns: &While, call: &RegionCall<'_>) -> Result<Val> {
+    let (decides, rest) = call.condition()?;
     let (init, captured) = rest.split_at(turns.carries().min(rest.len()));
-    let metas = metas_of(meta);
+    let (init, _) = unzipped(init);
+    if *decides == Val::Bool(false) {
+        return Ok(call.given(init));
+    }
+    let metas = call.results();
     let mut types = vec![(DType::Bool, Vec::new())];
     for meta in &metas {
         types.push(type_of_value(meta)?);
     }
     let decides = truth(&mut writer.cx, decides)?;
     let mut initial = vec![decides];
-    initial.extend(arrays(&mut writer.cx, init, &types[1..])?);
-    let inside = metas.iter().map(spec_of_meta);
+    initial.extend(arrays(&mut writer.cx, &init, &types[1..])?);
+    let (outside, captured) = unzipped(captured);
+    let inside = metas.into_iter().map(Spec::of_meta);
     let specs: Vec<Spec> = inside
-        .chain(captured.iter().map(spec_of))
+        .chain(captured.into_iter().map(Ok))
         .collect::<Result<_>>()?;
     let holds = writer.region(&types, |_, carried| Ok(vec![carried[0].clone()]))?;
     let step = writer.region(&types, |writer, carried| {
         let carried = carried[1..].iter().cloned().map(Val::from);
-        let inputs = carried.chain(captured.iter().cloned()).collect();
+        let inputs = carried.chain(outside).collect();
         body(writer, turns.body(), &specs, inputs, &types)
     })?;
     let operands: Vec<&Array> = initial.iter().collect();
@@ -179,46 +144,55 @@ fn turned(writer: &mut Writer<'_>, turns: &While, args: Vec<Val>, meta: &ValueMe
         .cx
         .operations("while", &operands, "", vec![holds, step], &types);
     made.remove(0);
-    Ok(given(made, meta))
+    Ok(given(call, made))
 }
 
-fn scanned(writer: &mut Writer<'_>, scan: &Scan, args: Vec<Val>, meta: &ValueMeta) -> Result<Val> {
+fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Result<Val> {
+    let args = call.args();
     let (init, rest) = args.split_at(scan.carries().min(args.len()));
     let (sequences, captured) = rest.split_at(scan.sequences().min(rest.len()));
-    let metas = metas_of(meta);
-    let mut item_metas: Vec<ValueMeta> = metas[..init.len().min(metas.len())].to_vec();
+    let (init, _) = unzipped(init);
+    let (outside, captured) = unzipped(captured);
+    let states = call.results().into_iter().take(init.len());
+    let mut item_metas: Vec<ValueMeta> = states.cloned().collect();
+    let states: Vec<Type> = item_metas
+        .iter()
+        .map(type_of_value)
+        .collect::<Result<_>>()?;
     let mut lists = Vec::new();
-    for sequence in sequences {
-        let Val::Tensor(of) = sequence else {
-            return Err(Error::msg(format_args!(
-                "a scan over {}",
-                sequence.describe()
-            )));
+    for (sequence, _) in sequences {
+        let of = match sequence {
+            Val::Tensor(of) if of.rank() > 0 => of,
+            other => {
+                return Err(Error::msg(format_args!(
+                    "a scan over {}, which has no first dim",
+                    other.describe()
+                )));
+            }
         };
         let list = writer.cx.array(of)?;
-        let mut item = fx_nn::ir::TensorMeta::new(of.shape[1..].iter().cloned());
-        item.dtype = Some(of.dtype);
+        let item = fx_nn::ir::TensorMeta::new(of.shape[1..].iter().cloned()).dtype(of.dtype);
         item_metas.push(ValueMeta::Single(item));
         lists.push(list);
     }
     let count = lists.first().map_or(0, |list| list.shape[0]);
-    let inside = item_metas.iter().map(spec_of_meta);
+    let inside = item_metas.iter().map(Spec::of_meta);
     let specs: Vec<Spec> = inside
-        .chain(captured.iter().map(spec_of))
+        .chain(captured.into_iter().map(Ok))
         .collect::<Result<_>>()?;
-    // What a step gives, from a step.
-    let ready = writer.prepared(scan.step(), &specs)?;
+    // What a step gives besides the states, from a step.
+    let (ready, _) = writer.prepared_side(scan.step(), &specs)?;
     let output = ready.graph().output_node();
     let output = output.and_then(|node| node.meta::<ValueMeta>().cloned());
-    let step_metas = output.map_or(Vec::new(), |meta| metas_of(&meta));
-    let types: Vec<Type> = step_metas
-        .iter()
-        .map(type_of_value)
-        .collect::<Result<_>>()?;
-    let (states, items) = types.split_at(init.len().min(types.len()));
+    let items = match &output {
+        Some(ValueMeta::Sequence(items)) => items.get(states.len()..).unwrap_or_default(),
+        _ => &[],
+    };
+    let items: Vec<Type> = items.iter().map(type_of_value).collect::<Result<_>>()?;
+    let types = [states.clone(), items.clone()].concat();
     let mut initial = vec![writer.cx.splat(0.0, DType::I64, &[])];
-    initial.extend(arrays(&mut writer.cx, init, states)?);
-    for (dtype, shape) in items {
+    initial.extend(arrays(&mut writer.cx, &init, &states)?);
+    for (dtype, shape) in &items {
         let shape = [vec![count], shape.clone()].concat();
         initial.push(writer.cx.splat(0.0, *dtype, &shape));
     }
@@ -240,7 +214,7 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, args: Vec<Val>, meta: &ValueMet
         for list in &lists {
             inputs.push(writer.cx.item(list, turn).into());
         }
-        inputs.extend(captured.iter().cloned());
+        inputs.extend(outside);
         let made = body(writer, scan.step(), &specs, inputs, &types)?;
         let mut next = vec![writer.cx.with_number("add", turn, 1.0)];
         next.extend(made[..states.len()].iter().cloned());

@@ -345,12 +345,12 @@ impl Cx {
         all.iter().map(|of| self.array(of)).collect()
     }
 
-    /// The type of the result of a call.
+    /// The type of the result of a call; of a number, that of a tensor without dims.
     ///
     /// # Errors
-    /// Returns an error if it is not one tensor of known sizes.
+    /// Returns an error if it is neither a number nor one tensor of known sizes.
     pub fn result(&self, call: &OpCall<'_>) -> Result<Type> {
-        type_of(call.result()?)
+        type_of(&call.result_as_tensor()?)
     }
 
     /// The types of the results of a call.

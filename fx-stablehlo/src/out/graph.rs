@@ -3,10 +3,10 @@
 //! Invariant: values are written in the order of the graph; a weight is one argument, however often it is tied.
 
 use fx_nn::ir::{Graph, NodeRef, Op, ValueMeta};
-use fx_nn::lowering::{OpCall, Val, Values, opened, prepare, val_of};
+use fx_nn::lowering::{OpCall, RegionCall, Val, Values, opened, prepare, prepare_within, val_of};
 use fx_nn::module::{Attributes, Call, Callee};
 use fx_nn::prelude::*;
-use fx_nn::shapes::Spec;
+use fx_nn::shapes::{ShapeEnv, Spec};
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
@@ -25,6 +25,8 @@ pub(crate) struct Weight {
 pub(crate) struct Writer<'e> {
     pub cx: Cx,
     export: &'e Export,
+    /// The symbols of the graph that is being written.
+    env: ShapeEnv,
     pub weights: Vec<Weight>,
     /// The weights by identity.
     tied: IndexMap<u64, usize, FxBuildHasher>,
@@ -35,16 +37,39 @@ impl<'e> Writer<'e> {
         Writer {
             cx: Cx::new(),
             export,
+            env: ShapeEnv::default(),
             weights: Vec::new(),
             tied: IndexMap::default(),
         }
     }
 
-    /// A graph module ready to be written.
-    pub fn prepared(&self, gm: &GraphModule, specs: &[Spec]) -> Result<GraphModule> {
+    /// A graph module ready to be written; its symbols are those that the writer writes with from now on.
+    pub fn prepared(&mut self, gm: &GraphModule, specs: &[Spec]) -> Result<GraphModule> {
         let mut ready = opened(gm, |_| false)?;
-        prepare(&mut ready, specs, &self.export.rules, "StableHLO")?;
+        self.env = prepare(&mut ready, specs, &self.export.rules, "StableHLO")?;
         Ok(ready)
+    }
+
+    /// A side of a branch or the body of a loop ready to be written, and its symbols.
+    pub fn prepared_side(
+        &self,
+        gm: &GraphModule,
+        specs: &[Spec],
+    ) -> Result<(GraphModule, ShapeEnv)> {
+        let mut ready = opened(gm, |_| false)?;
+        let rules = &self.export.rules;
+        let env = prepare_within(&mut ready, specs, &self.env, rules, "StableHLO")?;
+        Ok((ready, env))
+    }
+
+    /// Writes the nodes of a side; the values that it gives. What it claims of symbols is its own.
+    pub fn side(&mut self, gm: &GraphModule, specs: &[Spec], inputs: Vec<Val>) -> Result<Vec<Val>> {
+        let (ready, env) = self.prepared_side(gm, specs)?;
+        let around = std::mem::replace(&mut self.env, env);
+        let results = self.graph(ready.graph(), ready.attributes(), inputs);
+        let inside = std::mem::replace(&mut self.env, around);
+        self.env.learn(&inside);
+        results
     }
 
     /// A region that the writer's graphs are written into.
@@ -110,10 +135,8 @@ impl<'e> Writer<'e> {
             let Callee::Module(module) = call.callee() else {
                 return Err(Error::msg(format_args!("there is no module at {path}")));
             };
-            let bound = call.bind()?;
-            let args = bound.iter().map(|(_, argument)| val_of(&argument, values));
-            let args: Vec<Val> = args.collect::<Result<_>>()?;
-            return control::write(self, *module, args, meta);
+            let call = RegionCall::new(node, attributes, values, meta)?;
+            return control::write(self, *module, &call);
         }
         let Op::CallFunction(function) = node.op() else {
             return Err(Error::msg("it is no function"));
@@ -158,7 +181,7 @@ impl<'e> Writer<'e> {
 }
 
 /// Numbers that a node gives, if a program needs no operation for them.
-fn known_value(meta: &ValueMeta) -> Option<Val> {
+pub(crate) fn known_value(meta: &ValueMeta) -> Option<Val> {
     match meta {
         ValueMeta::Plain(text) => Val::plain(text),
         ValueMeta::Size(dim) => dim.as_number().map(|_| Val::Dim(dim.clone())),

@@ -1,9 +1,9 @@
 //! `Export`: what a program is written for, and how.
 
-use fx_nn::ir::{Function, ValueMeta};
+use fx_nn::ir::Function;
 use fx_nn::lowering::{OpCall, Rules, Val};
 use fx_nn::prelude::*;
-use fx_nn::shapes::Spec;
+use fx_nn::shapes::{Fake, Spec};
 use fx_nn::trace::{CallArgs, IntoArgs};
 use fx_nn::value::Dim;
 
@@ -81,29 +81,37 @@ impl Export {
 
     /// What each input of a graph module will be, with numbers for all sizes.
     pub(crate) fn specs_of(&self, gm: &GraphModule) -> Result<Vec<Spec>> {
-        let args = match &self.given {
-            Inputs::Example(args) => args.clone(),
-            Inputs::Specs(specs) => CallArgs {
-                args: specs.iter().map(Spec::fake_value).collect::<Result<_>>()?,
-                kwargs: Vec::new(),
-            },
+        let (args, given): (CallArgs, &[Spec]) = match &self.given {
+            Inputs::Example(args) => (args.clone(), &[]),
+            Inputs::Specs(specs) => {
+                let args = specs.iter().map(Spec::fake_value).collect::<Result<_>>()?;
+                let kwargs = Vec::new();
+                (CallArgs { args, kwargs }, specs)
+            }
         };
         let of = |name: &str| {
             let found = self.sizes.iter().find(|(known, _)| known == name);
             found.map(|(_, size)| Dim::from(*size))
         };
         let values = gm.process_inputs(args)?;
-        let specs = values.into_iter().map(|value| {
-            let ValueMeta::Single(meta) = ValueMeta::of(&value) else {
-                return Ok(Spec::of(value));
-            };
-            let shape = meta.shape.iter().map(|dim| dim.with(of));
-            let shape: Vec<Dim> = shape.collect::<Result<_>>()?;
-            Ok(Spec::tensor(
-                crate::out::cx::known(&shape)?,
-                meta.dtype.unwrap_or(DType::F32),
-            ))
+        let specs = values.into_iter().map(|value| match Fake::of(&value) {
+            Fake::Single(meta) => {
+                let shape = meta.shape.iter().map(|dim| dim.with(of));
+                let shape: Vec<Dim> = shape.collect::<Result<_>>()?;
+                let dtype = meta.dtype.unwrap_or(DType::F32);
+                Ok(Spec::tensor(crate::out::cx::known(&shape)?, dtype))
+            }
+            Fake::Int(number) => Ok(Spec::int(number.with(of)?)),
+            _ => Ok(Spec::of(value)),
         });
-        specs.collect()
+        let mut specs: Vec<Spec> = specs.collect::<Result<_>>()?;
+        // What the user says of the sizes is of the whole call.
+        if let Some(first) = specs.first_mut() {
+            *first = first.clone().constrained_like(given);
+            for (name, size) in self.sizes.iter().filter(|(_, size)| *size > 0) {
+                *first = first.clone().constrained(&format!("{name} == {size}"));
+            }
+        }
+        Ok(specs)
     }
 }

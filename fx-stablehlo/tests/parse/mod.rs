@@ -6,12 +6,18 @@ use std::collections::HashMap;
 
 /// An operation, with those of its regions.
 #[derive(Debug)]
+#[allow(dead_code, reason = "each test uses a part of it")]
 pub struct Op {
     pub name: String,
+    /// The names of what it takes and of what it gives.
+    pub takes: Vec<String>,
+    pub gives: Vec<String>,
     pub attributes: String,
     pub operands: Vec<Type>,
     pub results: Vec<Type>,
     pub regions: Vec<Vec<Op>>,
+    /// The names of the arguments of each region.
+    pub inner: Vec<Vec<String>>,
 }
 
 /// The type of a tensor.
@@ -23,7 +29,9 @@ pub struct Type {
 
 /// A program: the types of its arguments and results, and its operations.
 #[derive(Debug)]
+#[allow(dead_code, reason = "each test uses a part of it")]
 pub struct Program {
+    pub names: Vec<String>,
     pub arguments: Vec<Type>,
     pub results: Vec<Type>,
     pub ops: Vec<Op>,
@@ -123,18 +131,19 @@ impl<'t> Parser<'t> {
         Ok(all)
     }
 
-    fn arguments(&mut self) -> Result<Vec<Type>, String> {
-        let mut all = Vec::new();
+    fn arguments(&mut self) -> Result<(Vec<String>, Vec<Type>), String> {
+        let (mut names, mut all) = (Vec::new(), Vec::new());
         while !self.is_next(")") {
             let name = self.value()?;
             self.expect(":")?;
             let ty = self.ty()?;
             self.attributes()?;
-            self.define(name, ty.clone())?;
+            self.define(name.clone(), ty.clone())?;
+            names.push(name);
             all.push(ty);
             self.is_next(",");
         }
-        Ok(all)
+        Ok((names, all))
     }
 
     /// Attributes in braces, which may hold braces.
@@ -186,7 +195,7 @@ impl<'t> Parser<'t> {
             self.word(|c| c != '\n');
         }
         self.expect("func.func public @main(")?;
-        let arguments = self.arguments()?;
+        let (names, arguments) = self.arguments()?;
         self.expect("->")?;
         self.expect("(")?;
         let mut results = Vec::new();
@@ -209,6 +218,7 @@ impl<'t> Parser<'t> {
         self.space();
         match self.rest().is_empty() {
             true => Ok(Program {
+                names,
                 arguments,
                 results,
                 ops,
@@ -259,14 +269,16 @@ impl<'t> Parser<'t> {
             self.at += end;
             self.expect("}>")?;
         }
-        let mut regions = Vec::new();
+        let (mut regions, mut inner) = (Vec::new(), Vec::new());
         if self.is_next("({") {
             loop {
                 self.scopes.push(HashMap::new());
+                let mut own = Vec::new();
                 if self.is_next("^bb0(") {
-                    self.arguments()?;
+                    (own, _) = self.arguments()?;
                     self.expect(":")?;
                 }
+                inner.push(own);
                 let ops = self.ops()?;
                 self.scopes.pop();
                 if ops.last().is_none_or(|op| op.name != "stablehlo.return") {
@@ -306,10 +318,13 @@ impl<'t> Parser<'t> {
         }
         let op = Op {
             name,
+            takes: operands,
+            gives: names.clone(),
             attributes,
             operands: given,
             results: results.clone(),
             regions,
+            inner,
         };
         check(&op)?;
         for (name, ty) in names.into_iter().zip(results) {

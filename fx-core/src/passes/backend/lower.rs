@@ -14,7 +14,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::value_meta::ValueMeta;
 use crate::location::SourceLocation;
 use crate::module::attributes::within;
-use crate::module::call::Call;
+use crate::module::call::{Call, Callee};
 use crate::passes::split::parts::{Parts, SplitPart};
 use crate::region::region::Region;
 use crate::value::handle::NodeId;
@@ -154,7 +154,13 @@ impl GraphModule {
     /// Lowers the graph itself, without branches and loops.
     fn lower_graph<B: Backend + ?Sized>(&mut self, backend: &B) -> Result<LowerReport> {
         let mut left = Vec::new();
-        let supports = |call: &Call<'_>, metas: &Metas<'_>| backend.supports(call, metas);
+        // A branch or a loop stays in the graph: its sides are lowered by themselves.
+        let supports = |call: &Call<'_>, metas: &Metas<'_>| match call.callee() {
+            Callee::Module(module) if !module.graph_names().is_empty() => {
+                Support::no("it decides when it runs, and its sides are lowered by themselves")
+            }
+            _ => backend.supports(call, metas),
+        };
         let before = colours(self, supports, |node, reason| {
             left.push(LeftNode::new(node, reason));
         })?;

@@ -94,10 +94,7 @@ fn class(dtype: DType) -> u8 {
 fn compared(cx: &mut Cx, call: &OpCall<'_>, how: &str) -> Result<Val> {
     let (a, b) = (call.val("a")?, call.val("b")?);
     let dtype = common(&a, &b);
-    let shape = match call.result() {
-        Ok(meta) => crate::out::cx::known(&meta.shape)?,
-        Err(_) => Vec::new(),
-    };
+    let (_, shape) = cx.result(call)?;
     let (a, b) = (cx.value(&a, dtype, &shape)?, cx.value(&b, dtype, &shape)?);
     Ok(cx.compare(how, &a, &b).into())
 }

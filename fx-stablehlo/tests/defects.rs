@@ -1,0 +1,10 @@
+//! One test or more for each defect that was found in use, named by its number: `defect_t3_e3_..`.
+
+mod evaluate;
+mod parse;
+#[path = "../../fx-onnx/tests/defects/programs.rs"]
+mod programs;
+
+mod defects {
+    mod trust_control;
+}
