@@ -344,7 +344,7 @@ fn defect_t3_v1_sizes_with_names_are_known() -> Result<()> {
             1.5,
             "bilinear",
             spec!["n", 3, "h", 4; F32],
-            "float32[n, 3, 3*h // 2, 6]",
+            "float32[n, 3, h + h // 2, 6]",
         ),
         (
             3.0,
