@@ -27,6 +27,7 @@ mod inference;
 mod location;
 mod outlined;
 mod region;
+mod stack;
 mod submit;
 mod text;
 

@@ -13,6 +13,7 @@ mod defects {
     mod trust_lengths;
     mod trust_memory;
     mod trust_regions;
+    mod trust_parts;
     mod trust_resize;
     mod trust_weights;
 }

@@ -18,7 +18,9 @@ use crate::ir::meta::{Meta, MetaPolicy};
 use crate::ir::op::Op;
 use crate::module::attributes::{Attributes, is_inside};
 use crate::module::module::Module;
-use crate::module::walk::Walk;
+use crate::module::order::PartOrder;
+use crate::module::walk::{TensorKind, Walk};
+use crate::value::object::Object;
 
 /// Which modules of a graph module are its parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -233,22 +235,40 @@ impl GraphModule {
                 Some(around) => is_inside(path, around).then_some(around.len() + 1),
             }
         };
+        let mut held: Vec<(&Arc<str>, Held<'_>)> = Vec::new();
         for (path, module) in self.modules_held(walk.sees_copies()) {
-            if let Some(from) = below(path) {
-                walk.child(&path[from..], module);
-            }
+            held.push((path, Held::Module(module)));
         }
         let holders = self.holders();
         let mut met = Met((holders.len() > 1).then(FxHashSet::default));
         for holder in holders {
             for (path, (kind, value)) in &holder.attributes.tensors {
-                if let Some(from) = below(path)
+                if below(path).is_some()
                     && met.is_new(path)
                     && let Some(tensor) = value.as_object()
                 {
-                    walk.tensor_at(&path[from..], *kind, tensor);
+                    held.push((path, Held::Tensor(*kind, tensor)));
                 }
             }
         }
+        if let Some(order) = self.meta::<PartOrder>() {
+            let ranks = order.ranks();
+            held.sort_by_key(|(path, _)| ranks.get(&***path).copied().unwrap_or(usize::MAX));
+        }
+        for (path, held) in held {
+            let Some(from) = below(path) else {
+                continue;
+            };
+            match held {
+                Held::Module(module) => walk.child(&path[from..], module),
+                Held::Tensor(kind, tensor) => walk.tensor_at(&path[from..], kind, tensor),
+            }
+        }
     }
+}
+
+/// What a graph module or one of its parts holds.
+enum Held<'h> {
+    Module(&'h dyn Module),
+    Tensor(TensorKind, &'h dyn Object),
 }

@@ -32,13 +32,10 @@ use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
-use rustc_hash::FxHashSet;
-
 use self::compiled::Compiled;
 use self::edit::{Edits, KeptProgram};
 use crate::emit::hooks::Hooks;
 use crate::error::{Error, Result};
-use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::lint::all_findings;
 use crate::ir::meta::{Entries, Entry, Meta};
@@ -50,6 +47,7 @@ use crate::ir::version::Version;
 use crate::module::attributes::{Attributes, TENSOR, is_inside, not_found, within};
 use crate::module::call::Call;
 use crate::module::module::Module;
+use crate::module::order::{Part, PartOrder};
 use crate::module::walk::{Component, TensorKind, Visitor, WalkMut, walk};
 use crate::outlined::Outlined;
 use crate::region::ordered::Ordered;
@@ -57,18 +55,15 @@ use crate::run::interpreter::{Interpretation, Interpreter, PlainInterpreter};
 use crate::run::program::StepObserver;
 use crate::run::transform;
 use crate::text::Escaped;
-use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::call_args::{CallArgs, IntoArgs, argument_error, bind_values};
-use crate::trace::context::TraceContext;
 use crate::trace::convert::FromValue;
 use crate::trace::dispatch::{call_module, is_symbolic_call};
 use crate::trace::root::{Outcome, Root, Trace};
 use crate::trace::scope::may_record;
-use crate::trace::tracer::Tracer;
 use crate::value::handle::NodeId;
 use crate::value::object::{Object, short_type_name};
 use crate::value::tree::Tree;
-use crate::value::value::{IntoValue, Value};
+use crate::value::value::Value;
 
 /// A traced computation that runs: its graph and what the graph names.
 ///
@@ -136,6 +131,9 @@ impl From<Outcome> for GraphModule {
         if !outcome.unnamed.0.is_empty() {
             module.set_meta(outcome.unnamed);
         }
+        if let Some(order) = outcome.order {
+            module.set_meta(order);
+        }
         module
     }
 }
@@ -187,8 +185,13 @@ impl GraphModule {
     /// path in it leads to two things, or the graph breaks its rules.
     pub fn of<C: Component>(module: &C, graph: Graph) -> Result<Self> {
         let attributes = Attributes::of(module, &graph)?;
+        let order = PartOrder::of_module(module, &attributes);
         let name = short_type_name(std::any::type_name::<C>());
-        GraphModule::new(attributes, graph, &name)
+        let mut made = GraphModule::new(attributes, graph, &name)?;
+        if let Some(order) = order {
+            made.set_meta(order);
+        }
+        Ok(made)
     }
 
     /// A module whose parameters are not known yet.
@@ -371,40 +374,6 @@ impl GraphModule {
             Ok(())
         })?;
         Ok(module)
-    }
-
-    /// Replaces a node by what `body` computes: it is recorded before the node, with the appending
-    /// tracer and the node's own place in the source, and the node's users use its result instead.
-    /// The node itself stays, unused.
-    ///
-    /// # Errors
-    /// Returns an error if there is no such node, `body` fails, or its result is not a symbolic
-    /// value. Nothing changes then.
-    #[track_caller]
-    pub fn append_before<R: IntoValue>(
-        &mut self,
-        node: NodeId,
-        body: impl FnOnce(&TraceContext) -> Result<R>,
-    ) -> Result<NodeId> {
-        self.edit(|gm| {
-            let mut edit = gm.graph_mut();
-            let (graph, attributes) = edit.parts();
-            let users: FxHashSet<NodeId> = graph.node(node)?.users().map(NodeRef::id).collect();
-            let new = GraphAppendingTracer::append(graph, attributes, |cx| {
-                let value = cx.recording_before(node, || body(cx))?.into_value();
-                match GraphAppendingTracer.create_arg(cx, &value)? {
-                    Argument::Node(new) => Ok(new),
-                    _ => Err(Error::msg(format_args!(
-                        "append_before: {} takes no node's place, a symbolic value does",
-                        value.describe()
-                    ))),
-                }
-            })?;
-            graph
-                .node_mut(node)?
-                .replace_uses_with_filter(new, |user| users.contains(&user.id()))?;
-            Ok(new)
-        })
     }
 
     /// Checks the graph's rules, and that the attributes have what it names.
@@ -630,51 +599,55 @@ impl GraphModule {
                 Some(around) => is_inside(path, around).then_some(around.len() + 1),
             }
         };
-        for at in 0..self.attributes.modules.len() {
-            let path = self.attributes.modules.get_index(at);
-            let is_part = path.is_some_and(|(path, module)| {
-                parts.contains(path) && as_graph_module(&**module).is_some()
-            });
-            let from = path.and_then(|(path, _)| name(path));
-            if from.is_none() && !is_part {
-                continue;
-            }
-            let Some((path, module)) = self.attributes.modules.lend(at) else {
-                continue;
-            };
-            if is_part {
-                // What a part holds is at the paths of the whole.
-                let any: &mut dyn Any = &mut **module;
-                let part = any.downcast_mut::<GraphModule>();
-                let inside = part.map(|part| part.visit_watched(around, walk, knows));
-                if inside.is_some_and(|inside| !inside.is_empty()) {
-                    changed.push(Op::CallModule(path.clone()));
+        for part in PartOrder::parts(self.meta(), &self.attributes) {
+            match part {
+                Part::Module(at) => {
+                    let path = self.attributes.modules.get_index(at);
+                    let is_part = path.is_some_and(|(path, module)| {
+                        parts.contains(path) && as_graph_module(&**module).is_some()
+                    });
+                    let from = path.and_then(|(path, _)| name(path));
+                    if from.is_none() && !is_part {
+                        continue;
+                    }
+                    let Some((path, module)) = self.attributes.modules.lend(at) else {
+                        continue;
+                    };
+                    if is_part {
+                        // What a part holds is at the paths of the whole.
+                        let any: &mut dyn Any = &mut **module;
+                        let part = any.downcast_mut::<GraphModule>();
+                        let inside = part.map(|part| part.visit_watched(around, walk, knows));
+                        if inside.is_some_and(|inside| !inside.is_empty()) {
+                            changed.push(Op::CallModule(path.clone()));
+                        }
+                        continue;
+                    }
+                    let from = from.unwrap_or_default();
+                    let before = knows.then(|| shapes_inside(&**module));
+                    walk.child(&path[from..], module);
+                    if before.is_some_and(|before| before != shapes_inside(&**module)) {
+                        changed.push(Op::CallModule(path.clone()));
+                    }
                 }
-                continue;
-            }
-            let from = from.unwrap_or_default();
-            let before = knows.then(|| shapes_inside(&**module));
-            walk.child(&path[from..], module);
-            if before.is_some_and(|before| before != shapes_inside(&**module)) {
-                changed.push(Op::CallModule(path.clone()));
-            }
-        }
-        for at in 0..self.attributes.tensors.len() {
-            let path = self.attributes.tensors.get_index(at);
-            let Some(from) = path.and_then(|(path, _)| name(path)) else {
-                continue;
-            };
-            let Some((path, (kind, value))) = self.attributes.tensors.lend(at) else {
-                continue;
-            };
-            let before = knows.then(|| ValueMeta::of(value));
-            if let Value::Object(handle) = value
-                && let Some(tensor) = handle.make_mut()
-            {
-                walk.tensor_at(&path[from..], *kind, tensor);
-            }
-            if before.is_some_and(|before| before != ValueMeta::of(value)) {
-                changed.push(Op::GetAttr(path.clone()));
+                Part::Tensor(at) => {
+                    let path = self.attributes.tensors.get_index(at);
+                    let Some(from) = path.and_then(|(path, _)| name(path)) else {
+                        continue;
+                    };
+                    let Some((path, (kind, value))) = self.attributes.tensors.lend(at) else {
+                        continue;
+                    };
+                    let before = knows.then(|| ValueMeta::of(value));
+                    if let Value::Object(handle) = value
+                        && let Some(tensor) = handle.make_mut()
+                    {
+                        walk.tensor_at(&path[from..], *kind, tensor);
+                    }
+                    if before.is_some_and(|before| before != ValueMeta::of(value)) {
+                        changed.push(Op::GetAttr(path.clone()));
+                    }
+                }
             }
         }
         for op in &changed {

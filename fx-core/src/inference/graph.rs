@@ -102,8 +102,9 @@ impl GraphModule {
                 return Vec::new();
             };
             let meta = |node: NodeRef<'_>| {
-                let value = values.get(node.index())?.as_ref()?;
-                Some((node.id(), value.meta()))
+                let value = values.get(node.index())?.as_ref()?.meta();
+                // A later node may have said what a size is.
+                Some((node.id(), env.settled_meta(value.clone()).unwrap_or(value)))
             };
             graph.nodes().filter_map(meta).collect()
         })?;
@@ -148,6 +149,25 @@ pub(super) fn input_fakes(values: Vec<Option<Value>>, leaves: &[Fake]) -> Vec<Op
         .collect()
 }
 
+/// What nodes give, by their indices.
+pub(super) trait Values {
+    /// What a node gives, if it is known.
+    fn of(&self, index: usize) -> Option<&Fake>;
+}
+
+impl Values for [Option<Fake>] {
+    fn of(&self, index: usize) -> Option<&Fake> {
+        self.get(index)?.as_ref()
+    }
+}
+
+/// Of some nodes of a graph, so that the others cost nothing.
+impl Values for FxHashMap<usize, Fake> {
+    fn of(&self, index: usize) -> Option<&Fake> {
+        self.get(&index)
+    }
+}
+
 pub(super) struct Inference {
     pub env: ShapeEnv,
     /// What the nodes of each graph give, by their indices; of a loop, after any number of turns. A
@@ -167,7 +187,7 @@ impl Inference {
     }
 
     /// An argument, with what its nodes give.
-    pub fn argument(&self, argument: &Argument, values: &[Option<Fake>]) -> Fake {
+    pub fn argument(&self, argument: &Argument, values: &(impl Values + ?Sized)) -> Fake {
         fake_of(argument, values)
     }
 
@@ -181,7 +201,7 @@ impl Inference {
         let mut values: Vec<Option<Fake>> = vec![None; graph.index_bound()];
         let mut inputs = inputs.into_iter();
         for node in graph.nodes() {
-            let value = self.node(node, attributes, &values, &mut inputs);
+            let value = self.node(node, attributes, &values[..], &mut inputs);
             let value = value.map_err(|e| match self.opened {
                 0 => node.blame("inferring the shape of", e),
                 // The node that calls the layer is the user's.
@@ -202,7 +222,7 @@ impl Inference {
         &mut self,
         node: NodeRef<'_>,
         attributes: &Attributes,
-        values: &[Option<Fake>],
+        values: &(impl Values + ?Sized),
         inputs: &mut impl Iterator<Item = Fake>,
     ) -> Result<Fake> {
         match node.op() {
@@ -236,7 +256,7 @@ impl Inference {
         &mut self,
         node: NodeRef<'_>,
         function: Function,
-        values: &[Option<Fake>],
+        values: &(impl Values + ?Sized),
     ) -> Result<Fake> {
         let bound = BoundArgs::of(node, function.path(), function.params())?;
         let args = fakes_of(&bound, values);
@@ -328,18 +348,18 @@ fn leaves_of(arg: Fake) -> Vec<Fake> {
 }
 
 /// The arguments of a call, one for each parameter.
-pub(super) fn fakes_of(bound: &BoundArgs<'_>, values: &[Option<Fake>]) -> Vec<Fake> {
+pub(super) fn fakes_of(bound: &BoundArgs<'_>, values: &(impl Values + ?Sized)) -> Vec<Fake> {
     bound.iter().map(|(_, arg)| fake_of(&arg, values)).collect()
 }
 
 /// An argument, with what its nodes give.
-fn fake_of(argument: &Argument, values: &[Option<Fake>]) -> Fake {
+fn fake_of(argument: &Argument, values: &(impl Values + ?Sized)) -> Fake {
     let all = |items: &[Argument]| items.iter().map(|item| fake_of(item, values)).collect();
     match argument {
-        Argument::Node(id) => match values.get(id.index as usize) {
-            Some(Some(value)) => value.clone(),
-            _ => Fake::none(),
-        },
+        Argument::Node(id) => values
+            .of(id.index as usize)
+            .cloned()
+            .unwrap_or(Fake::none()),
         Argument::Int(number) => Fake::Int(Dim::from(*number)),
         Argument::List(items) => Fake::List(all(items)),
         Argument::Tuple(items) => Fake::Tuple(all(items)),

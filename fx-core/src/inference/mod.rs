@@ -1,5 +1,6 @@
 //! Inference of shapes: what the nodes of a graph give by the rules of `shapes`, without a run.
 
+mod appending;
 mod filling;
 mod graph;
 mod opened;

@@ -8,6 +8,7 @@ use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
+use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::shapes::{Claim, Contract, Fake, Spec};
 use crate::trace::inferring::{Inferred, Infers};
@@ -87,7 +88,7 @@ impl Tracing {
         let mut none = std::iter::empty();
         let value = self
             .inference
-            .node(node, attributes, &self.values, &mut none);
+            .node(node, attributes, &self.values[..], &mut none);
         let value = value.map_err(|e| node.blame("tracing", e))?;
         self.set(node.id(), value.clone());
         Ok(value)
@@ -178,7 +179,7 @@ impl Infers for Tracing {
         let (Some(op), [a, b]) = (function.def().operator, node.args()) else {
             return Ok(None);
         };
-        let size = |argument| match self.inference.argument(argument, &self.values) {
+        let size = |argument| match self.inference.argument(argument, &self.values[..]) {
             Fake::Int(dim) => Some(dim),
             _ => None,
         };
@@ -231,6 +232,10 @@ impl Infers for Tracing {
             metas.push((node.id(), value.meta()));
         }
         let mut env = std::mem::take(&mut self.inference.env);
+        // A later node may have said what a size is.
+        for (_, meta) in &mut metas {
+            *meta = env.settled_meta(std::mem::replace(meta, ValueMeta::Plain(String::new())))?;
+        }
         env.without_implied()?;
         Ok((Contract::of(std::mem::take(&mut self.inputs), &env), metas))
     }

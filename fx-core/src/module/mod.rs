@@ -22,6 +22,7 @@ pub(crate) mod items;
     reason = "the file is named after the trait it holds"
 )]
 pub(crate) mod module;
+pub(crate) mod order;
 pub(crate) mod parts;
 pub(crate) mod path_pattern;
 pub(crate) mod paths;

@@ -402,7 +402,7 @@ impl<'v> Walk<'_, 'v> {
         fields: impl FnOnce(&mut Walk<'_, 'v>),
     ) {
         if self.visitor.enter(&self.trail.0, key, name) {
-            fields(self);
+            crate::stack::level(|| fields(self));
             self.visitor.leave(&self.trail.0, key);
         }
     }
@@ -627,7 +627,7 @@ impl WalkMut<'_, '_> {
     #[doc(hidden)]
     pub fn fields_of<T: Component + 'static>(&mut self, this: &mut T) {
         self.module(this);
-        visit_fields_mut(this, self);
+        crate::stack::level(|| visit_fields_mut(this, self));
     }
 
     /// Reports a module; its contents follow.

@@ -26,8 +26,8 @@ impl GraphModule {
     /// Returns an error if the node calls no graph module, or one that takes a structure apart, or
     /// the arguments do not fit. Nothing changes then.
     pub fn inline_module(&mut self, call: NodeId) -> Result<()> {
-        self.put_inline(call)?;
-        self.fill_shapes();
+        let new = self.put_inline(call)?;
+        self.fill_shapes_of(&new);
         Ok(())
     }
 
@@ -58,8 +58,8 @@ impl GraphModule {
         Ok(whole)
     }
 
-    /// The same, without the shapes of what it makes: they are filled in once for many calls.
-    pub(crate) fn put_inline(&mut self, call: NodeId) -> Result<()> {
+    /// The same, without the shapes of the nodes that it returns: they are filled in once for many calls.
+    pub(crate) fn put_inline(&mut self, call: NodeId) -> Result<Vec<NodeId>> {
         let inlined = self.edit(|gm| gm.inlined(call));
         inlined.map_err(|error| {
             let node = self.graph().node(call);
@@ -67,7 +67,7 @@ impl GraphModule {
         })
     }
 
-    fn inlined(&mut self, call: NodeId) -> Result<()> {
+    fn inlined(&mut self, call: NodeId) -> Result<Vec<NodeId>> {
         let node = self.graph().node(call)?;
         let Op::CallModule(path) = node.op() else {
             return Err(Error::region(
@@ -86,6 +86,8 @@ impl GraphModule {
                 "`{path}` takes structures apart, which a node's arguments do not: inline a module whose inputs are single values"
             )));
         }
+        // What both graphs hold by themselves, they hold as one: the whole is not looked at again.
+        inner.lint()?;
         let is_part = self.is_part(&path);
         let inner = match is_part {
             true => inner.clone(),
@@ -108,7 +110,14 @@ impl GraphModule {
         let (mut body, inner_attributes) = inner.into_parts();
         match is_part {
             true => move_up(inner_attributes, attributes),
-            false => move_under(&path, &mut body, inner_attributes, attributes)?,
+            false => {
+                // Nothing else can be inside of the path of a module that is gone.
+                let prefix = match is_last_call {
+                    true => path.to_string(),
+                    false => free_prefix(&path, &inner_attributes, attributes),
+                };
+                move_under(&prefix, &mut body, inner_attributes, attributes)?;
+            }
         }
         let inputs: Vec<NodeId> = body.placeholders().map(|node| node.id()).collect();
         let mut map: ValueMap = inputs.into_iter().zip(args).collect();
@@ -121,7 +130,13 @@ impl GraphModule {
             self.forget_part(&path);
         }
         self.add_parts(&parts_inside);
-        self.lint()
+        let new = |node: NodeRef<'_>| map.get(&node.id())?.as_node();
+        let is_input = |node: &NodeRef<'_>| matches!(node.op(), Op::Placeholder(_));
+        Ok(body
+            .nodes()
+            .filter(|node| !is_input(node))
+            .filter_map(new)
+            .collect())
     }
 }
 
@@ -139,9 +154,9 @@ fn move_up(from: Attributes, to: &mut Attributes) {
     }
 }
 
-/// Moves what a graph names under a path, or under the first free one with a number.
-fn move_under(path: &str, body: &mut Graph, from: Attributes, to: &mut Attributes) -> Result<()> {
-    let prefix = free_name(path, |prefix| {
+/// The path under which what a graph names is new, with the first free number.
+fn free_prefix(path: &str, from: &Attributes, to: &Attributes) -> String {
+    free_name(path, |prefix| {
         let names = from.modules.keys().chain(from.tensors.keys());
         names.into_iter().any(|name| {
             let new = format!("{prefix}.{name}");
@@ -149,7 +164,11 @@ fn move_under(path: &str, body: &mut Graph, from: Attributes, to: &mut Attribute
                 || to.tensors.contains_key(&new)
                 || to.conflict(&new).is_some()
         })
-    });
+    })
+}
+
+/// Moves what a graph names under a path.
+fn move_under(prefix: &str, body: &mut Graph, from: Attributes, to: &mut Attributes) -> Result<()> {
     let new_path = |old: &str| -> Arc<str> { format!("{prefix}.{old}").into() };
     let mut cursor = body.cursor();
     while let Some(id) = cursor.advance() {

@@ -12,6 +12,7 @@ use super::claim::{Claim, Guard};
 use super::contract::SymbolRange;
 use super::fake::Fake;
 use crate::error::{Error, Result};
+use crate::ir::value_meta::ValueMeta;
 use crate::location::SourceLocation;
 use crate::value::dim::Dim;
 
@@ -234,6 +235,17 @@ impl ShapeEnv {
         match self.fixed.is_empty() {
             true => Ok(dim.clone()),
             false => dim.with(|name| self.fixed.get(name).map(|number| Dim::from(*number))),
+        }
+    }
+
+    /// What is known of a value, with numbers in place of the symbols that are known.
+    ///
+    /// # Errors
+    /// Returns an error if a number does not fit an `i64`.
+    pub(crate) fn settled_meta(&self, meta: ValueMeta) -> Result<ValueMeta> {
+        match self.fixed.is_empty() {
+            true => Ok(meta),
+            false => meta.with(&|name| self.fixed.get(name).map(|number| Dim::from(*number))),
         }
     }
 

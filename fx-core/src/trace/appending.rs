@@ -5,6 +5,7 @@
 use std::rc::Rc;
 
 use super::context::{Specialised, TraceContext};
+use super::inferring::Infers;
 use super::scope::{Active, Running};
 use super::tracer::Tracer;
 use crate::error::Result;
@@ -53,6 +54,17 @@ impl GraphAppendingTracer {
         attributes: &mut Attributes,
         body: impl FnOnce(&TraceContext) -> Result<R>,
     ) -> Result<R> {
+        Self::append_knowing(graph, attributes, None, body)
+    }
+
+    /// [`append`](GraphAppendingTracer::append) into a graph whose shapes are known: what follows from them is no node.
+    #[track_caller]
+    pub(crate) fn append_knowing<R>(
+        graph: &mut Graph,
+        attributes: &mut Attributes,
+        shapes: Option<Box<dyn Infers>>,
+        body: impl FnOnce(&TraceContext) -> Result<R>,
+    ) -> Result<R> {
         /// Gives graph and attributes back, also on unwinding.
         struct Lent<'g> {
             graph: &'g mut Graph,
@@ -67,6 +79,7 @@ impl GraphAppendingTracer {
             }
         }
         let context = TraceContext::new(None, Specialised::default());
+        context.shapes.replace(shapes);
         context.give_parts(std::mem::take(graph), std::mem::take(attributes));
         let lent = Lent {
             graph,

@@ -12,7 +12,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use super::inferring::Infers;
 use super::open_side::OpenSides;
 use super::report::{Frozen, Report, ReportEntry};
-use super::root_index::RootIndex;
+use super::root_index::{PathRange, RootIndex};
 use super::side::Cut;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::args::Args;
@@ -32,6 +32,7 @@ use crate::module::argument::ModuleArg;
 use crate::module::attributes::Attributes;
 use crate::module::items::Items;
 use crate::module::module::Module;
+use crate::module::order::{Part, PartOrder};
 use crate::module::paths::PathCheck;
 use crate::module::walk::{ComponentKey, TensorKind, Visitor, own_training, walk};
 use crate::value::handle::{NodeId, Proxy, TraceId};
@@ -59,6 +60,7 @@ pub(super) struct Recorded {
     pub inputs: Vec<Tree>,
     pub report: Report,
     pub unnamed: Unnamed,
+    pub order: Option<PartOrder>,
 }
 
 /// One running trace, as its tracer sees it.
@@ -67,6 +69,8 @@ pub struct TraceContext {
     graph: RefCell<Graph>,
     pub(super) attributes: RefCell<Attributes>,
     root: RootIndex,
+    /// What the graph names, with its place in the root.
+    ranks: RefCell<Vec<(usize, Part, Arc<str>)>>,
     /// What the walk over the root found about its paths.
     paths: RefCell<PathCheck>,
     /// The parts of the root that source cannot name.
@@ -123,6 +127,7 @@ impl TraceContext {
                 ..Attributes::default()
             }),
             root: index,
+            ranks: RefCell::default(),
             paths: RefCell::new(paths),
             unnamed: RefCell::new(unnamed),
             parameter_proxies: RefCell::default(),
@@ -154,6 +159,7 @@ impl TraceContext {
             inputs: self.inputs.take(),
             report: self.report.take(),
             unnamed: self.unnamed.take(),
+            order: PartOrder::of_ranks(self.ranks.take()),
         }
     }
 
@@ -340,8 +346,13 @@ impl TraceContext {
 
     /// The path of a module of the root.
     pub fn path_of(&self, module: &dyn Module) -> Option<Arc<str>> {
+        let range = self.range_of(module)?;
+        Some(self.root.path(range).into())
+    }
+
+    fn range_of(&self, module: &dyn Module) -> Option<PathRange> {
         if let Some(range) = self.root.components.get(&ComponentKey::of_any(module)) {
-            return Some(self.root.path(*range).into());
+            return Some(*range);
         }
         // A type that delegates its walk to its contents is known under the key of those.
         struct First(Option<ComponentKey>);
@@ -353,8 +364,13 @@ impl TraceContext {
         }
         let mut first = First(None);
         walk(module, &mut first);
-        let range = self.root.components.get(&first.0?)?;
-        Some(self.root.path(*range).into())
+        self.root.components.get(&first.0?).copied()
+    }
+
+    /// Remembers where in the root a part is; what is new is behind all of it.
+    fn rank(&self, range: Option<PathRange>, part: Part, path: &Arc<str>) {
+        let rank = range.map_or(usize::MAX, PathRange::start);
+        self.ranks.borrow_mut().push((rank, part, path.clone()));
     }
 
     /// The path of a module that is passed to a function.
@@ -430,16 +446,23 @@ impl TraceContext {
         }
         // The copy is the user's code: nothing is borrowed while it runs.
         let copy = module.duplicate_box();
-        self.attributes
-            .borrow_mut()
-            .modules
-            .insert(path.clone(), copy);
+        let mut attributes = self.attributes.borrow_mut();
+        self.rank(
+            self.range_of(module),
+            Part::Module(attributes.modules.len()),
+            path,
+        );
+        attributes.modules.insert(path.clone(), copy);
     }
 
     /// Remembers a tensor that the graph names.
     pub fn keep_tensor(&self, path: &Arc<str>, kind: TensorKind, value: Value) {
         let mut attributes = self.attributes.borrow_mut();
         if !attributes.tensors.contains_key(path) {
+            let id = value.as_object().and_then(|object| object.object_id());
+            let known = id.and_then(|id| self.root.tensors.get(&id));
+            let range = known.map(|(range, _)| *range);
+            self.rank(range, Part::Tensor(attributes.tensors.len()), path);
             attributes.tensors.insert(path.clone(), (kind, value));
         }
     }

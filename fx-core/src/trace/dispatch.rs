@@ -483,7 +483,7 @@ fn fresh_layer(
 fn run_module(module: &dyn Module, args: &[Value]) -> Result<Value> {
     let args: Vec<&Value> = args.iter().collect();
     let mut out = Value::None;
-    module.run(&args, &mut out)?;
+    crate::stack::level(|| module.run(&args, &mut out))?;
     Ok(out)
 }
 

@@ -66,7 +66,7 @@ fn called(
     }
     let lent: Vec<&Value> = args.iter().collect();
     let mut out = Value::None;
-    module.run(&lent, &mut out)?;
+    crate::stack::level(|| module.run(&lent, &mut out))?;
     Ok(out)
 }
 

@@ -22,6 +22,7 @@ use crate::ir::signature::ParamSpec;
 use crate::ir::unnamed::Unnamed;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
+use crate::module::order::PartOrder;
 use crate::shapes::Contract;
 use crate::value::tree::Tree;
 use crate::value::value::{IntoValue, Value};
@@ -164,6 +165,8 @@ pub struct Outcome {
     pub contract: Option<Contract>,
     /// The parts of the root that source cannot name.
     pub(crate) unnamed: Unnamed,
+    /// The order of the root's parts, if the graph names them in another one.
+    pub(crate) order: Option<PartOrder>,
 }
 
 /// A trace to run: the root, the tracer, and arguments to specialise.
@@ -402,6 +405,7 @@ fn trace(trace: Trace<'_>) -> Result<Outcome> {
         contract,
         graph: recorded.graph,
         attributes: recorded.attributes,
+        order: recorded.order,
         params: params_of_trace(params, &active.context),
         inputs: recorded.inputs,
         report: recorded.report,
@@ -443,6 +447,7 @@ pub(crate) fn retraced(
         contract: None,
         graph: recorded.graph,
         attributes: recorded.attributes,
+        order: recorded.order,
         params: module.params().to_vec(),
         inputs: module.input_trees().to_vec(),
         report: recorded.report,

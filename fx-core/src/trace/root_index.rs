@@ -26,6 +26,13 @@ pub(super) struct RootIndex {
 #[derive(Clone, Copy)]
 pub(super) struct PathRange(usize, usize);
 
+impl PathRange {
+    /// Where it starts: greater, the later the walk found it.
+    pub fn start(self) -> usize {
+        self.0
+    }
+}
+
 impl RootIndex {
     /// Room for a model of some hundred tensors, so that a trace of one does not start by growing.
     pub fn with_room() -> Self {
