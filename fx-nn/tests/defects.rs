@@ -9,6 +9,7 @@ mod defects {
     mod tracing;
     mod trust_candle;
     mod trust_compiled;
+    mod trust_compositions;
     mod trust_contracts;
     mod trust_lengths;
     mod trust_memory;

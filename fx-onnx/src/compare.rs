@@ -3,26 +3,68 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
+/// The elements of a tensor, or a number, with its type.
+type Numbers = (DType, Vec<f64>);
+
 /// The tensors and numbers of a value, in order.
-fn numbers(value: &Value, all: &mut Vec<Vec<f64>>) -> Result<()> {
+fn numbers(value: &Value, all: &mut Vec<Numbers>) -> Result<()> {
     let mut left = vec![value];
     while let Some(value) = left.pop() {
         match value {
             Value::List(items) | Value::Tuple(items) => left.extend(items.iter().rev()),
             Value::Dict(items) => left.extend(items.values().rev()),
             Value::None => {}
+            Value::Bool(truth) => all.push((DType::Bool, vec![f64::from(u8::from(*truth))])),
+            Value::Int(number) => all.push((DType::I64, vec![*number as f64])),
+            Value::Float(number) => all.push((DType::F64, vec![*number])),
             value => match value.downcast_ref::<Tensor>() {
-                Some(tensor) => all.push(tensor.to_vec()?),
-                None => all.push(vec![
-                    value
-                        .to_string()
-                        .parse::<f64>()
-                        .unwrap_or(f64::from(u8::from(value.to_string() == "true"))),
-                ]),
+                Some(tensor) => all.push((tensor.dtype()?, tensor.to_vec()?)),
+                None => {
+                    return Err(Error::msg(format_args!(
+                        "{} is neither a tensor nor a number",
+                        value.describe()
+                    )));
+                }
             },
         }
     }
     Ok(())
+}
+
+/// The largest difference of elements, relative to the largest of `a`.
+fn rel_err(a: &[f64], b: &[f64]) -> f64 {
+    let finite = a.iter().filter(|x| x.is_finite());
+    let scale = finite.fold(1e-6f64, |most, x| most.max(x.abs()));
+    a.iter().zip(b).fold(0.0, |most, (x, y)| {
+        let same = x == y || (x.is_nan() && y.is_nan());
+        let apart = if same { 0.0 } else { (x - y).abs() / scale };
+        if apart.is_nan() {
+            f64::INFINITY
+        } else {
+            f64::max(most, apart)
+        }
+    })
+}
+
+/// Both types of each tensor or number of two values, and their largest difference, relative to the largest element.
+///
+/// # Errors
+/// Returns an error if the values have other structures or shapes.
+pub(crate) fn rel_errs(a: &Value, b: &Value) -> Result<Vec<([DType; 2], f64)>> {
+    let (mut one, mut other) = (Vec::new(), Vec::new());
+    numbers(a, &mut one)?;
+    numbers(b, &mut other)?;
+    let mut pairs = one.iter().zip(&other);
+    if one.len() != other.len() || pairs.any(|((_, a), (_, b))| a.len() != b.len()) {
+        return Err(Error::msg(format_args!(
+            "{} and {} do not compare",
+            a.describe(),
+            b.describe()
+        )));
+    }
+    let pairs = one.iter().zip(&other);
+    let errors = pairs.map(|((own, a), (back, b))| ([*own, *back], rel_err(a, b)));
+    Ok(errors.collect())
 }
 
 /// The largest difference of elements, relative to the largest element of their tensor.
@@ -30,32 +72,6 @@ fn numbers(value: &Value, all: &mut Vec<Vec<f64>>) -> Result<()> {
 /// # Errors
 /// Returns an error if the values have other structures or shapes.
 pub fn max_rel_err(a: &Value, b: &Value) -> Result<f64> {
-    let (mut one, mut other) = (Vec::new(), Vec::new());
-    numbers(a, &mut one)?;
-    numbers(b, &mut other)?;
-    if one.len() != other.len() || one.iter().zip(&other).any(|(a, b)| a.len() != b.len()) {
-        return Err(Error::msg(format_args!(
-            "{} and {} do not compare",
-            a.describe(),
-            b.describe()
-        )));
-    }
-    let mut most = 0f64;
-    for (a, b) in one.iter().zip(&other) {
-        let scale = a
-            .iter()
-            .filter(|x| x.is_finite())
-            .fold(0f64, |m, x| m.max(x.abs()))
-            .max(1e-6);
-        for (x, y) in a.iter().zip(b) {
-            let same = x == y || (x.is_nan() && y.is_nan());
-            let apart = if same { 0.0 } else { (x - y).abs() / scale };
-            most = if apart.is_nan() {
-                f64::INFINITY
-            } else {
-                most.max(apart)
-            };
-        }
-    }
-    Ok(most)
+    let errors = rel_errs(a, b)?.into_iter().map(|(_, error)| error);
+    Ok(errors.fold(0.0, f64::max))
 }

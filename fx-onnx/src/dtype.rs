@@ -78,19 +78,22 @@ pub(crate) fn name(code: i32) -> &'static str {
 
 /// A number as an element, little-endian.
 pub(crate) fn element(number: f64, dtype: DType) -> Vec<u8> {
-    let int = number as i64;
     match dtype {
         DType::Bool => vec![u8::from(number != 0.0)],
-        DType::U8 => vec![int as u8],
-        DType::I8 => (int as i8).to_le_bytes().to_vec(),
-        DType::U16 => (int as u16).to_le_bytes().to_vec(),
-        DType::I16 => (int as i16).to_le_bytes().to_vec(),
-        DType::U32 => (int as u32).to_le_bytes().to_vec(),
-        DType::I32 => (int as i32).to_le_bytes().to_vec(),
-        DType::I64 => int.to_le_bytes().to_vec(),
         DType::F16 => half::f16::from_f64(number).to_le_bytes().to_vec(),
         DType::BF16 => half::bf16::from_f64(number).to_le_bytes().to_vec(),
+        DType::F32 => (number as f32).to_le_bytes().to_vec(),
         DType::F64 => number.to_le_bytes().to_vec(),
-        _ => (number as f32).to_le_bytes().to_vec(),
+        _ => whole(number as i64, dtype),
+    }
+}
+
+/// A whole number as an element, little-endian; it wraps around in a type that is too small.
+pub(crate) fn whole(number: i64, dtype: DType) -> Vec<u8> {
+    let floats = dtype.is_floating_point() || dtype == DType::Bool;
+    match floats {
+        true => element(number as f64, dtype),
+        // Little-endian: the low bytes are the number in a smaller type.
+        false => number.to_le_bytes()[..dtype.size_in_bytes()].to_vec(),
     }
 }

@@ -6,6 +6,7 @@ mod defects {
     mod trust_contracts;
     mod trust_control;
     mod trust_files;
+    mod trust_out;
     mod trust_resize;
     mod trust_sizes;
 }

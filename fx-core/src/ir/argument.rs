@@ -22,7 +22,6 @@ pub const MAX_ARGUMENT_DEPTH: usize = MAX_DEPTH;
 /// Structures of any depth can be compared and dropped; `{:?}` shows 64 levels, and nodes accept at
 /// most 64.
 #[derive(Clone)]
-#[non_exhaustive]
 pub enum Argument {
     /// The result of another node.
     Node(NodeId),

@@ -2,17 +2,20 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
+use fx_core::passes::DecomposedCall;
 use fx_core::{Error, Result};
 
-use super::{decompose, widened};
+use super::{decompose, dtype_of, widened};
 use crate::tensor::{Number, Tensor};
 use crate::{Bound, ops};
 
 decompose! {
     ops::relu6(x: Tensor) => ops::clamp(&x, 0, 6);
-    ops::hardtanh(x: Tensor, min_val: Number, max_val: Number) => ops::clamp(&x, min_val, max_val);
+    ops::hardtanh(x: Tensor, min_val: Number, max_val: Number) |call| =>
+        ops::clamp(&x, beside(call, min_val), beside(call, max_val));
     ops::clip(x: Tensor, min: Bound, max: Bound) => ops::clamp(&x, min, max);
-    ops::threshold(x: Tensor, threshold: f64, value: Number) => ops::r#where(&x.le(threshold)?, value, &x);
+    ops::threshold(x: Tensor, threshold: f64, value: Number) |call| =>
+        ops::r#where(&x.le(threshold)?, beside(call, value), &x);
     ops::leaky_relu(x: Tensor, negative_slope: f64) => unless_positive(&x, &(&x * negative_slope)?);
     ops::elu(x: Tensor, alpha: f64) => unless_positive(&x, &(ops::expm1(&x)? * alpha)?);
     ops::celu(x: Tensor, alpha: f64) => unless_positive(&x, &(ops::expm1(&(&x / alpha)?)? * alpha)?);
@@ -36,6 +39,16 @@ decompose! {
 
 const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
 const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
+
+/// A number in the type of `x`: beside whole numbers, a float makes no floats of them.
+fn beside(call: &DecomposedCall<'_>, number: Number) -> Number {
+    match (dtype_of(call, "x"), number) {
+        (Some(dtype), Number::Float(float)) if !dtype.is_floating_point() => {
+            Number::Int(float as i64)
+        }
+        _ => number,
+    }
+}
 
 /// x where it is positive or NaN, `other` elsewhere.
 fn unless_positive(x: &Tensor, other: &Tensor) -> Result<Tensor> {

@@ -2,6 +2,8 @@
 //!
 //! Invariant: an argument is read as what the function takes; what does not fit is an error that names the parameter.
 
+use std::cell::Cell;
+
 use fx_core::ir::{Argument, BoundArgs, Function, NodeRef, TensorMeta, ValueMeta};
 use fx_core::module::{Attributes, Call};
 use fx_core::value::{DType, Dim, NodeId};
@@ -21,6 +23,8 @@ pub struct OpCall<'c> {
     bound: BoundArgs<'c>,
     values: &'c Values,
     meta: &'c ValueMeta,
+    /// Whether the rule asked for each parameter.
+    read: Vec<Cell<bool>>,
 }
 
 impl std::fmt::Debug for OpCall<'_> {
@@ -32,7 +36,7 @@ impl std::fmt::Debug for OpCall<'_> {
 /// What an argument is in the written program.
 ///
 /// # Errors
-/// Returns an error if it is a node that has no value.
+/// Returns an error if it is a node that has no value, or of a kind that no program has.
 pub fn val_of(argument: &Argument, values: &Values) -> Result<Val> {
     let all = |items: &[Argument]| -> Result<Vec<Val>> {
         items.iter().map(|item| val_of(item, values)).collect()
@@ -42,25 +46,29 @@ pub fn val_of(argument: &Argument, values: &Values) -> Result<Val> {
             .get(id)
             .cloned()
             .ok_or_else(|| Error::msg("an argument was not written"))?,
+        Argument::None => Val::None,
+        Argument::Ellipsis => Val::Ellipsis,
         Argument::Int(int) => Val::Dim(Dim::from(*int)),
         Argument::Float(number) => Val::Float(*number),
         Argument::Bool(truth) => Val::Bool(*truth),
         Argument::Str(text) => Val::Str(text.to_string()),
         Argument::DType(dtype) => Val::DType(*dtype),
+        Argument::Device(device) => Val::Device(*device),
         Argument::List(items) | Argument::Tuple(items) => Val::List(all(items)?),
-        Argument::Slice(parts) | Argument::Range(parts) => {
-            let parts: Vec<Val> = all(&parts[..])?;
-            match <[Val; 3]>::try_from(parts) {
-                Ok(parts) => Val::Slice(Box::new(parts)),
-                Err(_) => Val::None,
-            }
+        Argument::Slice(parts) => {
+            let part = |at: usize| val_of(&parts[at], values);
+            Val::Slice(Box::new([part(0)?, part(1)?, part(2)?]))
+        }
+        Argument::Range(_) => {
+            return Err(Error::msg(
+                "a range of numbers, which a written program does not have: pass its numbers as a list",
+            ));
         }
         Argument::Dict(items) => {
             let items = items.iter();
             let items = items.map(|(key, item)| Ok((key.to_string(), val_of(item, values)?)));
             Val::Dict(items.collect::<Result<_>>()?)
         }
-        _ => Val::None,
     })
 }
 
@@ -76,8 +84,10 @@ impl<'c> OpCall<'c> {
         values: &'c Values,
         meta: &'c ValueMeta,
     ) -> Result<Self> {
+        let bound = Call::of(node, attributes).bind()?;
         Ok(OpCall {
-            bound: Call::of(node, attributes).bind()?,
+            read: vec![Cell::new(false); bound.params().len()],
+            bound,
             node,
             function,
             values,
@@ -106,7 +116,59 @@ impl<'c> OpCall<'c> {
                 self.function.path()
             ))
         })?;
-        val_of(&argument, self.values)
+        self.notes(name);
+        self.val_of_param(name, &argument)
+    }
+
+    fn val_of_param(&self, name: &str, argument: &Argument) -> Result<Val> {
+        val_of(argument, self.values).map_err(|error| {
+            Error::msg(format_args!(
+                "`{name}` of `{}`: {error}",
+                self.function.name()
+            ))
+        })
+    }
+
+    fn notes(&self, name: &str) {
+        let mut params = self.bound.params().iter().zip(&self.read);
+        if let Some((_, read)) = params.find(|(param, _)| param.name == name) {
+            read.set(true);
+        }
+    }
+
+    /// Says that the program needs no more of these parameters than is known of the [`result`](OpCall::result): those that
+    /// decide its shape or its element type alone. What a rule neither reads nor names here is an error.
+    pub fn needs_no(&self, names: &[&str]) {
+        names.iter().for_each(|name| self.notes(name));
+    }
+
+    /// That the rule has asked for every argument that is not its parameter's default: what a writer does not read, it
+    /// would leave out.
+    pub(super) fn all_are_read(&self) -> Result<()> {
+        for ((param, argument), read) in self.bound.iter().zip(&self.read) {
+            // A program runs where its engine does.
+            if read.get() || matches!(*argument, Argument::Device(_)) {
+                continue;
+            }
+            let given = self.val_of_param(&param.name, &argument)?;
+            let is_default = match &param.default {
+                None => false,
+                Some(default) => {
+                    let default = val_of(&Argument::from(default), self.values)?;
+                    let number = default.as_f64();
+                    default == given || (number.is_some() && number == given.as_f64())
+                }
+            };
+            if !is_default {
+                return Err(Error::msg(format_args!(
+                    "the rule of `{}` does not read `{}`, which is {} here: leave the argument out, or give the function a rule that reads it",
+                    self.function.name(),
+                    param.name,
+                    given.describe()
+                )));
+            }
+        }
+        Ok(())
     }
 
     fn wrong<T>(&self, name: &str, what: &str, found: &Val) -> Result<T> {
@@ -265,6 +327,7 @@ impl<'c> OpCall<'c> {
     /// # Errors
     /// Returns an error if it is something else.
     pub fn result(&self) -> Result<&'c TensorMeta> {
+        self.notes("dtype");
         self.meta.tensor().ok_or_else(|| {
             Error::msg(format_args!(
                 "the result is {}, and not one tensor",
@@ -278,6 +341,7 @@ impl<'c> OpCall<'c> {
     /// # Errors
     /// Returns an error if they are something else.
     pub fn results(&self) -> Result<Vec<&'c TensorMeta>> {
+        self.notes("dtype");
         let items = match self.meta {
             ValueMeta::Sequence(items) => items.iter().map(ValueMeta::tensor).collect(),
             one => one.tensor().map(|one| vec![one]),
@@ -298,6 +362,7 @@ impl<'c> OpCall<'c> {
     /// # Errors
     /// Returns an error if it is not known.
     pub fn dtype(&self) -> Result<DType> {
+        self.notes("dtype");
         match self.meta {
             ValueMeta::Single(meta) => meta
                 .dtype

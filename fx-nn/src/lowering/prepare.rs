@@ -73,13 +73,35 @@ fn made_ready<C>(
     gm.apply(&MethodsToFunctions)?;
     gm.eliminate_dead_code()?;
     let mut env = infer(gm)?;
+    let before = results(gm);
     if gm.apply(&rules.decompositions()?)?.changed {
         gm.apply(&MethodsToFunctions)?;
         gm.eliminate_dead_code()?;
         env = infer(gm)?;
+        let changed = before.iter().zip(&results(gm)).find_map(|(a, b)| {
+            let (Some(a), Some(b)) = (a.tensor(), b.tensor()) else {
+                return None;
+            };
+            (a.dtype != b.dtype || a.shape.len() != b.shape.len()).then(|| (a.clone(), b.clone()))
+        });
+        if let Some((before, after)) = changed {
+            return Err(Error::msg(format_args!(
+                "written by other functions, {before} would be {after}: give the function a rule with `Export::op`"
+            )));
+        }
     }
     without_rule(gm, rules, format)?;
     Ok(env)
+}
+
+/// What is known of each result.
+fn results(gm: &GraphModule) -> Vec<ValueMeta> {
+    let output = gm.graph().output_node();
+    match output.and_then(|node| node.meta::<ValueMeta>()) {
+        Some(ValueMeta::Sequence(items)) => items.clone(),
+        Some(one) => vec![one.clone()],
+        None => Vec::new(),
+    }
 }
 
 /// An error with every call that the format cannot have.

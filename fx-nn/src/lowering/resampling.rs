@@ -25,6 +25,7 @@ impl Resampling {
     /// Returns an error if the call does not fit.
     pub fn of(call: &OpCall<'_>) -> Result<Self> {
         let x = call.tensor("x")?;
+        call.needs_no(&["size"]);
         let is_known = |param: &str| {
             call.function()
                 .params()

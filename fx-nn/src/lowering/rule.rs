@@ -79,8 +79,12 @@ impl<C> Rule<C> {
     /// Returns the rule's error, and one if the rule writes no operations.
     pub fn write(&self, cx: &mut C, call: &OpCall<'_>) -> Result<Val> {
         match &self.0 {
-            Kind::Emit(emit) => emit(cx, call),
-            _ => Err(Error::msg(format_args!(
+            Kind::Emit(emit) => {
+                let val = emit(cx, call)?;
+                call.all_are_read()?;
+                Ok(val)
+            }
+            Kind::As(_) | Kind::Refused(_) => Err(Error::msg(format_args!(
                 "`{}` has no operations",
                 call.function().path()
             ))),

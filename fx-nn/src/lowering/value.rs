@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use fx_core::ir::{TensorMeta, ValueMeta};
 use fx_core::shapes::Fake;
-use fx_core::value::{DType, Dim};
+use fx_core::value::{DType, Device, Dim};
 use fx_core::{Error, Result};
 
 /// The name of a value in the written program.
@@ -44,6 +44,10 @@ pub enum Val {
     Str(String),
     /// An element type.
     DType(DType),
+    /// A device.
+    Device(Device),
+    /// `...` in an index.
+    Ellipsis,
     /// A list or a tuple.
     List(Vec<Val>),
     /// Values by name.

@@ -100,6 +100,7 @@ pub struct Cx {
     pub(super) mark: Arc<Mark>,
     pub(super) left_out: Vec<String>,
     pub(super) warnings: Vec<String>,
+    pub(super) draws: bool,
     pub(super) counter: u32,
 }
 
@@ -115,6 +116,7 @@ impl Cx {
             mark: Arc::default(),
             left_out: Vec::new(),
             warnings: Vec::new(),
+            draws: false,
             counter: 0,
         }
     }
@@ -128,6 +130,12 @@ impl Cx {
     pub fn warn(&mut self, text: impl Into<String>) {
         let text = format!("%{}: {}", self.mark.node, text.into());
         self.warnings.push(text);
+    }
+
+    /// Says in the report that the file draws random numbers here.
+    pub fn warn_of_random_numbers(&mut self) {
+        self.draws = true;
+        self.warn("draws random numbers, other ones than fx");
     }
 
     /// A name that nothing else has.
@@ -206,7 +214,13 @@ impl Cx {
 
     /// A whole number, as a constant without dims.
     pub fn i64(&mut self, number: i64) -> Name {
-        self.number(number as f64, DType::I64)
+        self.whole(number, DType::I64)
+    }
+
+    /// A whole number, as a constant without dims.
+    pub fn whole(&mut self, number: i64, dtype: DType) -> Name {
+        let hint = format!("k_{number}").replace('-', "m");
+        self.constant(&hint, dtype, Vec::new(), dtype::whole(number, dtype))
     }
 
     /// A number, as a constant without dims.

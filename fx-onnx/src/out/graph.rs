@@ -34,6 +34,10 @@ pub(crate) struct Model {
     pub(super) constants: Vec<Constant>,
     pub(super) opset: i64,
     pub(super) domains: Vec<(String, i64)>,
+    /// The names of what it gives.
+    pub outputs: Vec<String>,
+    /// Whether it draws random numbers, which are others in each run.
+    pub draws: bool,
     pub report: ExportReport,
 }
 
@@ -105,6 +109,7 @@ pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
     let constants = std::mem::take(&mut writer.cx.constants);
     let (mut proto, mut marks) = writer.cx.close(gm.class_name());
     proto.input = input_infos;
+    let outputs = output_infos.iter().map(|info| info.name.clone()).collect();
     proto.output = output_infos;
     read_nodes(&mut proto, &mut marks);
     let constants = used(constants, &proto);
@@ -157,6 +162,8 @@ pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
             max_rel_err: None,
         },
         graph,
+        outputs,
+        draws: writer.cx.draws,
         functions,
         constants,
         opset: export.opset,
@@ -360,7 +367,9 @@ impl Writer<'_> {
                 return Ok(flat);
             }
             let val = match node.op() {
-                Op::Placeholder(_) => inputs.next().unwrap_or(Val::None),
+                Op::Placeholder(_) => inputs.next().ok_or_else(|| {
+                    node.blame("writing as ONNX", Error::msg("nothing is given for it"))
+                })?,
                 _ => {
                     let val = self.node(node, attributes, &values);
                     val.map_err(|error| node.blame("writing as ONNX", error))?
@@ -524,8 +533,14 @@ impl Writer<'_> {
 
     /// A tensor of the module as a constant; tied ones are one.
     fn weight(&mut self, path: &str, value: Value) -> Result<Val> {
-        let Some(object) = value.as_object() else {
+        if matches!(value, Value::None) {
             return Ok(Val::None);
+        }
+        let Some(object) = value.as_object() else {
+            return Err(Error::msg(format_args!(
+                "`{path}` is {}, and not a tensor",
+                value.describe()
+            )));
         };
         let ValueMeta::Single(meta) = ValueMeta::of(&value) else {
             return Err(Error::msg(format_args!(
@@ -543,7 +558,9 @@ impl Writer<'_> {
         let name = self.cx.fresh(path);
         let constant = Constant {
             name: name.clone(),
-            dtype: meta.dtype.unwrap_or(DType::F32),
+            dtype: meta.dtype.ok_or_else(|| {
+                Error::msg(format_args!("the element type of `{path}` is not known"))
+            })?,
             dims,
             elements: Elements::Tensor(value.clone()),
         };
@@ -567,9 +584,18 @@ impl Writer<'_> {
             names.push(match given.is_empty() {
                 true => None,
                 false => match args.next() {
+                    None | Some(Val::None) => None,
                     Some(Val::Tensor(of)) => Some(of.name.clone()),
                     Some(Val::Dim(dim)) => Some(self.cx.size_scalar(dim)?),
-                    _ => None,
+                    Some(Val::Float(number)) => Some(self.cx.number(*number, DType::F64)),
+                    Some(Val::Bool(truth)) => Some(self.cx.whole(i64::from(*truth), DType::Bool)),
+                    Some(other) => {
+                        return Err(Error::msg(format_args!(
+                            "an input of `{}` is {}",
+                            proto.op_type,
+                            other.describe()
+                        )));
+                    }
                 },
             });
         }
@@ -635,7 +661,13 @@ impl Writer<'_> {
                 Val::Tensor(of) => of.dtype,
                 Val::Float(_) => DType::F64,
                 Val::Bool(_) => DType::Bool,
-                _ => DType::I64,
+                Val::Dim(_) => DType::I64,
+                other => {
+                    return Err(Error::msg(format_args!(
+                        "output {at} is {}, which a file does not give",
+                        other.describe()
+                    )));
+                }
             };
             let of = self.cx.operand(result, dtype)?;
             let made = self.cx.constants[constants..].iter();

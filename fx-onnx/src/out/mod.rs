@@ -11,6 +11,7 @@ mod ops;
 mod options;
 mod report;
 mod sizes;
+mod types;
 mod write;
 
 pub use context::{Cx, NodeBuilder};

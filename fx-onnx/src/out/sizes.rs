@@ -220,9 +220,10 @@ impl Cx {
                 };
                 return self.cast(&size, dtype);
             }
-            other => match other.as_f64() {
-                Some(number) => self.number(number, dtype),
-                None => {
+            other => match (other.as_int(), other.as_f64()) {
+                (Some(number), _) => self.whole(number, dtype),
+                (None, Some(number)) => self.number(number, dtype),
+                (None, None) => {
                     return Err(Error::msg(format_args!(
                         "{} is neither a tensor nor a number",
                         other.describe()

@@ -372,9 +372,15 @@ impl Cx {
                 let of = self.convert(&of, dtype);
                 self.expand(&of, shape)
             }
-            other => match other.as_f64() {
-                Some(number) => Ok(self.splat(number, dtype, shape)),
-                None => Err(Error::msg(format_args!(
+            other => match (other.as_int(), other.as_f64()) {
+                // A float would round it.
+                (Some(number), _) if dtype == DType::I64 && number.unsigned_abs() > 1 << 53 => {
+                    let mut attributes = format!("value = dense<{number}> : ");
+                    tensor_type(&mut attributes, dtype, shape);
+                    Ok(self.op("constant", &[], &attributes, dtype, shape))
+                }
+                (_, Some(number)) => Ok(self.splat(number, dtype, shape)),
+                (_, None) => Err(Error::msg(format_args!(
                     "{} is neither a tensor nor a number",
                     other.describe()
                 ))),

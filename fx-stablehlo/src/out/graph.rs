@@ -110,7 +110,12 @@ impl<'e> Writer<'e> {
                 return Ok(flat);
             }
             let val = match node.op() {
-                Op::Placeholder(_) => inputs.next().unwrap_or(Val::None),
+                Op::Placeholder(_) => inputs.next().ok_or_else(|| {
+                    node.blame(
+                        "writing as StableHLO",
+                        Error::msg("nothing is given for it"),
+                    )
+                })?,
                 _ => {
                     let val = self.node(node, attributes, &values);
                     val.map_err(|error| node.blame("writing as StableHLO", error))?
@@ -154,8 +159,14 @@ impl<'e> Writer<'e> {
 
     /// A tensor of the module as an argument; tied ones are one.
     fn weight(&mut self, path: &str, value: &Value) -> Result<Val> {
-        let Some(object) = value.as_object() else {
+        if matches!(value, Value::None) {
             return Ok(Val::None);
+        }
+        let Some(object) = value.as_object() else {
+            return Err(Error::msg(format_args!(
+                "`{path}` is {}, and not a tensor",
+                value.describe()
+            )));
         };
         let id = object.object_id();
         if let Some(known) = id.and_then(|id| self.tied.get(&id)) {

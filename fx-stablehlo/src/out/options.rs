@@ -98,7 +98,9 @@ impl Export {
             Fake::Single(meta) => {
                 let shape = meta.shape.iter().map(|dim| dim.with(of));
                 let shape: Vec<Dim> = shape.collect::<Result<_>>()?;
-                let dtype = meta.dtype.unwrap_or(DType::F32);
+                let dtype = meta
+                    .dtype
+                    .ok_or_else(|| Error::msg("the element type of an input is not known"))?;
                 Ok(Spec::tensor(crate::out::cx::known(&shape)?, dtype))
             }
             Fake::Int(number) => Ok(Spec::int(number.with(of)?)),

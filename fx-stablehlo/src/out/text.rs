@@ -40,8 +40,21 @@ pub(crate) fn number(out: &mut String, number: f64, dtype: DType) {
     let _ = match dtype {
         DType::Bool => write!(out, "{}", number != 0.0),
         dtype if dtype.is_floating_point() => float(out, number, dtype),
-        _ => write!(out, "{}", number as i64),
+        _ => write!(out, "{}", wrapped(number as i64, dtype)),
     };
+}
+
+/// A whole number as an element of a type of whole numbers, which it wraps around in.
+pub(crate) fn wrapped(number: i64, dtype: DType) -> i64 {
+    match dtype {
+        DType::U8 => i64::from(number as u8),
+        DType::U16 => i64::from(number as u16),
+        DType::U32 => i64::from(number as u32),
+        DType::I8 => i64::from(number as i8),
+        DType::I16 => i64::from(number as i16),
+        DType::I32 => i64::from(number as i32),
+        _ => number,
+    }
 }
 
 /// A float: in decimal, or by its bits where decimal has no form.

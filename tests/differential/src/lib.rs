@@ -28,6 +28,9 @@ pub use claims::{Claim, ClaimKind, OPEN, Tally, claims, verify_all};
 pub use excuses::{EXCUSES, Excuse, reason};
 pub use judge::{Difference, Kind as DifferenceKind};
 pub use report::{Report, Tell};
-pub use run::{Mode, Plant, difference, is_plain, layer_arguments, make_layer, run_call, wrong};
+pub use run::{
+    Mode, Plant, compared, difference, graph_of, is_plain, layer_arguments, make_layer, run_call,
+    wrong,
+};
 pub use shapes::{Agreement, ask_with, shape_agreement};
 pub use tensor::{AnyIndex, Elements, Expected, dense_tensor, elements};

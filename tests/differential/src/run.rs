@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use fx_nn::cpu::Cpu;
-use fx_nn::ir::{Graph, ValueMeta};
+use fx_nn::ir::{Function, Graph, ValueMeta};
 use fx_nn::module::{Call as NodeCall, ComponentExt, Module};
 use fx_nn::passes::backend::{Backend, Compile, Executable, Metas, Support};
 use fx_nn::passes::{Decompositions, MethodsToFunctions, NormalizeArguments, verify_core};
@@ -70,6 +70,11 @@ pub fn wrong(value: Value) -> Value {
         .filter(|x| x.dtype().is_ok_and(|d| d.is_floating_point()))
         .and_then(|x| (x * 1.001).ok());
     moved.map_or(value, Value::object)
+}
+
+/// Compares what a call gave with PyTorch's.
+pub fn compared(call: &Call, result: &Result<Value>) -> Option<Difference> {
+    judge(&call.outcome, result)
 }
 
 /// Makes the call and compares it with PyTorch's.
@@ -254,6 +259,11 @@ fn plain(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
         function.run(&lent, &mut out)?;
         return Ok(out);
     }
+    step(&plain_graph(function)?, values, mode)
+}
+
+/// A call of a function on plain values, as a graph of them.
+fn plain_graph(function: Function) -> Result<GraphModule> {
     let mut graph = Graph::new();
     let inputs = function
         .params()
@@ -266,22 +276,32 @@ fn plain(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
         .collect::<Result<Vec<_>>>()?;
     let result = graph.call_function(function, inputs, ())?;
     graph.output(result)?;
-    let gm = GraphModule::new(fx_nn::module::Attributes::default(), graph, "Plain")?;
-    step(&gm, values, mode)
+    GraphModule::new(fx_nn::module::Attributes::default(), graph, "Plain")
 }
 
-/// A layer's `forward`, and with it the buffers that a call in training moves.
-fn forward(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
-    let layer = make_layer(call)?;
-    let training = call.made.as_ref().is_some_and(|made| made.training);
-    let values = layer_arguments(call, tensors)?;
-    if mode == Mode::Eager {
-        let result = layer.forward(CallArgs {
-            args: values,
-            kwargs: Vec::new(),
-        })?;
-        return with_buffers(result, &*layer, training);
+/// A call as a graph module, with the arguments that a run of it takes. The buffers of a layer are not among its results.
+///
+/// # Errors
+/// Returns an error if the call cannot be traced.
+pub fn graph_of(call: &Call) -> Result<(GraphModule, Vec<Value>)> {
+    let tensors = &call.tensors()?;
+    match call.kind {
+        Kind::Layer => traced_layer(call, tensors),
+        Kind::Operator if operators::is_plain(&call.name, &call.args) => {
+            let values = call.args.iter().map(|arg| operators::plain(arg, tensors));
+            let function = operators::registered(&call.name)?;
+            Ok((plain_graph(function)?, values.collect::<Result<_>>()?))
+        }
+        _ => {
+            let xs = tensors.iter().map(IntoValue::into_value).collect();
+            Ok((recorded_call(call, tensors)?, vec![Value::List(xs)]))
+        }
     }
+}
+
+/// The layer of a call, traced, and the arguments of its `forward`.
+fn traced_layer(call: &Call, tensors: &[Tensor]) -> Result<(GraphModule, Vec<Value>)> {
+    let (layer, values) = (make_layer(call)?, layer_arguments(call, tensors)?);
     let mut trace = Trace::new(&*layer);
     for (param, value) in layer.params().iter().zip(&values) {
         let symbolic = matches!(value, Value::Object(_) | Value::Tuple(_));
@@ -294,7 +314,21 @@ fn forward(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
             _ => trace = trace.concrete(&param.name, value.clone()),
         }
     }
-    let gm = trace.graph_module()?;
+    Ok((trace.graph_module()?, values))
+}
+
+/// A layer's `forward`, and with it the buffers that a call in training moves.
+fn forward(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
+    let training = call.made.as_ref().is_some_and(|made| made.training);
+    if mode == Mode::Eager {
+        let layer = make_layer(call)?;
+        let result = layer.forward(CallArgs {
+            args: layer_arguments(call, tensors)?,
+            kwargs: Vec::new(),
+        })?;
+        return with_buffers(result, &*layer, training);
+    }
+    let (gm, values) = traced_layer(call, tensors)?;
     let result = step(&gm, values, mode)?;
     with_buffers(result, &gm, training)
 }

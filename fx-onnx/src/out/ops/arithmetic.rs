@@ -1,6 +1,7 @@
 //! Element by element: functions of one number, and of two that broadcast.
 
 use fx_nn::prelude::*;
+use fx_nn::{Error, Result};
 
 use super::{nothing, rules, unary};
 use crate::out::context::Cx;
@@ -14,7 +15,21 @@ rules! {
     log => unary("Log"), reciprocal => unary("Reciprocal"), relu => unary("Relu"),
     sigmoid => unary("Sigmoid"), sign => unary("Sign"), sin => unary("Sin"), sinh => unary("Sinh"),
     sqrt => unary("Sqrt"), tan => unary("Tan"), tanh => unary("Tanh"), neg => unary("Neg"),
-    absolute => unary("Abs"), softsign => unary("Softsign"),
+    absolute => unary("Abs"),
+    softsign => |cx, call| {
+        let own = call.tensor("x")?;
+        if own.dtype.is_floating_point() {
+            return unary("Softsign")(cx, call);
+        }
+        // In the type of whole numbers, which wrap around.
+        let one = cx.whole(1, own.dtype);
+        let size = Operand { name: cx.cast_op("Abs", &[&own])?, ..own.clone() };
+        let more = cx.cast_op("Add", &[&size, &Operand { name: one, dtype: own.dtype, shape: Vec::new() }])?;
+        let more = cx.given_as(more, own.dtype, call.dtype()?)?;
+        let x = cx.widened(call, "x")?;
+        let name = cx.op("Div", &[&x.name, &more]);
+        call.given(name)
+    },
     isnan => test("IsNaN"), isinf => test("IsInf"),
     rsqrt => |cx, call| {
         let x = cx.widened(call, "x")?;
@@ -41,13 +56,15 @@ rules! {
             return call.val("x");
         }
         if decimals == 0 {
-            let name = cx.op("Round", &[&x.name]);
+            let name = cx.cast_op("Round", &[&x])?;
             return call.given(name);
         }
-        let scale = cx.number(10f64.powi(decimals as i32), x.dtype);
-        let scaled = cx.op("Mul", &[&x.name, &scale]);
-        let rounded = cx.op("Round", &[&scaled]);
-        let name = cx.op("Div", &[&rounded, &scale]);
+        // A negative power of ten has no float of its own: its reciprocal divides, as in PyTorch.
+        let scale = cx.number(10f64.powi(decimals.unsigned_abs() as i32), x.dtype);
+        let (up, down) = if decimals > 0 { ("Mul", "Div") } else { ("Div", "Mul") };
+        let scaled = Operand { name: cx.op(up, &[&x.name, &scale]), ..x };
+        let rounded = cx.cast_op("Round", &[&scaled])?;
+        let name = cx.op(down, &[&rounded, &scale]);
         call.given(name)
     },
     trunc => |cx, call| {
@@ -62,8 +79,13 @@ rules! {
     },
     erfc => |cx, call| {
         let x = cx.widened(call, "x")?;
-        let (erf, one) = (cx.op("Erf", &[&x.name]), cx.number(1.0, x.dtype));
-        let name = cx.op("Sub", &[&one, &erf]);
+        let one = cx.number(1.0, x.dtype);
+        let erf = cx.cast_op("Erf", &[&x])?;
+        let near = cx.op("Sub", &[&one, &erf]);
+        // What is left of one is rounded away far from zero: there, a curve that is right to 1e-7 of itself.
+        let tail = erfc_tail(cx, &x);
+        let far = cx.op("Greater", &[&x.name, &one]);
+        let name = cx.op("Where", &[&far, &tail, &near]);
         call.given(name)
     },
     log1p => |cx, call| {
@@ -98,33 +120,54 @@ rules! {
     remainder => |cx, call| remainder(cx, call, "x", "other"),
     fmod => |cx, call| {
         let (a, b) = both(cx, call, "x", "other", call.dtype()?)?;
-        let name = cx.node("Mod").input(&a.name).input(&b.name).int("fmod", 1).output();
+        let name = truncated_rest(cx, &a.name, &b.name);
         call.given(name)
     },
     atan2 => |cx, call| {
         let (y, x) = both(cx, call, "x", "other", call.dtype()?)?;
-        let (zero, pi) = (cx.number(0.0, x.dtype), cx.number(std::f64::consts::PI, x.dtype));
-        let ratio = cx.op("Div", &[&y.name, &x.name]);
-        let angle = cx.op("Atan", &[&ratio]);
-        let (left, above) = (cx.op("Less", &[&x.name, &zero]), cx.op("Less", &[&y.name, &zero]));
-        let minus = cx.number(-std::f64::consts::PI, x.dtype);
-        let turn = cx.op("Where", &[&above, &minus, &pi]);
+        let (left, below) = (is_negative(cx, &x), is_negative(cx, &y));
+        // Of two zeros or two infinities the signs count alone.
+        let infinite = [cx.infinite(&x)?, cx.infinite(&y)?];
+        let none = {
+            let zero = cx.number(0.0, x.dtype);
+            let (nx, ny) = (cx.op("Equal", &[&x.name, &zero]), cx.op("Equal", &[&y.name, &zero]));
+            cx.op("And", &[&nx, &ny])
+        };
+        let both_infinite = cx.op("And", &[&infinite[0], &infinite[1]]);
+        let signs = [cx.op("Sign", &[&y.name]), cx.op("Sign", &[&x.name])];
+        let (up, along) = (cx.op("Where", &[&both_infinite, &signs[0], &y.name]), cx.op("Where", &[&both_infinite, &signs[1], &x.name]));
+        let ratio = cx.op("Div", &[&up, &along]);
+        let ratio = cx.op("Where", &[&none, &y.name, &ratio]);
+        let angle = cx.cast_op("Atan", &[&Operand { name: ratio, ..x.clone() }])?;
+        let (pi, minus) = (cx.number(std::f64::consts::PI, x.dtype), cx.number(-std::f64::consts::PI, x.dtype));
+        let turn = cx.op("Where", &[&below, &minus, &pi]);
         let turned = cx.op("Add", &[&angle, &turn]);
-        let quadrant = cx.op("Where", &[&left, &turned, &angle]);
-        let (nx, ny) = (cx.op("Equal", &[&x.name, &zero]), cx.op("Equal", &[&y.name, &zero]));
-        let none = cx.op("And", &[&nx, &ny]);
-        let name = cx.op("Where", &[&none, &zero, &quadrant]);
+        let name = cx.op("Where", &[&left, &turned, &angle]);
         call.given(name)
     },
     clamp => |cx, call| {
         let x = cx.widened(call, "x")?;
-        let bound = |cx: &mut Cx, name: &str| -> Result<Option<Name>> {
-            match call.val(name)? {
+        let (min, max) = (call.val("min")?, call.val("max")?);
+        let has_dims = |val: &Val| matches!(val, Val::Tensor(of) if of.rank() > 0);
+        if has_dims(&min) || has_dims(&max) {
+            let mut name = x.name.clone();
+            for (op, bound) in [("Max", &min), ("Min", &max)] {
+                if *bound != Val::None {
+                    let bound = cx.operand(bound, x.dtype)?;
+                    name = cx.op(op, &[&name, &bound.name]);
+                }
+            }
+            return call.given(name);
+        }
+        // A bound that `Clip` is not given is the largest finite number.
+        let bound = |cx: &mut Cx, bound: &Val, infinity: f64| -> Result<Option<Name>> {
+            match bound {
+                Val::None if x.dtype.is_floating_point() => Ok(Some(cx.number(infinity, x.dtype))),
                 Val::None => Ok(None),
-                val => Ok(Some(cx.operand(&val, x.dtype)?.name)),
+                val => Ok(Some(cx.operand(val, x.dtype)?.name)),
             }
         };
-        let (min, max) = (bound(cx, "min")?, bound(cx, "max")?);
+        let (min, max) = (bound(cx, &min, f64::NEG_INFINITY)?, bound(cx, &max, f64::INFINITY)?);
         let name = cx.node("Clip").input(&x.name).optional(min.as_ref()).optional(max.as_ref()).output();
         call.given(name)
     },
@@ -156,53 +199,53 @@ rules! {
     },
     prelu => |cx, call| {
         let (x, weight) = (call.tensor("x")?, call.tensor("weight")?);
-        let slope = match (x.rank(), weight.shape.first().and_then(|d| d.as_number())) {
-            (0..=2, _) | (_, Some(1)) => weight.name.clone(),
-            (rank, _) => {
+        // A slope for each channel stands before the dims behind it, the one slope has the dims of `x` at most.
+        let is_one = weight.shape.first().is_none_or(|size| size.as_number() == Some(1));
+        let slope = match x.rank() {
+            rank if is_one => cx.reshape(&weight, &vec![fx_nn::value::Dim::from(1); rank.min(1)])?,
+            0..=2 => weight.name.clone(),
+            rank => {
                 let mut shape = vec![fx_nn::value::Dim::from(1); rank - 1];
                 shape[0] = weight.shape[0].clone();
                 cx.reshape(&weight, &shape)?
             }
         };
-        let name = cx.op("PRelu", &[&x.name, &slope]);
+        let slope = Operand { name: slope, ..weight };
+        let slope = cx.cast(&slope, x.dtype)?;
+        let name = cx.cast_op("PRelu", &[&x, &slope])?;
         call.given(name)
     },
     elu => |cx, call| {
-        let (x, alpha) = (call.tensor("x")?, call.float("alpha")?);
-        let name = cx.node("Elu").input(&x.name).float("alpha", alpha).output();
-        call.given(name)
+        let alpha = call.float("alpha")?;
+        formula(cx, call, "Elu", &[("alpha", alpha)])
     },
     celu => |cx, call| {
-        let (x, alpha) = (call.tensor("x")?, call.float("alpha")?);
-        if x.dtype == DType::F32 {
-            let name = cx.node("Celu").input(&x.name).float("alpha", alpha).output();
-            return call.given(name);
+        let (x, alpha) = (cx.widened(call, "x")?, call.float("alpha")?);
+        if x.dtype != DType::F64 {
+            return formula(cx, call, "Celu", &[("alpha", alpha)]);
         }
-        let by = cx.number(alpha, x.dtype);
-        let scaled = cx.op("Div", &[&x.name, &by]);
-        let elu = cx.op("Elu", &[&scaled]);
-        let name = cx.op("Mul", &[&elu, &by]);
+        let (by, one, zero) = (cx.number(alpha, x.dtype), cx.number(1.0, x.dtype), cx.number(0.0, x.dtype));
+        let share = cx.op("Div", &[&x.name, &by]);
+        let power = cx.op("Exp", &[&share]);
+        let less = cx.op("Sub", &[&power, &one]);
+        let curve = cx.op("Mul", &[&less, &by]);
+        let (above, below) = (cx.op("Max", &[&x.name, &zero]), cx.op("Min", &[&curve, &zero]));
+        let name = cx.op("Add", &[&above, &below]);
         call.given(name)
     },
     selu => |cx, call| {
-        let x = call.tensor("x")?;
-        let node = cx.node("Selu").input(&x.name);
-        let name = node.float("alpha", 1.673_263_242_354_377_2).float("gamma", 1.050_700_987_355_480_5).output();
-        call.given(name)
+        formula(cx, call, "Selu", &[("alpha", 1.673_263_242_354_377_2), ("gamma", 1.050_700_987_355_480_5)])
     },
     leaky_relu => |cx, call| {
-        let (x, slope) = (call.tensor("x")?, call.float("negative_slope")?);
-        let name = cx.node("LeakyRelu").input(&x.name).float("alpha", slope).output();
-        call.given(name)
+        let slope = call.float("negative_slope")?;
+        formula(cx, call, "LeakyRelu", &[("alpha", slope)])
     },
     hardsigmoid => |cx, call| {
-        let x = call.tensor("x")?;
-        let name = cx.node("HardSigmoid").input(&x.name).float("alpha", 1.0 / 6.0).float("beta", 0.5).output();
-        call.given(name)
+        formula(cx, call, "HardSigmoid", &[("alpha", 1.0 / 6.0), ("beta", 0.5)])
     },
     hardswish => unary("HardSwish"), mish => unary("Mish"),
     relu6 => |cx, call| {
-        let x = call.tensor("x")?;
+        let x = cx.widened(call, "x")?;
         let (low, high) = (cx.number(0.0, x.dtype), cx.number(6.0, x.dtype));
         let name = cx.op("Clip", &[&x.name, &low, &high]);
         call.given(name)
@@ -214,7 +257,10 @@ rules! {
         call.given(name)
     },
     gelu => |cx, call| {
-        let (x, approximate) = (call.tensor("x")?, call.text("approximate")?);
+        let (x, approximate) = (cx.widened(call, "x")?, call.text("approximate")?);
+        if !matches!(&*approximate, "none" | "tanh") {
+            return Err(Error::msg(format_args!("`approximate` is \"none\" or \"tanh\", not {approximate:?}")));
+        }
         if cx.opset() >= 20 {
             let name = cx.node("Gelu").input(&x.name).text("approximate", &approximate).output();
             return call.given(name);
@@ -249,8 +295,41 @@ rules! {
     },
     type_as => |cx, call| {
         let x = call.tensor("x")?;
+        // Its element type alone counts.
+        call.needs_no(&["other"]);
         Ok(Val::Tensor(cx.cast(&x, call.dtype()?)?))
     },
+}
+
+/// `erfc` of numbers above zero, by the curve of Press and others, Numerical Recipes in C, 1992, 6.2.
+fn erfc_tail(cx: &mut Cx, x: &Operand) -> Name {
+    const CURVE: [f64; 10] = [
+        0.170_872_77,
+        -0.822_152_23,
+        1.488_515_87,
+        -1.135_203_98,
+        0.278_868_07,
+        -0.186_288_06,
+        0.096_784_18,
+        0.374_091_96,
+        1.000_023_68,
+        -1.265_512_23,
+    ];
+    let number = |cx: &mut Cx, number: f64| cx.number(number, x.dtype);
+    let (one, half) = (number(cx, 1.0), number(cx, 0.5));
+    let halved = cx.op("Mul", &[&x.name, &half]);
+    let more = cx.op("Add", &[&halved, &one]);
+    let t = cx.op("Reciprocal", &[&more]);
+    let mut sum = number(cx, CURVE[0]);
+    for factor in &CURVE[1..] {
+        let factor = number(cx, *factor);
+        let product = cx.op("Mul", &[&sum, &t]);
+        sum = cx.op("Add", &[&product, &factor]);
+    }
+    let square = cx.op("Mul", &[&x.name, &x.name]);
+    let power = cx.op("Sub", &[&sum, &square]);
+    let power = cx.op("Exp", &[&power]);
+    cx.op("Mul", &[&t, &power])
 }
 
 /// A float of a type that every engine tests.
@@ -261,6 +340,7 @@ fn exact(cx: &mut Cx, x: &Operand) -> Result<Operand> {
     }
 }
 
+/// A test of floats: a whole number passes none.
 fn test(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
         let x = call.tensor("x")?;
@@ -268,6 +348,19 @@ fn test(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send
         let name = cx.op(op, &[&x.name]);
         call.given(name)
     }
+}
+
+/// An operator with its numbers as attributes, on `x` in the type of the result.
+fn formula(cx: &mut Cx, call: &OpCall<'_>, op: &str, numbers: &[(&str, f64)]) -> Result<Val> {
+    let x = cx.widened(call, "x")?;
+    let carried = cx.carried(op, &x)?;
+    let mut node = cx.node(op).input(&carried.name);
+    for (name, number) in numbers {
+        node = node.float(name, *number);
+    }
+    let name = node.output();
+    let name = cx.given_as(name, carried.dtype, x.dtype)?;
+    call.given(name)
 }
 
 /// Rounding, which leaves whole numbers as they are.
@@ -309,7 +402,7 @@ pub(super) fn both(
     ))
 }
 
-/// A node of two arguments in the type of the result.
+/// A node of two arguments in the type of the result. Truth values are added and multiplied as such.
 pub(super) fn pair(
     op: &'static str,
     a: &'static str,
@@ -317,19 +410,12 @@ pub(super) fn pair(
 ) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
         let dtype = call.dtype()?;
-        if dtype == DType::Bool {
-            // Truths are added and multiplied as such.
-            let (a, b) = both(cx, call, a, b, dtype)?;
-            let op = if matches!(op, "Mul" | "Min") {
-                "And"
-            } else {
-                "Or"
-            };
-            let name = cx.op(op, &[&a.name, &b.name]);
-            return call.given(name);
-        }
         let (a, b) = both(cx, call, a, b, dtype)?;
-        let name = cx.op(op, &[&a.name, &b.name]);
+        let name = match (dtype, op) {
+            (DType::Bool, "Mul" | "Min") => cx.op("And", &[&a.name, &b.name]),
+            (DType::Bool, "Add" | "Max") => cx.op("Or", &[&a.name, &b.name]),
+            _ => cx.cast_op(op, &[&a, &b])?,
+        };
         call.given(name)
     }
 }
@@ -394,41 +480,93 @@ pub(super) fn inverted(
     }
 }
 
-/// Shifts as products and quotients by powers of two: ONNX shifts unsigned numbers alone.
+/// Shifts as products and quotients by powers of two, in `int64`: ONNX shifts unsigned numbers alone. A shift by the
+/// width of the type or more, or by less than 0, leaves the sign of what is shifted to the right, and nothing to the left.
 pub(super) fn shift(cx: &mut Cx, call: &OpCall<'_>, a: &str, b: &str, left: bool) -> Result<Val> {
     let dtype = call.dtype()?;
     let (a, b) = both(cx, call, a, b, dtype)?;
-    let two = cx.number(2.0, DType::F64);
-    let by = cx.cast(&b, DType::F64)?;
-    let factor = cx.op("Pow", &[&two, &by.name]);
-    let factor = Operand {
-        name: factor,
-        dtype: DType::F64,
-        shape: b.shape,
+    let (a, b) = (cx.cast(&a, DType::I64)?.name, cx.cast(&b, DType::I64)?.name);
+    let width = 8 * dtype.size_in_bytes() as i64;
+    let (zero, most) = (cx.i64(0), cx.i64(width - 1));
+    let below = cx.op("Less", &[&b, &zero]);
+    let above = cx.op("Greater", &[&b, &most]);
+    let beyond = cx.op("Or", &[&below, &above]);
+    let powers: Vec<i64> = (0..64).map(|power| 1i64 << power).collect();
+    let powers = cx.i64s(&powers);
+    let power = |cx: &mut Cx, by: &Name| cx.op("Gather", &[&powers, by]);
+    let name = if left {
+        let by = cx.op("Where", &[&beyond, &zero, &b]);
+        let factor = power(cx, &by);
+        let product = cx.op("Mul", &[&a, &factor]);
+        cx.op("Where", &[&beyond, &zero, &product])
+    } else {
+        // In two steps, each by a power that is positive.
+        let by = cx.i64(63);
+        let by = cx.op("Where", &[&beyond, &by, &b]);
+        let two = cx.i64(2);
+        let half = cx.op("Div", &[&by, &two]);
+        let rest = cx.op("Sub", &[&by, &half]);
+        let (half, rest) = (power(cx, &half), power(cx, &rest));
+        let once = whole_quotient(cx, &a, &half);
+        whole_quotient(cx, &once, &rest)
     };
-    let factor = cx.cast(&factor, dtype)?;
-    let name = match left {
-        true => cx.op("Mul", &[&a.name, &factor.name]),
-        false => floored(cx, &a.name, &factor.name, dtype),
-    };
+    let name = cx.given_as(name, DType::I64, dtype)?;
     call.given(name)
 }
 
-/// The quotient rounded down.
-fn floored(cx: &mut Cx, a: &Name, b: &Name, dtype: DType) -> Name {
-    if dtype.is_floating_point() {
-        let quotient = cx.op("Div", &[a, b]);
-        return cx.op("Floor", &[&quotient]);
-    }
+/// The remainder of a division towards zero, with the sign of `a`.
+fn truncated_rest(cx: &mut Cx, a: &Name, b: &Name) -> Name {
+    cx.node("Mod").input(a).input(b).int("fmod", 1).output()
+}
+
+/// The quotient of whole numbers, rounded down.
+fn whole_quotient(cx: &mut Cx, a: &Name, b: &Name) -> Name {
     let rest = cx.op("Mod", &[a, b]);
     let whole = cx.op("Sub", &[a, &rest]);
     cx.op("Div", &[&whole, b])
 }
 
+/// The remainder of floats of a division towards zero, and where its sign is not the divisor's: there, a division that
+/// rounds down goes a step further.
+fn float_rest(cx: &mut Cx, a: &Name, b: &Name, dtype: DType) -> (Name, Name) {
+    let zero = cx.number(0.0, dtype);
+    let rest = truncated_rest(cx, a, b);
+    let is_none = cx.op("Equal", &[&rest, &zero]);
+    let is_rest = cx.op("Not", &[&is_none]);
+    let (left, right) = (cx.op("Less", &[&rest, &zero]), cx.op("Less", &[b, &zero]));
+    let differ = cx.op("Xor", &[&left, &right]);
+    let further = cx.op("And", &[&is_rest, &differ]);
+    (rest, further)
+}
+
 pub(super) fn floor_divide(cx: &mut Cx, call: &OpCall<'_>, a: &str, b: &str) -> Result<Val> {
     let dtype = call.dtype()?;
     let (a, b) = both(cx, call, a, b, dtype)?;
-    let name = floored(cx, &a.name, &b.name, dtype);
+    let (a, b) = (a.name, b.name);
+    if !dtype.is_floating_point() {
+        let name = whole_quotient(cx, &a, &b);
+        return call.given(name);
+    }
+    // Without its remainder, the dividend is a multiple but for rounding: the nearest whole number is the quotient. A
+    // quotient of zero has the sign of the division, and one by zero is the division.
+    let (rest, further) = float_rest(cx, &a, &b, dtype);
+    let whole = cx.op("Sub", &[&a, &rest]);
+    let near = Operand {
+        name: cx.op("Div", &[&whole, &b]),
+        dtype,
+        shape: Vec::new(),
+    };
+    let near = cx.cast_op("Round", &[&near])?;
+    let one = cx.number(1.0, dtype);
+    let less = cx.op("Sub", &[&near, &one]);
+    let near = cx.op("Where", &[&further, &less, &near]);
+    let zero = cx.number(0.0, dtype);
+    let division = cx.op("Div", &[&a, &b]);
+    let nothing = cx.op("Mul", &[&division, &zero]);
+    let is_nothing = cx.op("Equal", &[&near, &zero]);
+    let quotient = cx.op("Where", &[&is_nothing, &nothing, &near]);
+    let by_zero = cx.op("Equal", &[&b, &zero]);
+    let name = cx.op("Where", &[&by_zero, &division, &quotient]);
     call.given(name)
 }
 
@@ -436,12 +574,36 @@ pub(super) fn floor_divide(cx: &mut Cx, call: &OpCall<'_>, a: &str, b: &str) -> 
 pub(super) fn remainder(cx: &mut Cx, call: &OpCall<'_>, a: &str, b: &str) -> Result<Val> {
     let dtype = call.dtype()?;
     let (a, b) = both(cx, call, a, b, dtype)?;
-    if !dtype.is_floating_point() {
-        let name = cx.op("Mod", &[&a.name, &b.name]);
-        return call.given(name);
-    }
-    let whole = floored(cx, &a.name, &b.name, dtype);
-    let product = cx.op("Mul", &[&whole, &b.name]);
-    let name = cx.op("Sub", &[&a.name, &product]);
+    let name = match dtype.is_floating_point() {
+        true => {
+            let (rest, further) = float_rest(cx, &a.name, &b.name, dtype);
+            let moved = cx.op("Add", &[&rest, &b.name]);
+            cx.op("Where", &[&further, &moved, &rest])
+        }
+        false => cx.op("Mod", &[&a.name, &b.name]),
+    };
     call.given(name)
+}
+
+/// Where the sign bit is set, NaN aside: of zeros, by their reciprocals.
+fn is_negative(cx: &mut Cx, x: &Operand) -> Name {
+    let zero = cx.number(0.0, x.dtype);
+    let below = cx.op("Less", &[&x.name, &zero]);
+    let inverse = cx.op("Reciprocal", &[&x.name]);
+    let inverse = cx.op("Less", &[&inverse, &zero]);
+    cx.op("Or", &[&below, &inverse])
+}
+
+impl Cx {
+    /// Where an element is NaN.
+    pub(super) fn is_nan(&mut self, x: &Operand) -> Result<Name> {
+        let x = exact(self, x)?;
+        Ok(self.op("IsNaN", &[&x.name]))
+    }
+
+    /// Where a float is infinite.
+    fn infinite(&mut self, x: &Operand) -> Result<Name> {
+        let x = exact(self, x)?;
+        Ok(self.op("IsInf", &[&x.name]))
+    }
 }

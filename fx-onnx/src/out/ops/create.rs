@@ -34,6 +34,7 @@ rules! {
     eye => |cx, call| {
         let zero = cx.number(0.0, DType::F32);
         let none = Operand { name: zero, dtype: DType::F32, shape: Vec::new() };
+        call.needs_no(&["n", "m"]);
         let zeros = cx.expand(&none, &call.result()?.shape)?;
         let dtype = i64::from(code(call.dtype()?)?);
         let name = cx.node("EyeLike").input(&zeros).int("dtype", dtype).output();
@@ -48,7 +49,7 @@ rules! {
     normal => |cx, call| drawn(cx, call, call.float("mean")?, call.float("std")?, "RandomNormalLike"),
     randint => whole, randint_like => whole,
     bernoulli => |cx, call| {
-        cx.warn("draws random numbers, other ones than fx");
+        cx.warn_of_random_numbers();
         let x = call.tensor("x")?;
         let name = cx.op("Bernoulli", &[&x.name]);
         call.given(name)
@@ -59,7 +60,7 @@ rules! {
         if !call.flag("training")? || p == 0.0 {
             return Ok(Val::Tensor(x));
         }
-        cx.warn("draws random numbers, other ones than fx");
+        cx.warn_of_random_numbers();
         let ratio = cx.number(p, x.dtype);
         let training = cx.number(1.0, DType::Bool);
         let name = cx.op("Dropout", &[&x.name, &ratio, &training]);
@@ -80,7 +81,9 @@ rules! {
 
 /// What is left out in evaluation mode.
 fn idle(_: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
-    if call.flag("training")? && call.float("p")? != 0.0 {
+    let p = call.float("p")?;
+    call.needs_no(&["mode"]);
+    if call.flag("training")? && p != 0.0 {
         return Err(fx_nn::Error::msg(format_args!(
             "ONNX has no `{}` in training: export the model in evaluation mode",
             call.function().name()
@@ -90,6 +93,7 @@ fn idle(_: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
 }
 
 fn filled(cx: &mut Cx, call: &OpCall<'_>, parameter: Option<&str>, number: f64) -> Result<Val> {
+    call.needs_no(&["x", "shape", "size"]);
     let (meta, dtype) = (call.result()?, call.dtype()?);
     let value = match parameter {
         Some(name) => cx.operand(&call.val(name)?, dtype)?,
@@ -126,6 +130,7 @@ fn places(cx: &mut Cx, call: &OpCall<'_>, keeps: impl Fn(i64, i64, i64) -> bool)
 
 /// A tensor of the shape of the result, which random numbers follow.
 fn like(cx: &mut Cx, call: &OpCall<'_>) -> Result<Name> {
+    call.needs_no(&["x", "shape", "size"]);
     let zero = Operand {
         name: cx.number(0.0, DType::F32),
         dtype: DType::F32,
@@ -135,7 +140,7 @@ fn like(cx: &mut Cx, call: &OpCall<'_>) -> Result<Name> {
 }
 
 fn drawn(cx: &mut Cx, call: &OpCall<'_>, a: f64, b: f64, op: &str) -> Result<Val> {
-    cx.warn("draws random numbers, other ones than fx");
+    cx.warn_of_random_numbers();
     let like = like(cx, call)?;
     let (first, second) = if op.contains("Uniform") {
         ("low", "high")
@@ -157,7 +162,7 @@ fn drawn(cx: &mut Cx, call: &OpCall<'_>, a: f64, b: f64, op: &str) -> Result<Val
 }
 
 fn whole(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
-    cx.warn("draws random numbers, other ones than fx");
+    cx.warn_of_random_numbers();
     let (low, high) = (call.int("low")?, call.int("high")?);
     let like = like(cx, call)?;
     let name = cx

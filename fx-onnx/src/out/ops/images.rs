@@ -69,8 +69,11 @@ rules! {
         let Val::List(size) = call.val("size")? else {
             return Err(Error::msg("the size of a grid is not a list"));
         };
-        let size: Option<Vec<_>> = size.into_iter().map(|val| match val { Val::Dim(dim) => Some(dim), _ => None }).collect();
-        let size = cx.sizes(&size.unwrap_or_default())?;
+        let size = size.into_iter().map(|val| match val {
+            Val::Dim(dim) => Ok(dim),
+            other => Err(Error::msg(format_args!("a size of a grid is {}", other.describe()))),
+        });
+        let size = cx.sizes(&size.collect::<Result<Vec<_>>>()?)?;
         let corners = i64::from(call.flag("align_corners")?);
         let name = cx.node("AffineGrid").input(&theta.name).input(&size).int("align_corners", corners).output();
         call.given(name)
@@ -102,9 +105,20 @@ fn conv(cx: &mut Cx, call: &OpCall<'_>, dims: usize, transposed: bool) -> Result
     );
     let (input, added) = batched(cx, &x, dims);
     let pads = call.several("padding", dims)?;
-    let node = cx.node(if transposed { "ConvTranspose" } else { "Conv" });
-    let node = node
-        .input(&input)
+    let op = if transposed { "ConvTranspose" } else { "Conv" };
+    let input = cx.carried(
+        op,
+        &Operand {
+            name: input,
+            ..x.clone()
+        },
+    )?;
+    let carried = |cx: &mut Cx, of: &Operand| cx.cast(of, input.dtype);
+    let weight = carried(cx, &weight)?;
+    let bias = bias.map(|bias| carried(cx, &bias)).transpose()?;
+    let node = cx
+        .node(op)
+        .input(&input.name)
         .input(&weight.name)
         .optional(bias.as_ref().map(|of| &of.name));
     let kernel = weight.shape[2..].iter().filter_map(|dim| dim.as_number());
@@ -120,35 +134,164 @@ fn conv(cx: &mut Cx, call: &OpCall<'_>, dims: usize, transposed: bool) -> Result
         false => node,
     };
     let name = node.output();
+    let name = cx.given_as(name, input.dtype, x.dtype)?;
     let name = unbatched(cx, name, added);
     call.given(name)
+}
+
+/// The sizes of a window along each dim.
+struct Window {
+    kernel: Vec<i64>,
+    stride: Vec<i64>,
+    dilation: Vec<i64>,
+    before: Vec<i64>,
+    /// What is padded behind, so that the last window ends there: the number of windows is the result's.
+    behind: Vec<i64>,
+    /// Whether the engine rounds the number of windows up, where sizes are not known.
+    ceil: bool,
+}
+
+/// The window of a pool. ONNX rounds the number of windows up by another rule than PyTorch, which leaves one out that
+/// would start in the padding behind: the padding says how many there are.
+fn window(
+    call: &OpCall<'_>,
+    x: &Operand,
+    dims: usize,
+    dilation: Vec<i64>,
+    pads: Vec<i64>,
+) -> Result<Window> {
+    let ceil = call.flag("ceil_mode")?;
+    let mut window = Window {
+        kernel: call.several("kernel_size", dims)?,
+        stride: call.several("stride", dims)?,
+        dilation,
+        behind: pads.clone(),
+        before: pads,
+        ceil: false,
+    };
+    if !ceil {
+        return Ok(window);
+    }
+    let result = match call.results()?.first() {
+        Some(meta) => meta.shape.clone(),
+        None => Vec::new(),
+    };
+    let known = |shape: &[fx_nn::value::Dim]| -> Option<Vec<i64>> {
+        let own = shape.get(shape.len().checked_sub(dims)?..)?;
+        own.iter().map(|dim| dim.as_number()).collect()
+    };
+    let (Some(own), Some(made)) = (known(&x.shape), known(&result)) else {
+        window.ceil = true;
+        return Ok(window);
+    };
+    for dim in 0..dims {
+        let reach = (made[dim] - 1) * window.stride[dim]
+            + window.dilation[dim] * (window.kernel[dim] - 1)
+            + 1;
+        window.behind[dim] = (reach - own[dim] - window.before[dim]).max(0);
+    }
+    Ok(window)
+}
+
+/// How many elements of a window count for a mean, of those that it covers with its padding, at each place of the result;
+/// `None` if all do everywhere.
+fn shares(window: &Window, own: &[i64], includes_pads: bool, made: &[i64]) -> Option<Vec<f64>> {
+    let mut all = vec![1.0];
+    let mut is_whole = true;
+    for dim in 0..window.kernel.len() {
+        // What is padded beyond the padding that was asked for counts in no mean.
+        let (low, high) = match includes_pads {
+            true => (-window.before[dim], own[dim] + window.before[dim]),
+            false => (0, own[dim]),
+        };
+        let counts = (0..made[dim]).map(|at| {
+            let start = at * window.stride[dim] - window.before[dim];
+            let end = start + window.kernel[dim];
+            (end.min(high) - start.max(low)) as f64 / window.kernel[dim] as f64
+        });
+        let counts: Vec<f64> = counts.collect();
+        is_whole &= counts.iter().all(|share| *share == 1.0);
+        all = all
+            .iter()
+            .flat_map(|a| counts.iter().map(move |b| a * b))
+            .collect();
+    }
+    (!is_whole).then_some(all)
+}
+
+/// The mean of each window; `includes_pads` counts the padding that was asked for.
+fn averaged(
+    cx: &mut Cx,
+    call: &OpCall<'_>,
+    x: &Operand,
+    input: &Operand,
+    window: &Window,
+    includes_pads: bool,
+) -> Result<Name> {
+    let dims = window.kernel.len();
+    let carried = cx.carried("AveragePool", input)?;
+    // Where padding was added to round up, the engine counts all of it, and the shares correct the mean.
+    let rounds_up = window.behind != window.before;
+    let node = cx.node("AveragePool").input(&carried.name);
+    let node = node
+        .ints("kernel_shape", window.kernel.clone())
+        .ints("strides", window.stride.clone())
+        .ints(
+            "pads",
+            [window.before.clone(), window.behind.clone()].concat(),
+        )
+        .int("ceil_mode", i64::from(window.ceil));
+    let name = node
+        .int("count_include_pad", i64::from(includes_pads || rounds_up))
+        .output();
+    let mut name = cx.given_as(name, carried.dtype, input.dtype)?;
+    if rounds_up {
+        let numbers = |shape: &[fx_nn::value::Dim]| -> Vec<i64> {
+            let own = &shape[shape.len() - dims..];
+            own.iter().filter_map(|dim| dim.as_number()).collect()
+        };
+        let made = numbers(&call.result()?.shape);
+        if let Some(shares) = shares(window, &numbers(&x.shape), includes_pads, &made) {
+            let shares = Operand {
+                name: cx.numbers(&shares, input.dtype),
+                dtype: input.dtype,
+                shape: vec![made.iter().product::<i64>().into()],
+            };
+            let shape: Vec<fx_nn::value::Dim> = made.into_iter().map(Into::into).collect();
+            let shares = cx.reshape(&shares, &shape)?;
+            name = cx.op("Div", &[&name, &shares]);
+        }
+    }
+    Ok(name)
 }
 
 fn pool(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val> {
     let x = call.tensor("x")?;
     let (input, added) = batched(cx, &x, dims);
+    let input = Operand {
+        name: input,
+        ..x.clone()
+    };
     let pads = call.several("padding", dims)?;
-    let ceil = i64::from(call.flag("ceil_mode")?);
-    let kernel = call.several("kernel_size", dims)?;
-    let op_type = if op == "AveragePool" { op } else { "MaxPool" };
-    let node = cx.node(op_type).input(&input).ints("kernel_shape", kernel);
-    let node = node
-        .ints("strides", call.several("stride", dims)?)
-        .ints("pads", [pads.clone(), pads].concat());
-    let node = node.int("ceil_mode", ceil);
     if op == "AveragePool" {
-        let name = node
-            .int(
-                "count_include_pad",
-                i64::from(call.flag("count_include_pad")?),
-            )
-            .output();
+        let window = window(call, &x, dims, vec![1; dims], pads)?;
+        let includes_pads = call.flag("count_include_pad")?;
+        let name = averaged(cx, call, &x, &input, &window, includes_pads)?;
         let name = unbatched(cx, name, added);
         return call.given(name);
     }
-    let node = node.ints("dilations", call.several("dilation", dims)?);
+    let window = window(call, &x, dims, call.several("dilation", dims)?, pads)?;
+    let carried = cx.carried("MaxPool", &input)?;
+    let node = cx.node("MaxPool").input(&carried.name);
+    let node = node
+        .ints("kernel_shape", window.kernel)
+        .ints("strides", window.stride)
+        .ints("pads", [window.before, window.behind].concat())
+        .int("ceil_mode", i64::from(window.ceil))
+        .ints("dilations", window.dilation);
     if op == "MaxPool" {
         let name = node.output();
+        let name = cx.given_as(name, carried.dtype, x.dtype)?;
         let name = unbatched(cx, name, added);
         return call.given(name);
     }
@@ -157,10 +300,8 @@ fn pool(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val> {
     let area = fx_nn::value::Dim::product(&x.shape[x.rank() - dims..])?;
     let area = cx.size(&area)?;
     let places = cx.op("Mod", &[&names[1], &area]);
-    let (best, places) = (
-        unbatched(cx, names[0].clone(), added),
-        unbatched(cx, places, added),
-    );
+    let best = cx.given_as(names[0].clone(), carried.dtype, x.dtype)?;
+    let (best, places) = (unbatched(cx, best, added), unbatched(cx, places, added));
     call.all_given(vec![best, places])
 }
 
@@ -211,20 +352,34 @@ fn adaptive(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val
 
 fn lp(cx: &mut Cx, call: &OpCall<'_>, dims: usize) -> Result<Val> {
     let (x, p) = (call.tensor("x")?, call.float("norm_type")?);
-    if p.fract() != 0.0 || call.flag("ceil_mode")? {
-        return Err(Error::msg(
-            "an LP pool of a broken power or with `ceil_mode`: ONNX has none",
-        ));
-    }
     let (input, added) = batched(cx, &x, dims);
-    let node = cx
-        .node("LpPool")
-        .input(&input)
-        .ints("kernel_shape", call.several("kernel_size", dims)?);
-    let name = node
-        .ints("strides", call.several("stride", dims)?)
-        .int("p", p as i64)
-        .output();
+    let input = Operand {
+        name: input,
+        ..x.clone()
+    };
+    let window = window(call, &x, dims, vec![1; dims], vec![0; dims])?;
+    let name = if p > 0.0 && p % 2.0 == 0.0 && window.behind == window.before && !window.ceil {
+        let carried = cx.carried("LpPool", &input)?;
+        let node = cx.node("LpPool").input(&carried.name);
+        let node = node
+            .ints("kernel_shape", window.kernel)
+            .ints("strides", window.stride);
+        let name = node.int("p", p as i64).output();
+        cx.given_as(name, carried.dtype, x.dtype)?
+    } else {
+        // ONNX sums powers of absolute values, PyTorch powers.
+        let count: i64 = window.kernel.iter().product();
+        let power = cx.number(p, x.dtype);
+        let powers = Operand {
+            name: cx.op("Pow", &[&input.name, &power]),
+            ..input
+        };
+        let mean = averaged(cx, call, &x, &powers, &window, true)?;
+        let count = cx.number(count as f64, x.dtype);
+        let sum = cx.op("Mul", &[&mean, &count]);
+        let root = cx.number(1.0 / p, x.dtype);
+        cx.op("Pow", &[&sum, &root])
+    };
     let name = unbatched(cx, name, added);
     call.given(name)
 }

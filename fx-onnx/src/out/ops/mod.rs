@@ -37,7 +37,7 @@ use rules;
 fn unary(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
         let x = cx.widened(call, "x")?;
-        let name = cx.op(op, &[&x.name]);
+        let name = cx.cast_op(op, &[&x])?;
         call.given(name)
     }
 }

@@ -42,7 +42,14 @@ rules! {
         if !call.flag("use_input_stats")? {
             return Err(Error::msg("an instance norm by running statistics: use `batch_norm`, which is the same then"));
         }
-        let channels = x.shape[1].clone();
+        let (mean, var) = (call.optional_tensor("running_mean")?, call.optional_tensor("running_var")?);
+        let momentum = call.float("momentum")?;
+        if (mean.is_some() || var.is_some()) && momentum != 0.0 {
+            cx.warn("the running statistics that training moves are no outputs of the file");
+        }
+        let Some(channels) = x.shape.get(1).cloned() else {
+            return Err(Error::msg("an instance norm of fewer than two dims"));
+        };
         let or = |cx: &mut Cx, name: &str, number: f64| -> Result<Name> {
             match call.optional_tensor(name)? {
                 Some(of) => Ok(of.name),
@@ -50,8 +57,14 @@ rules! {
             }
         };
         let (weight, bias) = (or(cx, "weight", 1.0)?, or(cx, "bias", 0.0)?);
-        let node = cx.node("InstanceNormalization").input(&x.name).input(&weight).input(&bias);
+        let carried = cx.carried("InstanceNormalization", &x)?;
+        let (weight, bias) = (
+            cx.given_as(weight, x.dtype, carried.dtype)?,
+            cx.given_as(bias, x.dtype, carried.dtype)?,
+        );
+        let node = cx.node("InstanceNormalization").input(&carried.name).input(&weight).input(&bias);
         let name = node.float("epsilon", call.float("eps")?).output();
+        let name = cx.given_as(name, carried.dtype, x.dtype)?;
         call.given(name)
     },
     layer_norm => |cx, call| {
@@ -104,7 +117,9 @@ rules! {
         let x = call.tensor("x")?;
         let groups = call.int("num_groups")?;
         let eps = call.float("eps")?;
-        let channels = x.shape[1].clone();
+        let Some(channels) = x.shape.get(1).cloned() else {
+            return Err(Error::msg("a group norm of fewer than two dims"));
+        };
         let (weight, bias) = (call.optional_tensor("weight")?, call.optional_tensor("bias")?);
         if cx.opset() >= 21 {
             let weight = match &weight { Some(of) => of.name.clone(), None => filled(cx, &channels, 1.0, x.dtype)? };
@@ -182,6 +197,7 @@ fn classes(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
 
 fn along(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
     let x = cx.widened(call, "x")?;
+    let axis = call.place("dim", x.rank())?;
     if x.rank() == 0 {
         let zero = cx.i64s(&[0]);
         let wide = cx.op("Unsqueeze", &[&x.name, &zero]);
@@ -189,7 +205,6 @@ fn along(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
         let name = cx.op("Squeeze", &[&wide, &zero]);
         return call.given(name);
     }
-    let axis = call.place("dim", x.rank())?;
     let axis = if axis + 1 == x.rank() as i64 {
         -1
     } else {

@@ -7,8 +7,8 @@ use fx_nn::{Error, Result, function_table, operator};
 use super::arithmetic::{bits, both, common, floor_divide, inverted, pair, remainder, shift};
 use crate::out::Rule;
 use crate::out::context::Cx;
+use fx_nn::lowering::{Name, Operand, Val};
 use fx_nn::lowering::{OpCall, wrapped};
-use fx_nn::lowering::{Operand, Val};
 
 function_table! { Rule {
     operator::add => Rule::new(|cx, call| match (call.val("a")?, call.val("b")?) {
@@ -23,29 +23,20 @@ function_table! { Rule {
     operator::truediv => Rule::new(pair("Div", "a", "b")),
     operator::floordiv => Rule::new(|cx, call| floor_divide(cx, call, "a", "b")),
     operator::r#mod => Rule::new(|cx, call| remainder(cx, call, "a", "b")),
-    operator::pow => Rule::new(|cx, call| {
-        let dtype = call.dtype()?;
-        let (a, b) = both(cx, call, "a", "b", dtype)?;
-        let name = match call.val("b")?.as_f64() {
-            Some(2.0) => cx.op("Mul", &[&a.name, &a.name]),
-            Some(0.5) if dtype.is_floating_point() => cx.op("Sqrt", &[&a.name]),
-            _ => cx.op("Pow", &[&a.name, &b.name]),
-        };
-        call.given(name)
-    }),
+    operator::pow => Rule::new(power),
     operator::neg => Rule::new(|cx, call| {
         let x = cx.operand(&call.val("a")?, call.dtype()?)?;
-        let name = cx.op("Neg", &[&x.name]);
+        let name = cx.cast_op("Neg", &[&x])?;
         call.given(name)
     }),
     operator::abs => Rule::new(|cx, call| {
         let x = cx.operand(&call.val("a")?, call.dtype()?)?;
-        let name = cx.op("Abs", &[&x.name]);
+        let name = cx.cast_op("Abs", &[&x])?;
         call.given(name)
     }),
     operator::matmul => Rule::new(|cx, call| {
         let (a, b) = both(cx, call, "a", "b", call.dtype()?)?;
-        let name = cx.op("MatMul", &[&a.name, &b.name]);
+        let name = cx.cast_op("MatMul", &[&a, &b])?;
         call.given(name)
     }),
     operator::eq => Rule::new(|cx, call| compared(cx, call, "Equal", false)),
@@ -60,21 +51,107 @@ function_table! { Rule {
     operator::invert => Rule::new(inverted("a")),
     operator::lshift => Rule::new(|cx, call| shift(cx, call, "a", "b", true)),
     operator::rshift => Rule::new(|cx, call| shift(cx, call, "a", "b", false)),
-    operator::_assert => Rule::new(|_, _| Ok(Val::None)),
-    operator::assert_specialized => Rule::new(|_, _| Ok(Val::None)),
+    operator::_assert => Rule::new(|_, call| {
+        call.needs_no(&["condition", "message"]);
+        Ok(Val::None)
+    }),
+    operator::assert_specialized => Rule::new(|_, call| {
+        call.needs_no(&["value", "argument", "expected"]);
+        Ok(Val::None)
+    }),
     operator::getattr => Rule::refused("an attribute that is not a size is not part of a file"),
     operator::getitem => Rule::new(getitem),
 } }
 
+/// A power. Engines compute those of whole numbers as floats: these are products.
+fn power(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
+    let dtype = call.dtype()?;
+    let (a, b) = both(cx, call, "a", "b", dtype)?;
+    let exponent = call.val("b")?.as_f64();
+    let name = match exponent {
+        Some(2.0) => cx.cast_op("Mul", &[&a, &a])?,
+        Some(0.5) if dtype.is_floating_point() => cx.op("Sqrt", &[&a.name]),
+        _ if dtype.is_floating_point() => cx.op("Pow", &[&a.name, &b.name]),
+        _ => {
+            let (a, b) = (cx.cast(&a, DType::I64)?, cx.cast(&b, DType::I64)?);
+            let product = match call.val("b")?.as_int() {
+                Some(exponent) if exponent >= 0 => squared(cx, &a.name, exponent),
+                Some(_) => {
+                    return Err(Error::msg(
+                        "a whole number to a negative power: convert it to a float",
+                    ));
+                }
+                None => whole_power(cx, &a.name, &b.name),
+            };
+            cx.given_as(product, DType::I64, dtype)?
+        }
+    };
+    call.given(name)
+}
+
+/// A power by a known exponent, from squares.
+fn squared(cx: &mut Cx, a: &Name, exponent: i64) -> Name {
+    let (mut square, mut product): (Name, Option<Name>) = (a.clone(), None);
+    let mut left = exponent;
+    while left > 0 {
+        if left % 2 == 1 {
+            product = Some(match product {
+                Some(product) => cx.op("Mul", &[&product, &square]),
+                None => square.clone(),
+            });
+        }
+        left /= 2;
+        if left > 0 {
+            square = cx.op("Mul", &[&square, &square]);
+        }
+    }
+    match product {
+        Some(product) => product,
+        // One in each element.
+        None => {
+            let same = cx.op("Equal", &[a, a]);
+            let seven = i64::from(7);
+            cx.node("Cast").input(&same).int("to", seven).output()
+        }
+    }
+}
+
+/// A power by an exponent that a run knows: below 64, from squares where its bits are set; beyond, and below 0, what
+/// is no unit gives 0.
+fn whole_power(cx: &mut Cx, a: &Name, b: &Name) -> Name {
+    let (zero, one, two) = (cx.i64(0), cx.i64(1), cx.i64(2));
+    // An exponent beyond has the parity that a unit's sign needs.
+    let most = cx.i64(63);
+    let parity = cx.op("Mod", &[b, &two]);
+    let far = cx.i64(62);
+    let far = cx.op("Add", &[&far, &parity]);
+    let beyond = cx.op("Greater", &[b, &most]);
+    let mut left = cx.op("Where", &[&beyond, &far, b]);
+    let below = cx.op("Less", &[b, &zero]);
+    left = cx.op("Where", &[&below, &parity, &left]);
+    let (mut square, mut product) = (a.clone(), one.clone());
+    for bit in 0..6 {
+        let rest = cx.op("Mod", &[&left, &two]);
+        let is_set = cx.op("Equal", &[&rest, &one]);
+        let factor = cx.op("Where", &[&is_set, &square, &one]);
+        product = cx.op("Mul", &[&product, &factor]);
+        left = cx.op("Div", &[&left, &two]);
+        if bit < 5 {
+            square = cx.op("Mul", &[&square, &square]);
+        }
+    }
+    let size = cx.op("Abs", &[a]);
+    let is_unit = cx.op("Equal", &[&size, &one]);
+    let of_units = cx.op("Where", &[&is_unit, &product, &zero]);
+    let outside = cx.op("Or", &[&below, &beyond]);
+    cx.op("Where", &[&outside, &of_units, &product])
+}
+
 /// A comparison, in the type that holds both.
 fn compared(cx: &mut Cx, call: &OpCall<'_>, op: &str, not: bool) -> Result<Val> {
     let dtype = common(&call.val("a")?, &call.val("b")?);
-    let dtype = if dtype == DType::Bool && op != "Equal" {
-        DType::I32
-    } else {
-        dtype
-    };
     let (a, b) = both(cx, call, "a", "b", dtype)?;
+    let (a, b) = (cx.carried(op, &a)?, cx.carried(op, &b)?);
     let name = cx.op(op, &[&a.name, &b.name]);
     let name = if not { cx.op("Not", &[&name]) } else { name };
     call.given(name)
@@ -95,21 +172,23 @@ fn getitem(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         Val::List(items) => match index {
             Val::Slice(parts) => {
                 let size = items.len() as i64;
-                let end = |val: &Val, or: i64| {
-                    val.as_int()
-                        .map_or(or, |at| if at < 0 { at + size } else { at })
-                        .clamp(0, size) as usize
+                let number = |val: &Val, or: i64| match val {
+                    Val::None => Ok(or),
+                    val => val.as_int().ok_or_else(|| {
+                        Error::msg("a list is cut at a number that only a run knows")
+                    }),
                 };
-                let (start, stop) = (end(&parts[0], 0), end(&parts[1], size));
-                let step = parts[2].as_int().unwrap_or(1).max(1) as usize;
-                Ok(Val::List(
-                    items
-                        .into_iter()
-                        .take(stop)
-                        .skip(start)
-                        .step_by(step)
-                        .collect(),
-                ))
+                let end = |val: &Val, or: i64| -> Result<usize> {
+                    let at = number(val, or)?;
+                    let at = if at < 0 { at.saturating_add(size) } else { at };
+                    Ok(at.clamp(0, size) as usize)
+                };
+                let (start, stop) = (end(&parts[0], 0)?, end(&parts[1], size)?);
+                let step = number(&parts[2], 1)?;
+                let step = usize::try_from(step).ok().filter(|step| *step > 0);
+                let step = step.ok_or_else(|| Error::msg("a list is read backwards"))?;
+                let items = items.into_iter().take(stop).skip(start);
+                Ok(Val::List(items.step_by(step).collect()))
             }
             index => {
                 let at = index.as_int().map(|at| wrapped(at, items.len()));
@@ -135,40 +214,47 @@ fn getitem(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     }
 }
 
-/// The elements of a tensor at an index.
-fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val> {
+/// The parts of an index, an ellipsis as the dims that it stands for.
+fn parts_of(x: &Operand, index: Val) -> Result<Vec<Part>> {
     let given = match index {
         Val::List(parts) => parts,
         one => vec![one],
     };
-    let takes = |val: &Val| !matches!(val, Val::None | Val::Str(_));
-    let used: usize = given
-        .iter()
-        .filter(|val| takes(val))
-        .map(|val| match val {
-            Val::Tensor(of) if of.dtype == DType::Bool => of.rank(),
-            _ => 1,
-        })
-        .sum();
-    let rest = x.rank().saturating_sub(used);
+    let used = given.iter().map(|val| match val {
+        Val::None | Val::Ellipsis => 0,
+        Val::Tensor(of) if of.dtype == DType::Bool => of.rank(),
+        _ => 1,
+    });
+    let rest = x.rank().saturating_sub(used.sum());
     let mut parts = Vec::new();
     for val in given {
         match val {
             Val::None => parts.push(Part::New),
-            Val::Str(_) => parts.extend((0..rest).map(|_| Part::Whole)),
+            Val::Ellipsis => parts.extend((0..rest).map(|_| Part::Whole)),
             Val::Slice(ends) => parts.push(Part::Slice(ends)),
             Val::Tensor(of) if of.rank() > 0 => parts.push(Part::Pick(of)),
-            other => parts.push(Part::At(other)),
+            Val::Tensor(of) if of.dtype == DType::Bool => {
+                return Err(Error::msg(
+                    "a truth value as an index: use `where` or `masked_fill`",
+                ));
+            }
+            Val::Tensor(_) | Val::Dim(_) => parts.push(Part::At(val)),
+            other => {
+                return Err(Error::msg(format_args!("{} is no index", other.describe())));
+            }
         }
     }
-    let picks = parts
-        .iter()
-        .filter(|part| matches!(part, Part::Pick(_)))
-        .count();
+    Ok(parts)
+}
+
+/// The elements of a tensor at an index.
+fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val> {
+    let mut parts = parts_of(&x, index)?;
     let mut name = x.name.clone();
-    if let [Part::Pick(mask)] = &*parts
+    if let [Part::Pick(mask), rest @ ..] = &*parts
         && mask.dtype == DType::Bool
         && mask.rank() <= x.rank()
+        && rest.iter().all(|part| matches!(part, Part::Whole))
     {
         let places = cx.op("NonZero", &[&mask.name]);
         let places = cx
@@ -179,7 +265,24 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val
         let name = cx.op("GatherND", &[&name, &places]);
         return call.given(name);
     }
-    if picks > 1 {
+    // A mask of one dim is the places where it holds.
+    for part in &mut parts {
+        if let Part::Pick(mask) = part
+            && mask.dtype == DType::Bool
+        {
+            if mask.rank() > 1 {
+                return Err(Error::msg(
+                    "a mask of several dims beside other indices: index in two steps",
+                ));
+            }
+            let places = cx.op("NonZero", &[&mask.name]);
+            let zero = cx.i64s(&[0]);
+            mask.name = cx.op("Squeeze", &[&places, &zero]);
+            mask.dtype = DType::I64;
+        }
+    }
+    let picks = parts.iter().filter(|part| matches!(part, Part::Pick(_)));
+    if picks.count() > 1 {
         return picked(cx, call, &x, &parts);
     }
     // All slices are one node.
@@ -188,19 +291,20 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val
     let mut axis = 0i64;
     for part in &parts {
         if let Part::Slice(of) = part {
-            let step = of[2].as_int().unwrap_or(1);
-            let is_whole = of[0].as_int().is_none_or(|at| at == 0)
-                && matches!(of[0], Val::None | Val::Dim(_))
-                && of[1] == Val::None
-                && step == 1
-                && (of[0] == Val::None || of[0].as_int() == Some(0));
-            if !is_whole {
-                let end = |val: &Val, or: i64| match val {
-                    Val::Dim(dim) => dim.clone(),
-                    _ => Dim::from(or),
-                };
-                starts.push(end(&of[0], if step < 0 { i64::MAX } else { 0 }));
-                ends.push(end(&of[1], if step < 0 { i64::MIN } else { i64::MAX }));
+            let step = match &of[2] {
+                Val::None => 1,
+                step => step.as_int().ok_or_else(|| {
+                    Error::msg("the step of a slice is a number that only a run knows")
+                })?,
+            };
+            let starts_first = of[0] == Val::None || of[0].as_int() == Some(0);
+            if !(starts_first && of[1] == Val::None && step == 1) {
+                starts.push(end_of(cx, &of[0], if step < 0 { i64::MAX } else { 0 })?);
+                ends.push(end_of(
+                    cx,
+                    &of[1],
+                    if step < 0 { i64::MIN } else { i64::MAX },
+                )?);
                 axes.push(axis);
                 steps.push(step);
             }
@@ -208,13 +312,13 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val
         axis += i64::from(!matches!(part, Part::New));
     }
     if !axes.is_empty() {
-        let (starts, ends) = (cx.sizes(&starts)?, cx.sizes(&ends)?);
+        let (starts, ends) = (ends_as_one(cx, starts)?, ends_as_one(cx, ends)?);
         let mut node_inputs = vec![name.clone(), starts, ends];
         node_inputs.push(cx.i64s(&axes));
         if steps.iter().any(|s| *s != 1) {
             node_inputs.push(cx.i64s(&steps));
         }
-        let inputs: Vec<&fx_nn::lowering::Name> = node_inputs.iter().collect();
+        let inputs: Vec<&Name> = node_inputs.iter().collect();
         name = cx.op("Slice", &inputs);
     }
     let mut axis = 0i64;
@@ -252,6 +356,53 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: Operand, index: Val) -> Result<Val
         }
     }
     call.given(name)
+}
+
+/// An end of a slice: a size, or a number that a run knows.
+enum End {
+    Size(Dim),
+    Run(Name),
+}
+
+fn end_of(cx: &mut Cx, val: &Val, or: i64) -> Result<End> {
+    Ok(match val {
+        Val::None => End::Size(Dim::from(or)),
+        Val::Dim(dim) => End::Size(dim.clone()),
+        Val::Tensor(of) => {
+            let of = cx.cast(of, DType::I64)?;
+            let one = cx.i64s(&[1]);
+            End::Run(cx.op("Reshape", &[&of.name, &one]))
+        }
+        other => {
+            return Err(Error::msg(format_args!(
+                "{} is no end of a slice",
+                other.describe()
+            )));
+        }
+    })
+}
+
+/// The ends of slices as one value.
+fn ends_as_one(cx: &mut Cx, ends: Vec<End>) -> Result<Name> {
+    let sizes = ends.iter().map(|end| match end {
+        End::Size(dim) => Some(dim.clone()),
+        End::Run(_) => None,
+    });
+    if let Some(sizes) = sizes.collect::<Option<Vec<Dim>>>() {
+        return cx.sizes(&sizes);
+    }
+    let mut names = Vec::new();
+    for end in ends {
+        names.push(match end {
+            End::Size(dim) => cx.size(&dim)?,
+            End::Run(name) => name,
+        });
+    }
+    let mut node = cx.node("Concat").int("axis", 0);
+    for name in &names {
+        node = node.input(name);
+    }
+    Ok(node.output())
 }
 
 /// Elements at several tensors of places, for the first dims.

@@ -13,17 +13,22 @@ rules! {
     gather => |cx, call| {
         let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
         let axis = call.place("dim", x.rank())?;
-        let name = cx.node("GatherElements").input(&x.name).input(&index.name).int("axis", axis).output();
-        call.given(name)
+        let (x, flat) = (lifted(cx, &x)?, lifted(cx, &index)?);
+        let name = cx.node("GatherElements").input(&x.name).input(&flat.name).int("axis", axis).output();
+        given_back(cx, call, name, &flat, index.rank() == 0)
     },
     index_select => |cx, call| {
         let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
         let axis = call.place("dim", x.rank())?;
+        let is_number = x.rank() == 0;
+        let (x, index) = (lifted(cx, &x)?, lifted(cx, &index)?);
         let name = cx.node("Gather").input(&x.name).input(&index.name).int("axis", axis).output();
-        call.given(name)
+        given_back(cx, call, name, &index, is_number)
     },
     embedding => |cx, call| {
         let (x, weight) = (index_of(cx, call, "x")?, call.tensor("weight")?);
+        // The row that gets no gradient.
+        call.needs_no(&["padding_idx"]);
         let name = cx.node("Gather").input(&weight.name).input(&x.name).int("axis", 0).output();
         call.given(name)
     },
@@ -63,23 +68,27 @@ rules! {
     scatter_value => |cx, call| {
         let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
         let axis = call.place("dim", x.rank())?;
+        let is_number = x.rank() == 0;
+        let (x, index) = (lifted(cx, &x)?, lifted(cx, &index)?);
         let value = cx.operand(&call.val("value")?, x.dtype)?;
         let source = cx.expand(&value, &index.shape)?;
         let name = cx.node("ScatterElements").input(&x.name).input(&index.name).input(&source).int("axis", axis).output();
-        call.given(name)
+        given_back(cx, call, name, &x, is_number)
     },
     index_copy => |cx, call| along(cx, call, "none"),
     index_add => |cx, call| along(cx, call, "add"),
     index_fill => |cx, call| {
         let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
         let axis = call.place("dim", x.rank())? as usize;
+        let is_number = x.rank() == 0;
+        let x = lifted(cx, &x)?;
         let mut shape = x.shape.clone();
         shape[axis] = index.shape.first().cloned().unwrap_or_else(|| Dim::from(1));
         let index = spread(cx, &index, axis, &shape)?;
         let value = cx.operand(&call.val("value")?, x.dtype)?;
         let source = cx.expand(&value, &shape)?;
         let name = cx.node("ScatterElements").input(&x.name).input(&index).input(&source).int("axis", axis as i64).output();
-        call.given(name)
+        given_back(cx, call, name, &x, is_number)
     },
     index_put => |cx, call| {
         let (x, values) = (cx.widened(call, "x")?, cx.widened(call, "values")?);
@@ -150,6 +159,38 @@ pub(super) fn broadcast(a: &[Dim], b: &[Dim]) -> Vec<Dim> {
         .collect()
 }
 
+/// A tensor without dims as one of one dim: ONNX's operators along a dim take no other.
+fn lifted(cx: &mut Cx, x: &Operand) -> Result<Operand> {
+    if x.rank() > 0 {
+        return Ok(x.clone());
+    }
+    let shape = vec![Dim::from(1)];
+    Ok(Operand {
+        name: cx.reshape(x, &shape)?,
+        dtype: x.dtype,
+        shape,
+    })
+}
+
+/// The result of a call, of the sizes of `like`; without dims if it stands for one that has none.
+fn given_back(
+    cx: &mut Cx,
+    call: &OpCall<'_>,
+    name: Name,
+    like: &Operand,
+    is_number: bool,
+) -> Result<Val> {
+    if !is_number {
+        return call.given(name);
+    }
+    let flat = Operand {
+        name,
+        ..like.clone()
+    };
+    let name = cx.reshape(&flat, &call.result()?.shape)?;
+    call.given(name)
+}
+
 fn scattered(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
     let (x, index, source) = (
         call.tensor("x")?,
@@ -157,6 +198,8 @@ fn scattered(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
         call.tensor("src")?,
     );
     let axis = call.place("dim", x.rank())?;
+    let is_number = x.rank() == 0;
+    let (x, index, source) = (lifted(cx, &x)?, lifted(cx, &index)?, lifted(cx, &source)?);
     // The source may be larger than the places.
     let source = match source.shape == index.shape {
         true => source.name,
@@ -176,7 +219,7 @@ fn scattered(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
         "none" => node.output(),
         other => node.text("reduction", other).output(),
     };
-    call.given(name)
+    given_back(cx, call, name, &x, is_number)
 }
 
 /// Places along a dim, for every element of a shape.
@@ -201,6 +244,9 @@ fn along(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
         call.tensor("source")?,
     );
     let axis = call.place("dim", x.rank())? as usize;
+    let is_number = x.rank() == 0;
+    let x = lifted(cx, &x)?;
+    source = lifted(cx, &source)?;
     if reduction == "add" && call.val("alpha")?.as_f64() != Some(1.0) {
         let alpha = cx.operand(&call.val("alpha")?, x.dtype)?;
         source.name = cx.op("Mul", &[&source.name, &alpha.name]);
@@ -217,5 +263,5 @@ fn along(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
         "none" => node.output(),
         other => node.text("reduction", other).output(),
     };
-    call.given(name)
+    given_back(cx, call, name, &x, is_number)
 }

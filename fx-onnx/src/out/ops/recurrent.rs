@@ -63,7 +63,8 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
     let (biases, count) = (call.flag("has_biases")?, call.int("num_layers")? as usize);
     let directions = if call.flag("bidirectional")? { 2 } else { 1 };
     let batch_first = call.flag("batch_first")?;
-    if call.flag("train")? && call.float("dropout_p")? != 0.0 && count > 1 {
+    let p = call.float("dropout_p")?;
+    if call.flag("train")? && p != 0.0 && count > 1 {
         return Err(Error::msg(
             "dropout between recurrent layers in training: export the model in evaluation mode",
         ));
@@ -83,7 +84,9 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
     } else if batch_first {
         input = swapped(cx, &input);
     }
-    let hidden = params[1].shape[1].as_number().unwrap_or(0);
+    let hidden = params.get(1).and_then(|of| of.shape.get(1)?.as_number());
+    let hidden =
+        hidden.ok_or_else(|| Error::msg("the hidden size of a recurrent layer is not known"))?;
     let states: Vec<Option<Operand>> = match op {
         "LSTM" => vec![call.optional_tensor("h_0")?, call.optional_tensor("c_0")?],
         _ => vec![call.optional_tensor("h_0")?],

@@ -1,6 +1,5 @@
 //! What rearranges a tensor: views, joins, pieces.
 
-use fx_nn::ir::ValueMeta;
 use fx_nn::prelude::*;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
@@ -15,10 +14,11 @@ rules! {
     ravel => reshaped, atleast_1d => reshaped,
     squeeze => |cx, call| {
         let x = call.tensor("x")?;
+        let dim = call.place("dim", x.rank())?;
         if call.result()?.rank_is(x.rank()) {
             return Ok(Val::Tensor(x));
         }
-        let axes = cx.i64s(&[call.place("dim", x.rank())?]);
+        let axes = cx.i64s(&[dim]);
         let name = cx.op("Squeeze", &[&x.name, &axes]);
         call.given(name)
     },
@@ -36,11 +36,12 @@ rules! {
     },
     transpose => |cx, call| {
         let x = call.tensor("x")?;
+        let (one, other) = (call.place("dim0", x.rank())?, call.place("dim1", x.rank())?);
         if x.rank() == 0 {
             return Ok(Val::Tensor(x));
         }
         let mut perm: Vec<i64> = (0..x.rank() as i64).collect();
-        perm.swap(call.place("dim0", x.rank())? as usize, call.place("dim1", x.rank())? as usize);
+        perm.swap(one as usize, other as usize);
         let name = cx.node("Transpose").input(&x.name).ints("perm", perm).output();
         call.given(name)
     },
@@ -55,6 +56,9 @@ rules! {
     movedim => |cx, call| {
         let x = call.tensor("x")?;
         let (from, to) = (call.places("source", x.rank())?, call.places("destination", x.rank())?);
+        if x.rank() == 0 {
+            return Ok(Val::Tensor(x));
+        }
         let mut perm = vec![-1i64; x.rank()];
         for (from, to) in from.iter().zip(&to) {
             perm[*to as usize] = *from;
@@ -68,6 +72,7 @@ rules! {
     },
     expand => |cx, call| {
         let x = call.tensor("x")?;
+        call.needs_no(&["size"]);
         let name = cx.expand(&x, &call.result()?.shape)?;
         call.given(name)
     },
@@ -92,6 +97,29 @@ rules! {
             }
             names.push(cx.cast(&x, dtype)?.name);
         }
+        if names.is_empty() {
+            let none = Operand { name: cx.number(0.0, dtype), dtype, shape: Vec::new() };
+            let name = cx.expand(&none, &call.result()?.shape)?;
+            return call.given(name);
+        }
+        let mut node = cx.node("Concat").int("axis", axis);
+        for name in &names {
+            node = node.input(name);
+        }
+        let name = node.output();
+        call.given(name)
+    },
+    hstack => |cx, call| {
+        let dtype = call.dtype()?;
+        let axis = i64::from(call.result()?.shape.len() > 1);
+        let mut names: Vec<Name> = Vec::new();
+        for x in call.tensors("tensors")? {
+            let mut x = cx.cast(&x, dtype)?;
+            if x.rank() == 0 {
+                x.name = cx.reshape(&x, &[Dim::from(1)])?;
+            }
+            names.push(x.name);
+        }
         let mut node = cx.node("Concat").int("axis", axis);
         for name in &names {
             node = node.input(name);
@@ -115,13 +143,18 @@ rules! {
         let name = node.output();
         call.given(name)
     },
-    chunk => pieces, split => pieces, split_with_sizes => pieces, tensor_split => pieces,
+    chunk => pieces, split => pieces, split_with_sizes => pieces,
+    tensor_split => |cx, call| {
+        let rank = call.tensor("x")?.rank();
+        let axis = call.place("dim", rank)?;
+        sections(cx, call, axis)
+    },
     hsplit => |cx, call| {
         let rank = call.tensor("x")?.rank();
-        pieces_along(cx, call, i64::from(rank > 1))
+        sections(cx, call, i64::from(rank > 1))
     },
-    vsplit => |cx, call| pieces_along(cx, call, 0),
-    dsplit => |cx, call| pieces_along(cx, call, 2),
+    vsplit => |cx, call| sections(cx, call, 0),
+    dsplit => |cx, call| sections(cx, call, 2),
     unbind => |cx, call| {
         let x = call.tensor("x")?;
         let axis = call.place("dim", x.rank())?;
@@ -166,38 +199,28 @@ rules! {
     roll => |cx, call| {
         let x = call.tensor("x")?;
         let shifts = call.ints("shifts")?;
-        let (x, dims) = match call.is_none("dims")? {
-            true => {
-                let count = Dim::product(&x.shape)?;
-                let name = cx.reshape(&x, std::slice::from_ref(&count))?;
-                (Operand { name, dtype: x.dtype, shape: vec![count] }, vec![0])
-            }
-            false => (x.clone(), call.places("dims", x.rank())?),
+        let dims = match call.is_none("dims")? {
+            true => Vec::new(),
+            false => call.places("dims", x.rank())?,
         };
-        let mut name = x.name.clone();
+        if x.rank() == 0 {
+            return Ok(Val::Tensor(x));
+        }
+        if dims.is_empty() {
+            let count = Dim::product(&x.shape)?;
+            let name = cx.reshape(&x, std::slice::from_ref(&count))?;
+            let mut flat = Operand { name, dtype: x.dtype, shape: vec![count] };
+            for shift in shifts {
+                flat.name = rolled(cx, &flat, shift, 0)?;
+            }
+            let name = cx.reshape(&flat, &call.result()?.shape)?;
+            return call.given(name);
+        }
+        let mut moved = x;
         for (shift, axis) in shifts.iter().zip(&dims) {
-            let Some(size) = x.shape[*axis as usize].as_number() else {
-                if *shift == 0 { continue; }
-                let (most, axes) = (cx.i64s(&[i64::MAX]), cx.i64s(&[*axis]));
-                let (cut, zero) = (cx.i64s(&[-shift]), cx.i64s(&[0]));
-                let tail = cx.op("Slice", &[&name, &cut, &most, &axes]);
-                let head = cx.op("Slice", &[&name, &zero, &cut, &axes]);
-                name = cx.node("Concat").input(&tail).input(&head).int("axis", *axis).output();
-                continue;
-            };
-            let by = if size == 0 { 0 } else { shift.rem_euclid(size) };
-            if by == 0 { continue; }
-            let (most, axes) = (cx.i64s(&[i64::MAX]), cx.i64s(&[*axis]));
-            let (cut, zero) = (cx.i64s(&[size - by]), cx.i64s(&[0]));
-            let tail = cx.op("Slice", &[&name, &cut, &most, &axes]);
-            let head = cx.op("Slice", &[&name, &zero, &cut, &axes]);
-            name = cx.node("Concat").input(&tail).input(&head).int("axis", *axis).output();
+            moved.name = rolled(cx, &moved, *shift, *axis)?;
         }
-        if call.is_none("dims")? {
-            let flat = Operand { name, ..x };
-            name = cx.reshape(&flat, &call.result()?.shape)?;
-        }
-        call.given(name)
+        call.given(moved.name)
     },
     repeat_interleave => |cx, call| {
         let x = call.tensor("x")?;
@@ -210,6 +233,10 @@ rules! {
                 (Operand { name, dtype: x.dtype, shape: vec![count] }, 0)
             }
         };
+        if x.rank() == 0 {
+            let name = cx.expand(&x, &call.result()?.shape)?;
+            return call.given(name);
+        }
         if let [times] = &*repeats {
             let axes = cx.i64s(&[axis as i64 + 1]);
             let wide = cx.op("Unsqueeze", &[&x.name, &axes]);
@@ -254,6 +281,7 @@ impl Rank for fx_nn::ir::TensorMeta {
 
 fn reshaped(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let (x, meta) = (call.tensor("x")?, call.result()?);
+    call.needs_no(&["shape", "start_dim", "end_dim", "dim", "sizes"]);
     if x.shape == meta.shape {
         return Ok(Val::Tensor(x));
     }
@@ -267,6 +295,27 @@ pub(super) fn flipped(cx: &mut Cx, x: &Name, dims: &[i64]) -> Name {
     let (starts, ends) = (cx.i64s(&vec![-1; count]), cx.i64s(&vec![i64::MIN; count]));
     let (axes, steps) = (cx.i64s(dims), cx.i64s(&vec![-1; count]));
     cx.op("Slice", &[x, &starts, &ends, &axes, &steps])
+}
+
+/// The elements along a dim moved on by so many places, those at the end to the front.
+fn rolled(cx: &mut Cx, x: &Operand, shift: i64, axis: i64) -> Result<Name> {
+    let (zero, most, axes) = (cx.i64s(&[0]), cx.i64s(&[i64::MAX]), cx.i64s(&[axis]));
+    let size = &x.shape[axis as usize];
+    let cut = match size.as_number() {
+        Some(0) => return Ok(x.name.clone()),
+        Some(size) if shift.rem_euclid(size) == 0 => return Ok(x.name.clone()),
+        Some(size) => cx.i64s(&[size - shift.rem_euclid(size)]),
+        None if shift == 0 => return Ok(x.name.clone()),
+        None => {
+            let (size, shift) = (cx.size(size)?, cx.i64s(&[shift]));
+            let by = cx.op("Mod", &[&shift, &size]);
+            cx.op("Sub", &[&size, &by])
+        }
+    };
+    let tail = cx.op("Slice", &[&x.name, &cut, &most, &axes]);
+    let head = cx.op("Slice", &[&x.name, &zero, &cut, &axes]);
+    let node = cx.node("Concat").input(&tail).input(&head);
+    Ok(node.int("axis", axis).output())
 }
 
 fn tiled(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
@@ -311,9 +360,28 @@ fn pieces(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     pieces_along(cx, call, axis)
 }
 
+/// Pieces between places, which may stand in any order; or so many pieces.
+fn sections(cx: &mut Cx, call: &OpCall<'_>, axis: i64) -> Result<Val> {
+    let Val::List(_) = call.val("indices_or_sections")? else {
+        return pieces_along(cx, call, axis);
+    };
+    let x = call.tensor("x")?;
+    let places = call.ints("indices_or_sections")?;
+    let axes = cx.i64s(&[axis]);
+    let (mut names, mut start) = (Vec::new(), 0);
+    for end in places.into_iter().chain([i64::MAX]) {
+        let (starts, ends) = (cx.i64s(&[start]), cx.i64s(&[end]));
+        names.push(cx.op("Slice", &[&x.name, &starts, &ends, &axes]));
+        start = end;
+    }
+    call.all_given(names)
+}
+
+/// Pieces one behind the other, as long as the results are.
 fn pieces_along(cx: &mut Cx, call: &OpCall<'_>, axis: i64) -> Result<Val> {
     let x = call.tensor("x")?;
     let metas = call.results()?;
+    call.needs_no(&["chunks", "split_size", "split_sizes", "indices_or_sections"]);
     if metas.len() == 1 {
         return Ok(Val::List(vec![Val::Tensor(x)]));
     }
@@ -355,6 +423,7 @@ fn triangle(cx: &mut Cx, call: &OpCall<'_>, upper: i64) -> Result<Val> {
 
 fn padded(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let (x, mode) = (call.tensor("x")?, call.text("mode")?);
+    let value = call.val("value")?;
     let Val::List(pad) = call.val("pad")? else {
         return Err(Error::msg("the sizes of a pad are not a list"));
     };
@@ -378,15 +447,16 @@ fn padded(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         "reflect" => "reflect",
         "replicate" => "edge",
         "circular" if cx.opset() >= 19 => "wrap",
+        "circular" => return Err(Error::msg("circular padding needs opset 19")),
         other => {
             return Err(Error::msg(format_args!(
-                "padding by {other:?} needs opset 19"
+                "padding by {other:?} has no counterpart in ONNX"
             )));
         }
     };
     let mut node_inputs = vec![x.name.clone(), pads];
     if onnx_mode == "constant" {
-        let value = match call.val("value")? {
+        let value = match value {
             Val::None => cx.number(0.0, x.dtype),
             val => cx.operand(&val, x.dtype)?.name,
         };
@@ -405,7 +475,6 @@ fn padded(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
 
 /// What a scan gives is stacked already.
 pub(crate) fn stacked(_: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
-    let _ = ValueMeta::tensor;
     call.val("items")
 }
 

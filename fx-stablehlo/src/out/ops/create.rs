@@ -12,6 +12,7 @@ rules! {
     new_full => |cx, call| filled(cx, call, "fill_value"),
     arange => |cx, call| {
         let (dtype, shape) = cx.result(call)?;
+        call.needs_no(&["end"]);
         let (start, step) = (call.float("start")?, call.float("step")?);
         let places = cx.iota(0, dtype, &shape);
         let by = if step == 1.0 { places } else { cx.with_number("multiply", &places, step) };
@@ -19,6 +20,7 @@ rules! {
     },
     eye => |cx, call| {
         let (dtype, shape) = cx.result(call)?;
+        call.needs_no(&["n", "m"]);
         let (row, column) = (cx.iota(0, DType::I32, &shape), cx.iota(1, DType::I32, &shape));
         let same = cx.compare("EQ", &row, &column);
         Ok(cx.convert(&same, dtype).into())
@@ -40,12 +42,14 @@ rules! {
 
 fn filled(cx: &mut Cx, call: &OpCall<'_>, number: &str) -> Result<Val> {
     let (dtype, shape) = cx.result(call)?;
+    call.needs_no(&["x", "shape", "size"]);
     Ok(cx.value(&call.val(number)?, dtype, &shape)?.into())
 }
 
 /// Numbers from start to end in equal steps.
 fn spaced(cx: &Cx, call: &OpCall<'_>) -> Result<Vec<f64>> {
     let (_, shape) = cx.result(call)?;
+    call.needs_no(&["steps"]);
     let count = shape.first().copied().unwrap_or(0);
     let (start, end) = (call.float("start")?, call.float("end")?);
     let step = if count > 1 {

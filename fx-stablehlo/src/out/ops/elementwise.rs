@@ -107,7 +107,7 @@ rules! {
         if mask.dtype == DType::Bool {
             let mask = cx.expand(&mask, &shape)?;
             let never = cx.splat(f64::NEG_INFINITY, dtype, &shape);
-            return Ok(cx.select(&mask, &scores, &never).into());
+            return Ok(cx.select(&mask, &never, &scores).into());
         }
         let mask = cx.convert(&mask, dtype);
         let mask = cx.expand(&mask, &shape)?;
@@ -121,6 +121,8 @@ rules! {
     },
     type_as => |cx, call| {
         let x = cx.tensor(call, "x")?;
+        // Its element type alone counts.
+        call.needs_no(&["other"]);
         let (dtype, _) = cx.result(call)?;
         Ok(cx.convert(&x, dtype).into())
     },
@@ -213,11 +215,21 @@ fn truncated(cx: &mut Cx, x: &Array) -> Array {
 pub(super) fn floor_divide(cx: &mut Cx, call: &OpCall<'_>, a: &str, b: &str) -> Result<Val> {
     let (a, b) = (cx.widened(call, a)?, cx.widened(call, b)?);
     if a.dtype.is_floating_point() {
-        // As PyTorch does: from the remainder, which is exact.
-        let rest = floored_remainder(cx, &a, &b);
+        // As PyTorch does: from the remainder, which is exact. A quotient of zero has the sign of the division, and one
+        // by zero is the division.
+        let rest = cx.binary("remainder", &a, &b);
+        let further = is_rest_of_other_sign(cx, &a, &b);
         let whole = cx.binary("subtract", &a, &rest);
-        let quotient = cx.binary("divide", &whole, &b);
-        return Ok(cx.unary("round_nearest_even", &quotient).into());
+        let near = cx.binary("divide", &whole, &b);
+        let near = cx.unary("round_nearest_even", &near);
+        let less = cx.with_number("subtract", &near, 1.0);
+        let near = cx.select(&further, &less, &near);
+        let division = cx.binary("divide", &a, &b);
+        let nothing = cx.with_number("multiply", &division, 0.0);
+        let is_nothing = cx.compare_number("EQ", &near, 0.0);
+        let quotient = cx.select(&is_nothing, &nothing, &near);
+        let by_zero = cx.compare_number("EQ", &b, 0.0);
+        return Ok(cx.select(&by_zero, &division, &quotient).into());
     }
     let quotient = cx.binary("divide", &a, &b);
     if matches!(a.dtype, DType::U8 | DType::U16 | DType::U32) {

@@ -57,8 +57,14 @@ function_table! { Rule {
     operator::invert => Rule::new(inverted("a")),
     operator::lshift => Rule::new(pair("shift_left", "a", "b")),
     operator::rshift => Rule::new(|cx, call| shifted_right(cx, call, "a", "b")),
-    operator::_assert => Rule::new(|_, _| Ok(Val::None)),
-    operator::assert_specialized => Rule::new(|_, _| Ok(Val::None)),
+    operator::_assert => Rule::new(|_, call| {
+        call.needs_no(&["condition", "message"]);
+        Ok(Val::None)
+    }),
+    operator::assert_specialized => Rule::new(|_, call| {
+        call.needs_no(&["value", "argument", "expected"]);
+        Ok(Val::None)
+    }),
     operator::getattr => Rule::refused("an attribute that is not a size is not part of a program"),
     operator::getitem => Rule::new(getitem),
 } }
@@ -105,7 +111,8 @@ fn getitem(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         Val::List(items) => match index {
             Val::Slice(parts) => {
                 let [start, stop, step] = bounds(&parts, items.len() as i64)?;
-                let step = usize::try_from(step).unwrap_or(1).max(1);
+                // `bounds` gives steps above 0 alone.
+                let step = usize::try_from(step).unwrap_or(usize::MAX);
                 let (start, stop) = (start as usize, stop as usize);
                 let items = items.into_iter().take(stop).skip(start);
                 Ok(Val::List(items.step_by(step).collect()))
@@ -147,7 +154,12 @@ fn bounds(parts: &[Val; 3], size: i64) -> Result<[i64; 3]> {
         Ok(if at < 0 { at.saturating_add(size) } else { at }.clamp(0, size))
     };
     let (start, stop) = (place(&parts[0], 0)?, place(&parts[1], size)?);
-    Ok([start, stop.max(start), number(&parts[2], 1)?.max(1)])
+    match number(&parts[2], 1)? {
+        step if step > 0 => Ok([start, stop.max(start), step]),
+        step => Err(Error::msg(format_args!(
+            "a slice by {step}: use `flip`, and a step above 0"
+        ))),
+    }
 }
 
 /// The elements of a tensor at an index: slices and numbers first, then new dims, then places that a run knows.
@@ -158,7 +170,7 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: &Operand, index: Val) -> Result<Va
         one => vec![one],
     };
     let uses = |val: &Val| match val {
-        Val::None | Val::Str(_) => 0,
+        Val::None | Val::Ellipsis => 0,
         Val::Tensor(of) if of.dtype == DType::Bool => of.rank(),
         _ => 1,
     };
@@ -166,7 +178,7 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: &Operand, index: Val) -> Result<Va
     let mut parts: Vec<Val> = Vec::new();
     for val in given {
         match val {
-            Val::Str(_) => parts.extend((0..rest).map(|_| whole())),
+            Val::Ellipsis => parts.extend((0..rest).map(|_| whole())),
             val => parts.push(val),
         }
     }
@@ -198,7 +210,11 @@ fn indexed(cx: &mut Cx, call: &OpCall<'_>, x: &Operand, index: Val) -> Result<Va
                 dim += 1;
             }
             part => {
-                let Some(at) = part.as_int() else {
+                let at = match &part {
+                    Val::Dim(at) => at.as_number(),
+                    _ => None,
+                };
+                let Some(at) = at else {
                     return Err(Error::msg(format_args!("{} is no index", part.describe())));
                 };
                 let size = size_of(&x, dim)?;

@@ -50,6 +50,7 @@ rules! {
     expand => |cx, call| {
         let x = cx.tensor(call, "x")?;
         let (_, shape) = cx.result(call)?;
+        call.needs_no(&["size"]);
         Ok(cx.expand(&x, &shape)?.into())
     },
     broadcast_tensors => |cx, call| {
@@ -101,6 +102,15 @@ rules! {
         }
         Ok(cx.concatenate(&parts, dim).into())
     },
+    hstack => |cx, call| {
+        let (dtype, shape) = cx.result(call)?;
+        let mut parts = Vec::new();
+        for x in cx.tensors(call, "tensors")? {
+            let x = cx.convert(&x, dtype);
+            parts.push(if x.rank() == 0 { cx.reshape(&x, &[1]) } else { x });
+        }
+        Ok(cx.concatenate(&parts, usize::from(shape.len() > 1)).into())
+    },
     block_diag => |cx, call| {
         let (dtype, shape) = cx.result(call)?;
         let mut rows = Vec::new();
@@ -140,10 +150,15 @@ rules! {
         let rows = cx.concatenate(&columns, 1);
         Ok(cx.reshape(&rows, &shape).into())
     },
-    chunk => pieces, split => pieces, split_with_sizes => pieces, tensor_split => pieces,
+    chunk => pieces, split => pieces, split_with_sizes => pieces,
+    tensor_split => |cx, call| {
+        let rank = call.tensor("x")?.rank();
+        let dim = dim_of(call, "dim", rank)?;
+        sections(cx, call, dim)
+    },
     hsplit => |cx, call| {
         let rank = call.tensor("x")?.rank();
-        pieces_along(cx, call, usize::from(rank > 1))
+        sections(cx, call, usize::from(rank > 1))
     },
     unbind => |cx, call| {
         let x = cx.tensor(call, "x")?;
@@ -297,6 +312,7 @@ rules! {
 fn reshaped(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let x = cx.tensor(call, "x")?;
     let (_, shape) = cx.result(call)?;
+    call.needs_no(&["shape", "start_dim", "end_dim", "dim", "sizes"]);
     Ok(cx.reshape(&x, &shape).into())
 }
 
@@ -328,12 +344,34 @@ fn pieces(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
 /// One behind the other, as long as the results are.
 fn pieces_along(cx: &mut Cx, call: &OpCall<'_>, dim: usize) -> Result<Val> {
     let x = cx.tensor(call, "x")?;
+    call.needs_no(&["chunks", "split_size", "split_sizes", "indices_or_sections"]);
     let mut start = 0;
     let mut items = Vec::new();
     for (_, shape) in cx.results(call)? {
         let size = shape[dim];
         items.push(cx.slice_dim(&x, dim, start, start + size, 1).into());
         start += size;
+    }
+    Ok(Val::List(items))
+}
+
+/// Pieces between places, which may stand in any order; or so many pieces.
+fn sections(cx: &mut Cx, call: &OpCall<'_>, dim: usize) -> Result<Val> {
+    let Val::List(_) = call.val("indices_or_sections")? else {
+        return pieces_along(cx, call, dim);
+    };
+    let x = cx.tensor(call, "x")?;
+    let size = x.shape[dim];
+    let place = |at: i64| if at < 0 { at + size } else { at }.clamp(0, size);
+    let (mut items, mut start) = (Vec::new(), 0);
+    for end in call
+        .ints("indices_or_sections")?
+        .into_iter()
+        .chain([i64::MAX])
+    {
+        let (first, last) = (place(start), place(end));
+        items.push(cx.slice_dim(&x, dim, first, last.max(first), 1).into());
+        start = end;
     }
     Ok(Val::List(items))
 }
@@ -448,13 +486,14 @@ fn padded(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let mut x = cx.tensor(call, "x")?;
     let sizes = call.ints("pad")?;
     let mode = call.text("mode")?;
+    let value = call.val("value")?;
     let mut around = vec![[0, 0]; x.rank()];
     for (at, pair) in sizes.chunks_exact(2).enumerate() {
         let rank = around.len();
         around[rank - 1 - at] = [pair[0], pair[1]];
     }
     if mode == "constant" {
-        let number = match call.val("value")? {
+        let number = match value {
             Val::None => 0.0,
             val => val
                 .as_f64()
