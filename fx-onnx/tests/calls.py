@@ -32,6 +32,9 @@ DTYPES["bfloat16"] = np.dtype(ml_dtypes.bfloat16)
 # How far engines are apart, which order sums as they like, relative to the largest element.
 ROUNDING = {"float16": 2**-7, "bfloat16": 2**-4, "float32": 1e-4, "float64": 1e-5}
 
+# What ONNX Runtime says where it has no kernel for a type.
+MISSING = ("NOT_IMPLEMENTED", "Could not find an implementation", "not support double", "is not supported with")
+
 onnxruntime.set_default_logger_severity(4)
 warnings.simplefilter("ignore")
 
@@ -64,7 +67,9 @@ def difference(found, expected, tolerance):
     if found.dtype != expected.dtype:
         return f"dtype {found.dtype} for {expected.dtype}"
     if expected.dtype.name not in ROUNDING:
-        at = np.flatnonzero(found.ravel() != expected.ravel())
+        # ONNX Runtime adds whole numbers as doubles, which are exact to 2**53.
+        apart = np.abs(found.astype(np.float64) - expected.astype(np.float64)).ravel()
+        at = np.flatnonzero((found.ravel() != expected.ravel()) & ~((np.abs(expected.astype(np.float64)).ravel() >= 2**53) & (apart <= 2**11)))
     else:
         a, b = found.astype(np.float64).ravel(), expected.astype(np.float64).ravel()
         scale = np.abs(b[np.isfinite(b)]).max(initial=0.0)
@@ -86,7 +91,7 @@ def run(model, proto, inputs):
             session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
             return session.run(None, given), False
         except Exception as error:
-            if "NOT_IMPLEMENTED" not in str(error) and "Could not find an implementation" not in str(error):
+            if not any(known in str(error) for known in MISSING):
                 raise
     results = onnx.reference.ReferenceEvaluator(proto).run(None, given)
     return [np.asarray(result) for result in results], True
@@ -111,7 +116,9 @@ def judged(row, call):
     try:
         found, reference = run(model, proto, [array(given) for given in row["inputs"]])
     except Exception as error:
-        return "engine", " ".join(str(error).split())[:300]
+        text = " ".join(str(error).split())[:300]
+        # The reference has mistakes of its own.
+        return "engine" if "ONNXRuntimeError" in text else "unjudged", text
     if "random" in outcome:
         random = outcome["random"]
         expected = [(np.zeros(random["shape"], DTYPES[random["dtype"]]), float("inf"))]
@@ -126,7 +133,7 @@ def judged(row, call):
     for found, (expected, tolerance) in zip(found, expected, strict=True):
         problem = difference(found, expected, tolerance)
         if problem:
-            return "wrong (reference)" if reference else "wrong", problem
+            return "unjudged" if reference else "wrong", problem
     return "right (reference)" if reference else "right", ""
 
 
@@ -168,7 +175,7 @@ def main():
             counts[kind] += 1
             if kind == "refused":
                 reasons[name, text.split("\n")[0][:160]] += 1
-            elif not kind.startswith("right") and kind != "beyond":
+            elif not kind.startswith("right") and kind not in ("beyond", "unjudged"):
                 print(f"{kind}: {name}: {text}: {which}")
     if args.refused:
         for (name, text), count in sorted(reasons.items()):

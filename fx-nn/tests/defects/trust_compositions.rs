@@ -1,12 +1,15 @@
-//! Every composition gives the numbers of its function: on zeros of both signs, infinities, NaN, large and tiny numbers,
-//! in every element type.
+//! What writers of formats share: every composition gives the numbers of its function, on zeros of both signs,
+//! infinities, NaN, large and tiny numbers, in every element type; every kind of argument is a value or an error.
 
-use fx_nn::ir::{Function, FunctionTable};
-use fx_nn::lowering::Composed;
+use std::sync::Arc;
+
+use fx_nn::ir::{Argument, Function, FunctionTable};
+use fx_nn::lowering::{Composed, Val, Values, val_of};
 use fx_nn::passes::Decompositions;
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
+use fx_nn::value::{Device, Dim};
 use fx_nn::{Error, GraphModule, Result};
 
 const DTYPES: [DType; 8] = [
@@ -336,5 +339,37 @@ fn defect_t3_e2_every_composition_gives_the_numbers_of_its_function() -> Result<
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+#[test]
+fn defect_t3_e1_every_kind_of_argument_is_a_value_or_an_error() -> Result<()> {
+    let of = |argument: &Argument| val_of(argument, &Values::default());
+    assert_eq!(of(&Argument::Ellipsis)?, Val::Ellipsis);
+    assert_eq!(of(&Argument::None)?, Val::None);
+    assert_eq!(
+        of(&Argument::Device(Device::Cpu))?,
+        Val::Device(Device::Cpu)
+    );
+    let slice = Argument::Slice(Arc::new([Argument::Int(1), Argument::None, Argument::None]));
+    assert_eq!(
+        of(&slice)?,
+        Val::Slice(Box::new([Val::Dim(Dim::from(1)), Val::None, Val::None]))
+    );
+    let index = Argument::Tuple(Arc::new(vec![Argument::Ellipsis, Argument::Int(-1)]));
+    assert_eq!(
+        of(&index)?,
+        Val::List(vec![Val::Ellipsis, Val::Dim(Dim::from(-1))])
+    );
+    let range = Argument::Range(Arc::new([
+        Argument::Int(0),
+        Argument::Int(3),
+        Argument::Int(1),
+    ]));
+    let error = of(&range)
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
+    assert!(error.contains("pass its numbers as a list"), "{error}");
     Ok(())
 }

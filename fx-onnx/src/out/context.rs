@@ -133,7 +133,7 @@ impl Cx {
     }
 
     /// Says in the report that the file draws random numbers here.
-    pub fn warn_of_random_numbers(&mut self) {
+    pub(super) fn warn_of_random_numbers(&mut self) {
         self.draws = true;
         self.warn("draws random numbers, other ones than fx");
     }
@@ -218,7 +218,7 @@ impl Cx {
     }
 
     /// A whole number, as a constant without dims.
-    pub fn whole(&mut self, number: i64, dtype: DType) -> Name {
+    pub(super) fn whole(&mut self, number: i64, dtype: DType) -> Name {
         let hint = format!("k_{number}").replace('-', "m");
         self.constant(&hint, dtype, Vec::new(), dtype::whole(number, dtype))
     }

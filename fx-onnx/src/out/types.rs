@@ -46,7 +46,7 @@ fn bfloat16_since(op: &str) -> i64 {
         | "Tan" => 22,
         "IsInf" => 20,
         "TopK" => 24,
-        "Celu" | "Einsum" | "Unique" => i64::MAX,
+        "Celu" | "Compress" | "Einsum" | "Unique" => i64::MAX,
         _ => 0,
     }
 }
@@ -58,11 +58,11 @@ fn has(op: &str, dtype: DType, opset: i64) -> bool {
         DType::F64 => op != "Celu",
         DType::F16 => op != "Celu" && (op != "IsInf" || opset >= 20),
         DType::BF16 => opset >= bfloat16_since(op),
-        DType::Bool => matches!(op, "Equal" | "Unique" | "Where"),
+        DType::Bool => matches!(op, "Compress" | "Equal" | "Unique" | "Where"),
         _ => match op {
-            "Abs" | "Add" | "ArgMax" | "ArgMin" | "Clip" | "Div" | "Einsum" | "Equal"
-            | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" | "Max" | "Min" | "Mod"
-            | "Mul" | "Sign" | "Sub" | "TopK" | "Unique" | "Where" => true,
+            "Abs" | "Add" | "ArgMax" | "ArgMin" | "Clip" | "Compress" | "Div" | "Einsum"
+            | "Equal" | "Greater" | "GreaterOrEqual" | "Less" | "LessOrEqual" | "Max" | "Min"
+            | "Mod" | "Mul" | "Sign" | "Sub" | "TopK" | "Unique" | "Where" => true,
             "BitwiseAnd" | "BitwiseNot" | "BitwiseOr" | "BitwiseXor" => true,
             "Neg" | "Relu" => !is_unsigned(dtype),
             "ReduceMax" | "ReduceMin" => matches!(dtype, DType::I8 | DType::U8) || is_wide(dtype),
@@ -104,7 +104,7 @@ impl Cx {
     ///
     /// # Errors
     /// Returns an error if the operator has none that holds its elements.
-    pub fn carried(&mut self, op: &str, x: &Operand) -> Result<Operand> {
+    pub(super) fn carried(&mut self, op: &str, x: &Operand) -> Result<Operand> {
         let carrier = carrier(op, x.dtype, self.opset)?;
         self.cast(x, carrier)
     }
@@ -113,7 +113,7 @@ impl Cx {
     ///
     /// # Errors
     /// As [`carried`](Cx::carried).
-    pub fn cast_op(&mut self, op: &str, operands: &[&Operand]) -> Result<Name> {
+    pub(super) fn cast_op(&mut self, op: &str, operands: &[&Operand]) -> Result<Name> {
         let mut names = Vec::with_capacity(operands.len());
         let (mut own, mut carrier) = (DType::F32, DType::F32);
         for operand in operands {
@@ -129,7 +129,7 @@ impl Cx {
     ///
     /// # Errors
     /// Returns an error if ONNX does not have the type.
-    pub fn given_as(&mut self, name: Name, carrier: DType, dtype: DType) -> Result<Name> {
+    pub(super) fn given_as(&mut self, name: Name, carrier: DType, dtype: DType) -> Result<Name> {
         let made = Operand {
             name,
             dtype: carrier,

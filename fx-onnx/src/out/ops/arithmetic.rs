@@ -148,8 +148,12 @@ rules! {
     clamp => |cx, call| {
         let x = cx.widened(call, "x")?;
         let (min, max) = (call.val("min")?, call.val("max")?);
-        let has_dims = |val: &Val| matches!(val, Val::Tensor(of) if of.rank() > 0);
-        if has_dims(&min) || has_dims(&max) {
+        // `Clip` takes bounds without dims, and no NaN, which makes all elements NaN.
+        let is_for_clip = |val: &Val| match val {
+            Val::Tensor(of) => of.rank() == 0,
+            val => val.as_f64().is_none_or(|number| !number.is_nan()),
+        };
+        if !is_for_clip(&min) || !is_for_clip(&max) {
             let mut name = x.name.clone();
             for (op, bound) in [("Max", &min), ("Min", &max)] {
                 if *bound != Val::None {

@@ -51,7 +51,7 @@ rules! {
     bernoulli => |cx, call| {
         cx.warn_of_random_numbers();
         let x = call.tensor("x")?;
-        let name = cx.op("Bernoulli", &[&x.name]);
+        let name = cx.cast_op("Bernoulli", &[&x])?;
         call.given(name)
     },
     dropout => |cx, call| {
@@ -60,8 +60,14 @@ rules! {
         if !call.flag("training")? || p == 0.0 {
             return Ok(Val::Tensor(x));
         }
+        if p == 1.0 {
+            // Engines take a share below one alone.
+            let zero = cx.number(0.0, x.dtype);
+            let name = cx.op("Mul", &[&x.name, &zero]);
+            return call.given(name);
+        }
         cx.warn_of_random_numbers();
-        let ratio = cx.number(p, x.dtype);
+        let ratio = cx.number(p, DType::F32);
         let training = cx.number(1.0, DType::Bool);
         let name = cx.op("Dropout", &[&x.name, &ratio, &training]);
         call.given(name)
@@ -140,6 +146,18 @@ fn like(cx: &mut Cx, call: &OpCall<'_>) -> Result<Name> {
 }
 
 fn drawn(cx: &mut Cx, call: &OpCall<'_>, a: f64, b: f64, op: &str) -> Result<Val> {
+    if b == 0.0 && op.contains("Normal") {
+        // A deviation of 0 is none.
+        let dtype = call.dtype()?;
+        let mean = Operand {
+            name: cx.number(a, dtype),
+            dtype,
+            shape: Vec::new(),
+        };
+        call.needs_no(&["x", "shape", "size"]);
+        let name = cx.expand(&mean, &call.result()?.shape)?;
+        return call.given(name);
+    }
     cx.warn_of_random_numbers();
     let like = like(cx, call)?;
     let (first, second) = if op.contains("Uniform") {

@@ -75,6 +75,13 @@ rules! {
         });
         let size = cx.sizes(&size.collect::<Result<Vec<_>>>()?)?;
         let corners = i64::from(call.flag("align_corners")?);
+        let points = call.result()?;
+        let points = &points.shape[1..points.shape.len() - 1];
+        if corners == 1 && points.iter().any(|size| size.as_number() == Some(1)) {
+            return Err(Error::msg(
+                "ONNX has the one point of a dim of size 1 at its start where corners are aligned, and PyTorch in the middle",
+            ));
+        }
         let name = cx.node("AffineGrid").input(&theta.name).input(&size).int("align_corners", corners).output();
         call.given(name)
     },
@@ -125,12 +132,29 @@ fn conv(cx: &mut Cx, call: &OpCall<'_>, dims: usize, transposed: bool) -> Result
     let node = node
         .ints("kernel_shape", kernel)
         .ints("strides", call.several("stride", dims)?);
+    let (mut behind, mut more) = (pads.clone(), Vec::new());
+    if transposed {
+        more = call.several("output_padding", dims)?;
+        let strides = call.several("stride", dims)?;
+        for dim in 0..dims {
+            // Engines take less than a stride: what is cut behind is cut less instead.
+            if more[dim] >= strides[dim] {
+                if more[dim] > behind[dim] {
+                    return Err(Error::msg(
+                        "an output padding of a stride or more, which engines do not take: pad behind",
+                    ));
+                }
+                behind[dim] -= more[dim];
+                more[dim] = 0;
+            }
+        }
+    }
     let node = node
-        .ints("pads", [pads.clone(), pads].concat())
+        .ints("pads", [pads, behind].concat())
         .ints("dilations", call.several("dilation", dims)?);
     let node = node.int("group", call.int("groups")?);
     let node = match transposed {
-        true => node.ints("output_padding", call.several("output_padding", dims)?),
+        true => node.ints("output_padding", more),
         false => node,
     };
     let name = node.output();
@@ -191,6 +215,36 @@ fn window(
         window.behind[dim] = (reach - own[dim] - window.before[dim]).max(0);
     }
     Ok(window)
+}
+
+/// The window with the padding that was asked for, where an engine that rounds up has as many windows.
+fn rounded_up(call: &OpCall<'_>, x: &Operand, window: Window) -> Result<Window> {
+    let result = call.results()?;
+    let (own, made) = (&x.shape, result.first().map(|meta| &meta.shape));
+    let dims = window.kernel.len();
+    for dim in 0..dims {
+        let size = |shape: &[fx_nn::value::Dim]| {
+            shape
+                .get((shape.len() + dim).checked_sub(dims)?)?
+                .as_number()
+        };
+        let (own, made) = (size(own), made.and_then(|made| size(made)));
+        let count = own.map(|own| {
+            let reach = window.dilation[dim] * (window.kernel[dim] - 1) + 1;
+            let rest = own + 2 * window.before[dim] - reach;
+            (rest + window.stride[dim] - 1).div_euclid(window.stride[dim]) + 1
+        });
+        if count != made {
+            return Err(Error::msg(
+                "ONNX has another number of windows with `ceil_mode` here: pad before",
+            ));
+        }
+    }
+    Ok(Window {
+        behind: window.before.clone(),
+        ceil: true,
+        ..window
+    })
 }
 
 /// How many elements of a window count for a mean, of those that it covers with its padding, at each place of the result;
@@ -280,7 +334,16 @@ fn pool(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val> {
         let name = unbatched(cx, name, added);
         return call.given(name);
     }
-    let window = window(call, &x, dims, call.several("dilation", dims)?, pads)?;
+    let mut window = window(call, &x, dims, call.several("dilation", dims)?, pads)?;
+    if window
+        .behind
+        .iter()
+        .zip(&window.kernel)
+        .any(|(pad, kernel)| pad >= kernel)
+    {
+        // Engines pad by less than a window: theirs is the number of windows then, if it is the same.
+        window = rounded_up(call, &x, window)?;
+    }
     let carried = cx.carried("MaxPool", &input)?;
     let node = cx.node("MaxPool").input(&carried.name);
     let node = node
@@ -317,13 +380,17 @@ fn adaptive(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val
         return call.val("x");
     }
     let (input, added) = batched(cx, &x, dims);
+    let input = Operand {
+        name: input,
+        ..x.clone()
+    };
     if sizes.iter().all(|size| *size == 1) {
         let op = if op == "MaxPool" {
             "GlobalMaxPool"
         } else {
             "GlobalAveragePool"
         };
-        let name = cx.op(op, &[&input]);
+        let name = cx.cast_op(op, &[&input])?;
         let name = unbatched(cx, name, added);
         return call.given(name);
     }
@@ -340,12 +407,13 @@ fn adaptive(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val
             "an adaptive pool to {sizes:?} of {own:?}: ONNX has those to size 1, and where the size is known and divides"
         )));
     };
-    let name = cx
-        .node(op)
-        .input(&input)
+    let carried = cx.carried(op, &input)?;
+    let node = cx.node(op).input(&carried.name);
+    let name = node
         .ints("kernel_shape", kernel.clone())
         .ints("strides", kernel)
         .output();
+    let name = cx.given_as(name, carried.dtype, x.dtype)?;
     let name = unbatched(cx, name, added);
     call.given(name)
 }

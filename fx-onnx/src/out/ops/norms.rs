@@ -24,18 +24,31 @@ rules! {
             }
         };
         let (weight, bias) = (or(cx, "weight", 1.0)?, or(cx, "bias", 0.0)?);
-        let (mean, var) = (or(cx, "running_mean", 0.0)?, or(cx, "running_var", 1.0)?);
-        let training = call.flag("training")?;
-        let momentum = call.float("momentum")?;
-        let node = cx.node("BatchNormalization").input(&x.name).input(&weight).input(&bias).input(&mean).input(&var);
-        let node = node.float("epsilon", call.float("eps")?);
-        if !training {
-            let name = node.output();
+        let (training, momentum, eps) = (call.flag("training")?, call.float("momentum")?, call.float("eps")?);
+        let (mean, var) = (call.optional_tensor("running_mean")?, call.optional_tensor("running_var")?);
+        if training {
+            if mean.is_some() && momentum != 0.0 {
+                cx.warn("the running statistics that training moves are no outputs of the file");
+            }
+            // The statistics of the batch: engines that compute both may write the running ones over the weights.
+            let name = normalized(cx, &x, eps)?;
+            let mut shape = vec![Dim::from(1); x.rank() - 1];
+            shape[0] = channels.clone();
+            let mut along = |cx: &mut Cx, name: Name| {
+                let of = Operand { name, dtype: x.dtype, shape: vec![channels.clone()] };
+                cx.reshape(&of, &shape)
+            };
+            let (weight, bias) = (along(cx, weight)?, along(cx, bias)?);
+            let scaled = cx.op("Mul", &[&name, &weight]);
+            let name = cx.op("Add", &[&scaled, &bias]);
             return call.given(name);
         }
-        let names = node.float("momentum", 1.0 - momentum).int("training_mode", 1).outputs(3);
-        cx.warn("the running statistics that training moves are results of the node, and no outputs of the file");
-        call.given(names[0].clone())
+        let (Some(mean), Some(var)) = (mean, var) else {
+            return Err(Error::msg("a batch norm without running statistics: call it in training"));
+        };
+        let node = cx.node("BatchNormalization").input(&x.name).input(&weight).input(&bias);
+        let name = node.input(&mean.name).input(&var.name).float("epsilon", eps).output();
+        call.given(name)
     },
     instance_norm => |cx, call| {
         let x = call.tensor("x")?;
@@ -70,6 +83,10 @@ rules! {
     layer_norm => |cx, call| {
         let x = call.tensor("x")?;
         let dims = call.ints("normalized_shape")?;
+        if dims.contains(&0) {
+            call.needs_no(&["weight", "bias", "eps"]);
+            return Ok(Val::Tensor(x));
+        }
         let weight = match call.optional_tensor("weight")? {
             Some(of) => of.name,
             None => {
@@ -131,9 +148,12 @@ rules! {
         // Before, the weights were those of groups: the groups are channels of an instance norm.
         let flat = cx.i64s(&[0, groups, -1]);
         let grouped = cx.op("Reshape", &[&x.name, &flat]);
-        let (one, zero) = (filled(cx, &Dim::from(groups), 1.0, x.dtype)?, filled(cx, &Dim::from(groups), 0.0, x.dtype)?);
+        let carried = cx.carried("InstanceNormalization", &Operand { name: grouped, ..x.clone() })?;
+        let grouped = carried.name;
+        let (one, zero) = (filled(cx, &Dim::from(groups), 1.0, carried.dtype)?, filled(cx, &Dim::from(groups), 0.0, carried.dtype)?);
         let node = cx.node("InstanceNormalization").input(&grouped).input(&one).input(&zero);
         let normal = node.float("epsilon", eps).output();
+        let normal = cx.given_as(normal, carried.dtype, x.dtype)?;
         let back = Operand { name: normal, dtype: x.dtype, shape: vec![x.shape[0].clone(), Dim::from(groups), Dim::from(-1)] };
         let mut name = cx.reshape(&back, &x.shape)?;
         let mut shape = vec![Dim::from(1); x.rank() - 1];
@@ -169,9 +189,30 @@ rules! {
     },
 }
 
+/// What is left of each channel without its mean, over its deviation; in `float32` where `x` is of a half type.
+fn normalized(cx: &mut Cx, x: &Operand, eps: f64) -> Result<Name> {
+    let wide = match x.dtype {
+        DType::F16 | DType::BF16 => cx.cast(x, DType::F32)?,
+        _ => x.clone(),
+    };
+    let axes: Vec<i64> = (0..x.rank() as i64).filter(|dim| *dim != 1).collect();
+    let axes = cx.i64s(&axes);
+    let mean = cx.op("ReduceMean", &[&wide.name, &axes]);
+    let apart = cx.op("Sub", &[&wide.name, &mean]);
+    let square = cx.op("Mul", &[&apart, &apart]);
+    let variance = cx.op("ReduceMean", &[&square, &axes]);
+    let eps = cx.number(eps, wide.dtype);
+    let raised = cx.op("Add", &[&variance, &eps]);
+    let deviation = cx.op("Sqrt", &[&raised]);
+    let name = cx.op("Div", &[&apart, &deviation]);
+    cx.given_as(name, wide.dtype, x.dtype)
+}
+
 fn classes(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
-    let (mut x, mut target) = (call.tensor("x")?, call.tensor("target")?);
+    let (own, mut target) = (call.tensor("x")?, call.tensor("target")?);
+    let mut x = cx.carried(op, &own)?;
     let weight = call.optional_tensor("weight")?;
+    let weight = weight.map(|of| cx.cast(&of, x.dtype)).transpose()?;
     let single = x.rank() == 1;
     if single {
         let zero = cx.i64s(&[0]);
@@ -192,6 +233,7 @@ fn classes(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
         let zero = cx.i64s(&[0]);
         name = cx.op("Squeeze", &[&name, &zero]);
     }
+    let name = cx.given_as(name, x.dtype, own.dtype)?;
     call.given(name)
 }
 

@@ -45,8 +45,10 @@ rules! {
             let wide = Operand { name: cx.expand(of, &shape)?, shape: shape.clone(), ..of.clone() };
             cx.reshape(&wide, &[Dim::product(&shape)?])
         };
-        let (x, mask) = (flat(cx, &x)?, flat(cx, &mask)?);
-        let name = cx.node("Compress").input(&x).input(&mask).int("axis", 0).output();
+        let (flat_x, mask) = (flat(cx, &x)?, flat(cx, &mask)?);
+        let carried = cx.carried("Compress", &Operand { name: flat_x, ..x.clone() })?;
+        let name = cx.node("Compress").input(&carried.name).input(&mask).int("axis", 0).output();
+        let name = cx.given_as(name, carried.dtype, x.dtype)?;
         call.given(name)
     },
     scatter => |cx, call| scattered(cx, call, "none"),
@@ -200,6 +202,11 @@ fn scattered(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
     let axis = call.place("dim", x.rank())?;
     let is_number = x.rank() == 0;
     let (x, index, source) = (lifted(cx, &x)?, lifted(cx, &index)?, lifted(cx, &source)?);
+    if has_no_elements(&x) {
+        return Ok(Val::Tensor(call.tensor("x")?));
+    }
+    let own = x.dtype;
+    let (x, source) = (wide(cx, &x, reduction)?, wide(cx, &source, reduction)?);
     // The source may be larger than the places.
     let source = match source.shape == index.shape {
         true => source.name,
@@ -219,7 +226,20 @@ fn scattered(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
         "none" => node.output(),
         other => node.text("reduction", other).output(),
     };
+    let name = cx.given_as(name, x.dtype, own)?;
     given_back(cx, call, name, &x, is_number)
+}
+
+fn has_no_elements(x: &Operand) -> bool {
+    x.shape.iter().any(|size| size.as_number() == Some(0))
+}
+
+/// What is joined with others, in a type in which engines add: halves are `float32`.
+fn wide(cx: &mut Cx, x: &Operand, reduction: &str) -> Result<Operand> {
+    match x.dtype {
+        DType::F16 | DType::BF16 if reduction != "none" => cx.cast(x, DType::F32),
+        _ => Ok(x.clone()),
+    }
 }
 
 /// Places along a dim, for every element of a shape.
@@ -251,6 +271,11 @@ fn along(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
         let alpha = cx.operand(&call.val("alpha")?, x.dtype)?;
         source.name = cx.op("Mul", &[&source.name, &alpha.name]);
     }
+    if has_no_elements(&x) {
+        return Ok(Val::Tensor(call.tensor("x")?));
+    }
+    let own = x.dtype;
+    let (x, source) = (wide(cx, &x, reduction)?, wide(cx, &source, reduction)?);
     let shape = source.shape.clone();
     let index = spread(cx, &index, axis, &shape)?;
     let node = cx
@@ -263,5 +288,6 @@ fn along(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
         "none" => node.output(),
         other => node.text("reduction", other).output(),
     };
+    let name = cx.given_as(name, x.dtype, own)?;
     given_back(cx, call, name, &x, is_number)
 }

@@ -58,8 +58,12 @@ fn swapped(cx: &mut Cx, input: &Name) -> Name {
 }
 
 fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<Val> {
-    let x = call.tensor("x")?;
+    let own = call.tensor("x")?;
+    // Every tensor in a type that the operator has.
+    let x = cx.carried(op, &own)?;
     let params = call.tensors("params")?;
+    let params = params.iter().map(|of| cx.cast(of, x.dtype));
+    let params = params.collect::<Result<Vec<Operand>>>()?;
     let (biases, count) = (call.flag("has_biases")?, call.int("num_layers")? as usize);
     let directions = if call.flag("bidirectional")? { 2 } else { 1 };
     let batch_first = call.flag("batch_first")?;
@@ -91,6 +95,10 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
         "LSTM" => vec![call.optional_tensor("h_0")?, call.optional_tensor("c_0")?],
         _ => vec![call.optional_tensor("h_0")?],
     };
+    let states = states
+        .into_iter()
+        .map(|state| state.map(|of| cx.cast(&of, x.dtype)).transpose());
+    let states = states.collect::<Result<Vec<Option<Operand>>>>()?;
     let mut lasts: Vec<Vec<Name>> = vec![Vec::new(); states.len()];
     for layer in 0..count {
         let own: Vec<&[Operand]> = (0..directions)
@@ -177,6 +185,9 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
             name = cx.op("Squeeze", &[&name, &at]);
         }
         names.push(name);
+    }
+    for name in &mut names {
+        *name = cx.given_as(name.clone(), x.dtype, own.dtype)?;
     }
     call.all_given(names)
 }

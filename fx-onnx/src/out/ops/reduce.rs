@@ -11,7 +11,25 @@ use fx_nn::lowering::OpCall;
 use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
-    sum => reduced("ReduceSum"), mean => reduced("ReduceMean"),
+    sum => reduced("ReduceSum"), mean => |cx, call| {
+        let x = call.tensor("x")?;
+        let dims = match call.is_none("dim")? {
+            true => Vec::new(),
+            false => call.places("dim", x.rank())?,
+        };
+        let is_empty = |(dim, size): (usize, &Dim)| {
+            (dims.is_empty() || dims.contains(&(dim as i64))) && size.as_number() == Some(0)
+        };
+        if x.shape.iter().enumerate().any(is_empty) {
+            // The mean of nothing, which engines take for 0.
+            call.needs_no(&["keepdim"]);
+            let dtype = call.dtype()?;
+            let nan = Operand { name: cx.number(f64::NAN, dtype), dtype, shape: Vec::new() };
+            let name = cx.expand(&nan, &call.result()?.shape)?;
+            return call.given(name);
+        }
+        reduced("ReduceMean")(cx, call)
+    },
     amax => |cx, call| extreme_of(cx, call, "ReduceMax"), amin => |cx, call| extreme_of(cx, call, "ReduceMin"),
     logsumexp => reduced("ReduceLogSumExp"),
     all => |cx, call| {

@@ -31,13 +31,16 @@ rules! {
     },
     round => |cx, call| {
         let x = cx.widened(call, "x")?;
+        let decimals = call.int("decimals")?;
         if !x.dtype.is_floating_point() {
             return Ok(x.into());
         }
-        let by = 10f64.powi(call.int("decimals")? as i32);
-        let scaled = if by == 1.0 { x } else { cx.with_number("multiply", &x, by) };
+        // A negative power of ten has no float of its own: its reciprocal divides, as in PyTorch.
+        let by = 10f64.powi(decimals.unsigned_abs() as i32);
+        let (up, down) = if decimals > 0 { ("multiply", "divide") } else { ("divide", "multiply") };
+        let scaled = if decimals == 0 { x } else { cx.with_number(up, &x, by) };
         let rounded = cx.unary("round_nearest_even", &scaled);
-        Ok(if by == 1.0 { rounded } else { cx.with_number("divide", &rounded, by) }.into())
+        Ok(if decimals == 0 { rounded } else { cx.with_number(down, &rounded, by) }.into())
     },
     isnan => |cx, call| {
         let x = cx.tensor(call, "x")?;

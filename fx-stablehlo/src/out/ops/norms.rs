@@ -14,8 +14,11 @@ rules! {
         let x = cx.tensor(call, "x")?;
         let wide = cx.convert(&x, wider(x.dtype));
         let running = (cx.optional(call, "running_mean")?, cx.optional(call, "running_var")?);
+        let training = call.flag("training")?;
+        // How the running statistics move, which are no results of a program.
+        call.needs_no(&["momentum"]);
         let (mean, variance) = match running {
-            (Some(mean), Some(variance)) if !call.flag("training")? => (cx.convert(&mean, wide.dtype), cx.convert(&variance, wide.dtype)),
+            (Some(mean), Some(variance)) if !training => (cx.convert(&mean, wide.dtype), cx.convert(&variance, wide.dtype)),
             _ => {
                 let dims: Vec<i64> = (0..x.rank() as i64).filter(|dim| *dim != 1).collect();
                 moments(cx, &wide, &dims)?
@@ -27,8 +30,10 @@ rules! {
     instance_norm => |cx, call| {
         let x = cx.tensor(call, "x")?;
         let wide = cx.convert(&x, wider(x.dtype));
+        let running = (cx.optional(call, "running_mean")?, cx.optional(call, "running_var")?);
+        call.needs_no(&["momentum"]);
         if !call.flag("use_input_stats")?
-            && let (Some(mean), Some(variance)) = (cx.optional(call, "running_mean")?, cx.optional(call, "running_var")?)
+            && let (Some(mean), Some(variance)) = running
         {
             let y = normalized(cx, call, &wide, &mean, &variance, &[1])?;
             return Ok(cx.convert(&y, x.dtype).into());

@@ -11,6 +11,8 @@ use crate::out::text;
 rules! {
     embedding => |cx, call| {
         let (x, weight) = (cx.tensor(call, "x")?, cx.tensor(call, "weight")?);
+        // The row that gets no gradient.
+        call.needs_no(&["padding_idx"]);
         Ok(take(cx, &weight, 0, &x).into())
     },
     index_select => |cx, call| {
@@ -47,6 +49,7 @@ rules! {
     one_hot => |cx, call| {
         let x = cx.tensor(call, "x")?;
         let (dtype, shape) = cx.result(call)?;
+        call.needs_no(&["num_classes"]);
         let classes = cx.iota(shape.len() - 1, x.dtype, &shape);
         let dims: Vec<i64> = (0..x.rank() as i64).collect();
         let x = cx.broadcast(&x, &dims, &shape);
@@ -138,6 +141,8 @@ rules! {
         let start = call.optional_int("start")?.unwrap_or(0);
         let start = if start < 0 { start + x.shape[dim] } else { start }.clamp(0, x.shape[dim]);
         let step = call.int("step")?;
+        // The source is as long as the slice.
+        call.needs_no(&["end"]);
         let places: Vec<i64> = (0..src.shape[dim]).map(|at| start + at * step).collect();
         let places = cx.ints(&places, DType::I64);
         let (x, src) = (to_front(cx, &x, dim), to_front(cx, &src, dim));
@@ -148,7 +153,9 @@ rules! {
         if !call.is_none("sorter")? {
             return Err(Error::msg("a sorter: gather the sequence before"));
         }
-        let right = call.flag("right")? || (!call.is_none("side")? && call.text("side")? == "right");
+        let side = if call.is_none("side")? { None } else { Some(call.text("side")?) };
+        let right = call.flag("right")? || side.as_deref() == Some("right");
+        call.needs_no(&["out_int32"]);
         let (sequence, values) = (cx.tensor(call, "sorted_sequence")?, cx.tensor(call, "values")?);
         let (dtype, shape) = cx.result(call)?;
         // All pairs, `[.., values, sequence]`.

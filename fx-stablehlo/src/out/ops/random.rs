@@ -13,14 +13,17 @@ rules! {
     rand => drawn, rand_like => drawn,
     randn => |cx, call| {
         let (dtype, shape) = cx.result(call)?;
+        call.needs_no(&["x", "shape"]);
         Ok(normal(cx, dtype, &shape)?.into())
     },
     randn_like => |cx, call| {
         let (dtype, shape) = cx.result(call)?;
+        call.needs_no(&["x", "shape"]);
         Ok(normal(cx, dtype, &shape)?.into())
     },
     normal => |cx, call| {
         let (dtype, shape) = cx.result(call)?;
+        call.needs_no(&["size"]);
         let x = normal(cx, dtype, &shape)?;
         let x = cx.with_number("multiply", &x, call.float("std")?);
         Ok(cx.with_number("add", &x, call.float("mean")?).into())
@@ -37,11 +40,13 @@ rules! {
     dropout2d => |cx, call| dropped(cx, call, |shape| channels(shape, 2)),
     dropout3d => |cx, call| dropped(cx, call, |shape| channels(shape, 3)),
     stochastic_depth => |cx, call| {
-        let mode = call.text("mode")?;
-        dropped(cx, call, |shape| match &*mode {
-            "batch" => vec![1; shape.len()],
-            _ => shape.iter().enumerate().map(|(dim, size)| if dim == 0 { *size } else { 1 }).collect(),
-        })
+        let per_row = match &*call.text("mode")? {
+            "row" => true,
+            "batch" => false,
+            other => return Err(Error::msg(format_args!("`mode` is \"row\" or \"batch\", not {other:?}"))),
+        };
+        let size = move |(dim, size): (usize, &i64)| if per_row && dim == 0 { *size } else { 1 };
+        dropped(cx, call, |shape| shape.iter().enumerate().map(size).collect())
     },
     rrelu => |cx, call| {
         let x = cx.tensor(call, "x")?;
@@ -83,11 +88,13 @@ fn normal(cx: &mut Cx, dtype: DType, shape: &[i64]) -> Result<Array> {
 }
 
 fn drawn(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
+    call.needs_no(&["x", "shape"]);
     let (dtype, shape) = cx.result(call)?;
     Ok(uniform(cx, dtype, &shape)?.into())
 }
 
 fn whole(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
+    call.needs_no(&["x", "size"]);
     let (dtype, shape) = cx.result(call)?;
     let (low, high) = (call.float("low")?, call.float("high")?);
     let chance = uniform(cx, DType::F32, &shape)?;
@@ -125,7 +132,8 @@ fn dropped(cx: &mut Cx, call: &OpCall<'_>, mask: impl Fn(&[i64]) -> Vec<i64>) ->
 }
 
 fn alpha(_: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
-    match call.flag("training")? {
+    let p = call.float("p")?;
+    match call.flag("training")? && p != 0.0 {
         false => call.val("x"),
         true => Err(Error::msg(
             "alpha dropout while training: write it by `bernoulli`",

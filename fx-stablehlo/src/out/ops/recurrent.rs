@@ -114,7 +114,8 @@ impl Cx {
 }
 
 fn layers(cx: &mut Cx, call: &OpCall<'_>, cell: Cell) -> Result<Val> {
-    if call.flag("train")? && call.float("dropout_p")? > 0.0 {
+    let p = call.float("dropout_p")?;
+    if call.flag("train")? && p > 0.0 {
         return Err(Error::msg(
             "dropout between recurrent layers while training: call the layers one by one",
         ));

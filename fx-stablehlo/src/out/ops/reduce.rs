@@ -77,6 +77,8 @@ rules! {
         let x = cx.tensor(call, "x")?;
         let dim = dim_of(call, "dim", x.rank())?;
         let count = call.int("k")?;
+        // Those that need no order are in order too.
+        call.needs_no(&["sorted"]);
         let [values, places] = sorted(cx, &x, dim, call.flag("largest")?)?;
         let (values, places) = (cx.slice_dim(&values, dim, 0, count, 1), cx.slice_dim(&places, dim, 0, count, 1));
         Ok(Val::List(vec![values.into(), places.into()]))
@@ -131,6 +133,7 @@ fn dims_or_all(call: &OpCall<'_>, rank: usize) -> Result<Vec<i64>> {
 
 /// A reduction in the shape of the result.
 fn kept(cx: &mut Cx, call: &OpCall<'_>, y: &Array) -> Result<Val> {
+    call.needs_no(&["keepdim"]);
     let (_, shape) = cx.result(call)?;
     Ok(cx.reshape(y, &shape).into())
 }
@@ -237,10 +240,11 @@ pub(super) fn extreme_with_place(
 
 fn place_of(cx: &mut Cx, call: &OpCall<'_>, how: &str) -> Result<Val> {
     let x = cx.tensor(call, "x")?;
+    let dim = dim_of(call, "dim", x.rank())?;
+    call.needs_no(&["keepdim"]);
     if x.rank() == 0 {
         return Ok(cx.splat(0.0, DType::I64, &[]).into());
     }
-    let dim = dim_of(call, "dim", x.rank())?;
     let [_, place] = extreme_with_place(cx, &x, dim, how)?;
     kept(cx, call, &place)
 }
@@ -252,11 +256,12 @@ fn extreme(cx: &mut Cx, call: &OpCall<'_>, how: &str) -> Result<Val> {
         return Err(Error::msg("it gives values and places"));
     };
     let shape = shape.clone();
+    let dim = dim_of(call, "dim", x.rank())?;
+    call.needs_no(&["keepdim"]);
     if x.rank() == 0 {
         let place = cx.splat(0.0, DType::I64, &[]);
         return Ok(Val::List(vec![x.into(), place.into()]));
     }
-    let dim = dim_of(call, "dim", x.rank())?;
     let [value, place] = extreme_with_place(cx, &x, dim, how)?;
     let (value, place) = (cx.reshape(&value, &shape), cx.reshape(&place, &shape));
     Ok(Val::List(vec![value.into(), place.into()]))
@@ -297,6 +302,7 @@ pub(super) fn sorted(cx: &mut Cx, x: &Array, dim: usize, descending: bool) -> Re
 fn ordered(cx: &mut Cx, call: &OpCall<'_>, at: i64) -> Result<Val> {
     let x = cx.tensor(call, "x")?;
     let dim = dim_of(call, "dim", x.rank())?;
+    call.needs_no(&["keepdim"]);
     let types = cx.results(call)?;
     let shape = types
         .first()

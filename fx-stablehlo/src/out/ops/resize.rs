@@ -13,6 +13,7 @@ rules! {
     affine_grid => |cx, call| {
         let theta = cx.tensor(call, "theta")?;
         let (dtype, shape) = cx.result(call)?;
+        call.needs_no(&["size"]);
         let corners = call.flag("align_corners")?;
         let sizes = &shape[1..shape.len() - 1];
         let points = [sizes.to_vec(), vec![1]].concat();
@@ -241,6 +242,7 @@ fn grid_sample(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
 
 /// Elements back at the places that they had before a pool.
 fn unpooled(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
+    call.needs_no(&["kernel_size", "stride", "padding", "output_size"]);
     let (x, index) = (cx.tensor(call, "x")?, cx.tensor(call, "indices")?);
     let (dtype, shape) = cx.result(call)?;
     let dims = match call.function().name() {

@@ -24,8 +24,9 @@ rules! {
     transpose => |cx, call| {
         let x = cx.tensor(call, "x")?;
         let mut order: Vec<i64> = (0..x.rank() as i64).collect();
+        let (one, other) = (dim_of(call, "dim0", x.rank())?, dim_of(call, "dim1", x.rank())?);
         if x.rank() > 0 {
-            order.swap(dim_of(call, "dim0", x.rank())?, dim_of(call, "dim1", x.rank())?);
+            order.swap(one, other);
         }
         Ok(cx.transpose(&x, &order).into())
     },
