@@ -1,4 +1,4 @@
-//! One test or more for each defect that was found in use, named by its number: `defect_t3_e3_..`.
+//! One test or more for each defect that was found in use, named by its number: `defect_t3_e1_..`.
 
 mod evaluate;
 mod parse;
@@ -7,4 +7,5 @@ mod programs;
 
 mod defects {
     mod trust_control;
+    mod trust_indices;
 }

@@ -82,7 +82,7 @@ fn calls_of(name: &str) -> Result<Calls> {
     let mut calls = Calls::new();
     let every = &mut calls;
     macro_rules! of_every_type {
-        ($($root:expr),+ $(,)?) => { $(of_every_type(&symbolic_trace($root)?, every)?;)+ };
+        ($($root:expr),+ $(,)?) => {{ $(of_every_type(&symbolic_trace($root)?, every)?;)+ }};
     }
     macro_rules! of_shapes {
         ($root:expr, $($shape:expr),+) => {{
@@ -209,9 +209,9 @@ fn calls_of(name: &str) -> Result<Calls> {
             }
         }
         "isin" => of_every_type!(
-            traced!(|x: &Tensor, y: &Tensor| ops::isin(x, y, false)),
-            traced!(|x: &Tensor, y: &Tensor| ops::isin(x, y, true)),
-            traced!(|x: &Tensor| ops::isin(x, &x.i(..0)?, false)),
+            traced!(|x: &Tensor, y: &Tensor| ops::isin(x, y, false, false)),
+            traced!(|x: &Tensor, y: &Tensor| ops::isin(x, y, false, true)),
+            traced!(|x: &Tensor| ops::isin(x, &x.i(..0)?, false, false)),
         ),
         "bucketize" => {
             let bounds = tensor(

@@ -1,0 +1,63 @@
+//! Indices and masks in the text of a program.
+
+use fx_nn::prelude::*;
+use fx_nn::trace::CallArgs;
+use fx_stablehlo::{Export, StableHloExt};
+
+/// The program of a graph module.
+fn program(gm: &GraphModule, inputs: &[Tensor]) -> Result<String> {
+    let args = CallArgs {
+        args: inputs.iter().cloned().map(Value::object).collect(),
+        kwargs: Vec::new(),
+    };
+    gm.to_stablehlo_text(&Export::example(args))
+}
+
+#[test]
+fn defect_t3_e1_an_ellipsis_is_all_other_dims() -> Result<()> {
+    let x = Tensor::arange(0, 16)?
+        .to_dtype(DType::F32)?
+        .reshape((4, 4))?;
+    let gm = symbolic_trace(traced!(|x: &Tensor| x.i((Ellipsis, -1))))?;
+    let text = program(&gm, &[x])?;
+    // The last column of every row.
+    assert!(
+        text.contains("start_indices = array<i64: 0, 3>, limit_indices = array<i64: 4, 4>"),
+        "{text}"
+    );
+    assert!(text.contains("-> tensor<4xf32>"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn defect_t3_e1_masked_scores_are_those_where_the_mask_holds() -> Result<()> {
+    let scores = Tensor::ones((2, 2))?;
+    let mask = Tensor::ones((2, 2))?.to_dtype(DType::Bool)?;
+    let gm = symbolic_trace(traced!(|x: &Tensor, mask: &Tensor| ops::mask_scores(
+        x, mask
+    )))?;
+    let text = program(&gm, &[scores, mask])?;
+    let select = text
+        .lines()
+        .find(|line| line.contains("select"))
+        .unwrap_or_default();
+    let constant = text
+        .lines()
+        .find(|line| line.contains("0xFF800000"))
+        .unwrap_or_default();
+    let name = constant.split(' ').next().unwrap_or_default();
+    // Minus infinity comes first: it is taken where the mask is true.
+    assert!(
+        !name.is_empty() && select.contains(&format!(", {name}, ")),
+        "{text}"
+    );
+    Ok(())
+}
+
+#[test]
+fn defect_t3_e1_large_whole_numbers_are_written_exactly() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: &Tensor| x + 9_007_199_254_740_993i64))?;
+    let text = program(&gm, &[Tensor::arange(0, 2)?])?;
+    assert!(text.contains("dense<9007199254740993>"), "{text}");
+    Ok(())
+}
