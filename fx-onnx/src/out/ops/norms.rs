@@ -34,7 +34,7 @@ rules! {
             let name = normalized(cx, &x, eps)?;
             let mut shape = vec![Dim::from(1); x.rank() - 1];
             shape[0] = channels.clone();
-            let mut along = |cx: &mut Cx, name: Name| {
+            let along = |cx: &mut Cx, name: Name| {
                 let of = Operand { name, dtype: x.dtype, shape: vec![channels.clone()] };
                 cx.reshape(&of, &shape)
             };
