@@ -17,4 +17,6 @@ mod defects {
     mod trust_parts;
     mod trust_resize;
     mod trust_weights;
+    mod trust_gradients;
+    mod trust_values;
 }

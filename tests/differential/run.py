@@ -26,6 +26,7 @@ import torch
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import activations  # noqa: E402, F401
 import elementwise  # noqa: E402, F401
+import gradients  # noqa: E402
 import measures  # noqa: E402, F401
 import spectral  # noqa: E402, F401
 from calls import FUNCTIONS, RANDOM  # noqa: E402
@@ -35,6 +36,7 @@ from values import FLOATS, NAMES, Source, T, encode, expected, nudged, plain  # 
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 RECORDED = pathlib.Path(__file__).parent / "recorded.jsonl"
+GRADIENTS = pathlib.Path(__file__).parent / "gradients.jsonl"
 EACH = 100
 
 
@@ -53,7 +55,8 @@ def names():
 class Maker:
     """Makes the lines of calls, each by its number and the seed."""
 
-    def __init__(self, seed):
+    def __init__(self, seed, gradients=False):
+        self.gradients = gradients
         self.functions, self.operators, self.layers = names()
         self.seed = seed
         self.all = [("function", name) for name in self.functions]
@@ -65,12 +68,13 @@ class Maker:
             sys.exit(f"no generator for {', '.join(missing)}")
 
     def line(self, number):
+        """The name of a call, its line, and the line of its gradients, `None` where there is none."""
         kind, name = self.all[number % len(self.all)]
         r = random.Random(f"{self.seed} {number}")
         torch.manual_seed(number)
         s = Source(r)
         if kind == "layer":
-            return name, self.layer(s, number, name)
+            return name, *self.layer(s, number, name)
         if kind == "function" and self.functions[name] and s.chance(0.5):
             kind = "method"
         call, generator, ulps = (OPERATORS if kind == "operator" else FUNCTIONS)[name]
@@ -80,7 +84,9 @@ class Maker:
         line["tensors"] = tensors
         between = RANDOM[name](args) if name in RANDOM else None
         line["outcome"] = outcome(lambda judge: call(*[plain(arg, judge) for arg in args]), ulps, between)
-        return name, line
+        if not self.gradients or between is not None:
+            return name, line, None
+        return name, line, gradients.of_call(s, line, name, call, args)
 
     def layer(self, s, number, name):
         generator, ulps, modes = LAYERS[name]
@@ -118,7 +124,16 @@ class Maker:
             return result
 
         line["outcome"] = outcome(call, ulps, None)
-        return line
+        if not self.gradients:
+            return line, None
+
+        def module():
+            made = make()
+            if hasattr(fresh, "stored"):
+                made.stored = torch.float64
+            return made
+
+        return line, gradients.of_layer(s, line | {"state": state}, name, module, args)
 
 
 def outcome(call, ulps, between):
@@ -150,7 +165,7 @@ def program(checked):
 
 
 def compare(arguments):
-    maker = Maker(arguments.seed)
+    maker = Maker(arguments.seed, arguments.gradients)
     command = [program(arguments.checked)] + (["--plant", arguments.plant] if arguments.plant else [])
     running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     rows, lines, called = [], {}, collections.Counter()
@@ -163,13 +178,14 @@ def compare(arguments):
         while made < arguments.calls:
             kind, name = maker.all[number % len(maker.all)]
             if only is None or name in only:
-                _, line = maker.line(number)
-                text = json.dumps(line, separators=(",", ":"))
-                if arguments.keep:
-                    lines[number] = text
+                _, *made_lines = maker.line(number)
+                for line in filter(None, made_lines):
+                    text = json.dumps(line, separators=(",", ":"))
+                    if arguments.keep:
+                        lines[number, "gradients" in line["outcome"]] = text
+                    running.stdin.write(text + "\n")
                 called[name] += 1
                 made += 1
-                running.stdin.write(text + "\n")
             number += 1
         running.stdin.close()
     except BrokenPipeError:
@@ -178,17 +194,19 @@ def compare(arguments):
     if running.wait() != 0 or not rows:
         print("the program stopped; its last difference:", rows[-1] if rows else "none")
         sys.exit(2)
-    *differences, last = rows
+    differences = [row for row in rows if row.startswith("{")]
+    last, *of_gradients = rows[len(differences) :]
     report(differences, arguments, lines)
     print(f"seconds {time.monotonic() - started:.0f}")
     rare = [f"{name} {called[name]}" for _, name in maker.all if called[name] < EACH]
     if rare and only is None:
         print(f"called fewer than {EACH} times: {', '.join(rare)}")
-    print(last.strip())
+    print(*(row.strip() for row in [last, *of_gradients]), sep="\n")
     counts = dict(zip(last.split()[::2], map(int, last.split()[1::2])))
     bad = sum(counts[kind] for kind in ["panics", "values", "dtypes", "shapes", "refusals"])
     enough = counts["operations"] == len(maker.all) and not rare and counts["excused"] * 50 <= counts["calls"]
-    sys.exit(0 if bad == 0 and (enough or only) else 1)
+    wrong = sum(int(row.split()[3]) for row in of_gradients)
+    sys.exit(0 if bad == 0 and wrong == 0 and (enough or only) else 1)
 
 
 def report(differences, arguments, lines):
@@ -202,14 +220,16 @@ def report(differences, arguments, lines):
             continue
         for row in rows[: arguments.show]:
             print(f"    {row['mode']} #{row['id']}: {row['text'][:300]}")
-            if row["id"] in lines:
-                print(f"        {lines[row['id']][:900]}")
+            key = row["id"], kind == "Gradient"
+            if key in lines:
+                print(f"        {lines[key][:900]}")
 
 
 def record(arguments):
     """Some short calls of every name, written for the test that runs without Python; of some names, the others stay."""
-    maker = Maker(arguments.seed)
+    maker = Maker(arguments.seed, gradients=True)
     kept, number = {name: [] for name in maker.all}, 0
+    of_gradients = {name: [] for name in maker.all}
     if arguments.only:
         only = set(arguments.only.split(","))
         for line in RECORDED.read_text().splitlines():
@@ -224,13 +244,21 @@ def record(arguments):
         if len(lines) == arguments.each:
             number += 1
             continue
-        text = json.dumps(maker.line(number)[1], separators=(",", ":"))
+        made = [json.dumps(line, separators=(",", ":")) for line in maker.line(number)[1:] if line]
+        if len(made[0]) < longest:
+            lines.append(made[0])
+        learnt = of_gradients[maker.all[number % len(maker.all)]]
+        learnt.extend(text for text in made[1:] if len(text) < 2 * longest and len(learnt) < arguments.each_gradients)
         number += 1
-        if len(text) < longest:
-            lines.append(text)
+    write(RECORDED, "calls", kept)
+    write(GRADIENTS, "calls with gradients", of_gradients)
+
+
+def write(path, what, kept):
     text = "".join(line + "\n" for lines in kept.values() for line in lines)
-    RECORDED.write_text(text)
-    print(f"recorded {sum(map(len, kept.values()))} calls of {len(kept)} operations, {len(text)} bytes")
+    path.write_text(text)
+    names = sum(bool(lines) for lines in kept.values())
+    print(f"recorded {sum(map(len, kept.values()))} {what} of {names} operations, {len(text)} bytes")
 
 
 def main():
@@ -239,12 +267,14 @@ def main():
     parser.add_argument("--calls", type=int, default=20000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--checked", action="store_true", help="with debug assertions and overflow checks")
+    parser.add_argument("--gradients", action="store_true", help="compare gradients in float64 too")
     parser.add_argument("--plant", metavar="NAME", help="make this operation wrong on purpose")
     parser.add_argument("--only", metavar="NAMES", help="call, or record again, these names alone, separated by commas")
     parser.add_argument("--show", type=int, default=2, help="differences to print of each kind")
     parser.add_argument("--keep", action="store_true", help="print the lines of the differences")
     parser.add_argument("--record", action="store_true", help="write the recorded sample")
     parser.add_argument("--each", type=int, default=20, help="calls of each name in the sample")
+    parser.add_argument("--each-gradients", type=int, default=8, help="calls of each name in the sample of gradients")
     arguments = parser.parse_args()
     record(arguments) if arguments.record else compare(arguments)
 

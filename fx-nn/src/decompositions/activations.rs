@@ -5,36 +5,48 @@ use std::f64::consts::{FRAC_1_SQRT_2, PI};
 use fx_core::passes::DecomposedCall;
 use fx_core::{Error, Result};
 
-use super::{decompose, dtype_of, widened};
+use fx_core::value::DType;
+
+use super::{decompose, dtype_of, is_empty, widened};
 use crate::tensor::{Number, Tensor};
 use crate::{Bound, ops};
 
 decompose! {
-    ops::relu6(x: Tensor) => ops::clamp(&x, 0, 6);
-    ops::hardtanh(x: Tensor, min_val: Number, max_val: Number) |call| =>
-        ops::clamp(&x, beside(call, min_val), beside(call, max_val));
+    ops::relu6(x: Tensor) |call| => held(call, &x, Number::Int(0), Number::Int(6));
+    ops::hardtanh(x: Tensor, min_val: Number, max_val: Number) |call| => held(call, &x, min_val, max_val);
     ops::clip(x: Tensor, min: Bound, max: Bound) => ops::clamp(&x, min, max);
     ops::threshold(x: Tensor, threshold: f64, value: Number) |call| =>
         ops::r#where(&x.le(threshold)?, beside(call, value), &x);
-    ops::leaky_relu(x: Tensor, negative_slope: f64) => unless_positive(&x, &(&x * negative_slope)?);
-    ops::elu(x: Tensor, alpha: f64) => unless_positive(&x, &(ops::expm1(&x)? * alpha)?);
-    ops::celu(x: Tensor, alpha: f64) => unless_positive(&x, &(ops::expm1(&(&x / alpha)?)? * alpha)?);
-    ops::selu(x: Tensor) => unless_positive(&x, &(ops::expm1(&x)? * SELU_ALPHA)?)? * SELU_SCALE;
+    ops::leaky_relu(x: Tensor, negative_slope: f64) => ops::r#where(&x.gt(0)?, &x, &(&x * negative_slope)?);
+    ops::elu(x: Tensor, alpha: f64) => bent(&x, |low| ops::expm1(low)? * alpha);
+    ops::celu(x: Tensor, alpha: f64) => bent(&x, |low| ops::expm1(&(low / alpha)?)? * alpha);
+    ops::selu(x: Tensor) => bent(&x, |low| ops::expm1(low)? * SELU_ALPHA)? * SELU_SCALE;
     ops::silu(x: Tensor) => &x * ops::sigmoid(&x)?;
     ops::mish(x: Tensor) => &x * ops::tanh(&ops::softplus(&x, 1.0, 20.0)?)?;
     ops::gelu(x: Tensor, approximate: String) => gelu(&x, &approximate);
     ops::glu(x: Tensor, dim: i64) => glu(&x, dim);
     ops::hardsigmoid(x: Tensor) => ops::clamp(&(&x + 3.0)?, 0, 6)? / 6.0;
-    ops::hardswish(x: Tensor) => (&x * ops::clamp(&(&x + 3.0)?, 0, 6)?)? / 6.0;
+    ops::hardswish(x: Tensor) => hardswish(&x);
     ops::hardshrink(x: Tensor, lambd: f64) => ops::r#where(&x.abs()?.le(lambd)?, 0, &x);
     ops::softshrink(x: Tensor, lambd: f64) => softshrink(&x, lambd);
     ops::softplus(x: Tensor, beta: f64, threshold: f64) => softplus(&x, beta, threshold);
     ops::softsign(x: Tensor) => &x / (x.abs()? + 1.0)?;
     ops::tanhshrink(x: Tensor) => &x - ops::tanh(&x)?;
-    ops::logsigmoid(x: Tensor) => ops::clamp(&x, None, 0.0)? - ops::log1p(&(-x.abs()?)?.exp()?)?;
-    ops::softmax(x: Tensor, dim: i64) |call| => widened(call, ("x", &x), |x| softmax(x, dim));
-    ops::softmin(x: Tensor, dim: i64) => ops::softmax(&(-&x)?, dim);
-    ops::log_softmax(x: Tensor, dim: i64) |call| => widened(call, ("x", &x), |x| log_softmax(x, dim));
+    // At 0 the minimum has half of the slope.
+    ops::logsigmoid(x: Tensor) =>
+        ops::minimum(&x, &ops::zeros_like(&x, None)?)? - ops::log1p(&(-x.abs()?)?.exp()?)?;
+    ops::softmax(x: Tensor, dim: i64) |call| => match is_empty(call, "x") {
+        true => Ok(x),
+        false => widened(call, ("x", &x), |x| softmax(x, dim)),
+    };
+    ops::softmin(x: Tensor, dim: i64) |call| => match is_empty(call, "x") {
+        true => Ok(x),
+        false => ops::softmax(&(-&x)?, dim),
+    };
+    ops::log_softmax(x: Tensor, dim: i64) |call| => match is_empty(call, "x") {
+        true => Ok(x),
+        false => widened(call, ("x", &x), |x| log_softmax(x, dim)),
+    };
 }
 
 const SELU_ALPHA: f64 = 1.673_263_242_354_377_2;
@@ -50,9 +62,39 @@ fn beside(call: &DecomposedCall<'_>, number: Number) -> Number {
     }
 }
 
-/// x where it is positive or NaN, `other` elsewhere.
-fn unless_positive(x: &Tensor, other: &Tensor) -> Result<Tensor> {
-    ops::r#where(&x.gt(0)?, x, other)
+/// x where it is positive or NaN, `low` of it elsewhere: of 0 where it is not used, so that no slope is infinite.
+fn bent(x: &Tensor, low: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    let is_low = x.le(0)?;
+    ops::r#where(&is_low, &low(&ops::r#where(&is_low, x, 0)?)?, x)
+}
+
+/// x between two numbers: a choice, which has the slope 1 at NaN, as a clamp has not.
+fn held(call: &DecomposedCall<'_>, x: &Tensor, min: Number, max: Number) -> Result<Tensor> {
+    let name = call.function().name();
+    if min.as_f64() > max.as_f64() {
+        return Err(Error::msg(format_args!(
+            "{name}: min_val {min} is above max_val {max}"
+        )));
+    }
+    match dtype_of(call, "x") {
+        Some(DType::Bool) => Err(Error::msg(format_args!(
+            "{name}: bool tensors are not supported"
+        ))),
+        // Integers drop a fraction.
+        Some(dtype) if !dtype.is_floating_point() => ops::clamp(x, min.whole(), max.whole()),
+        _ => {
+            let below = ops::r#where(&x.ge(max.as_f64())?, max, x)?;
+            ops::r#where(&x.le(min.as_f64())?, min, &below)
+        }
+    }
+}
+
+fn hardswish(x: &Tensor) -> Result<Tensor> {
+    let is_middle = x.abs()?.lt(3)?;
+    let middle = ops::r#where(&is_middle, x, 0)?;
+    let middle = ((&middle * (&middle + 3.0)?)? / 6.0)?;
+    let y = ops::r#where(&x.le(-3)?, &(x * 0.0)?, x)?;
+    ops::r#where(&is_middle, &middle, &y)
 }
 
 fn gelu(x: &Tensor, approximate: &str) -> Result<Tensor> {
@@ -83,8 +125,13 @@ fn softshrink(x: &Tensor, lambd: f64) -> Result<Tensor> {
 
 fn softplus(x: &Tensor, beta: f64, threshold: f64) -> Result<Tensor> {
     let scaled = (x * beta)?;
-    let bent = (ops::log1p(&scaled.exp()?)? / beta)?;
-    ops::r#where(&scaled.gt(threshold)?, x, &bent)
+    if beta == 0.0 && threshold < 0.0 {
+        return x + scaled;
+    }
+    let is_line = scaled.gt(threshold)?;
+    // Of 0 where it is not used, so that no slope is infinite.
+    let bent = ops::log1p(&ops::r#where(&is_line, 0, &scaled)?.exp()?)?;
+    ops::r#where(&is_line, x, &(bent / beta)?)
 }
 
 fn softmax(x: &Tensor, dim: i64) -> Result<Tensor> {

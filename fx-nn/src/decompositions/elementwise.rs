@@ -38,8 +38,9 @@ decompose! {
 }
 
 fn sinc(x: &Tensor) -> Result<Tensor> {
-    let angle = (x * PI)?;
-    ops::r#where(&x.eq(0)?, 1.0, &(angle.sin()? / &angle)?)
+    let is_zero = x.eq(0)?;
+    let angle = (ops::r#where(&is_zero, 1, x)? * PI)?;
+    ops::r#where(&is_zero, 1.0, &(angle.sin()? / &angle)?)
 }
 
 fn logit(x: &Tensor, eps: Option<f64>) -> Result<Tensor> {
@@ -63,8 +64,8 @@ fn lerp(x: &Tensor, end: &Tensor, weight: &TensorOrNumber) -> Result<Tensor> {
     }
 }
 
-/// The other one where one of the two is NaN.
+/// One of two numbers; the other one where one of the two is NaN, the first where both are.
 fn but_nan(x: &Tensor, other: &Tensor, chosen: Tensor) -> Result<Tensor> {
-    let beside_nan = ops::r#where(&ops::isnan(other)?, x, &chosen)?;
-    ops::r#where(&ops::isnan(x)?, other, &beside_nan)
+    let beside_nan = ops::r#where(&ops::isnan(x)?, other, &chosen)?;
+    ops::r#where(&ops::isnan(other)?, x, &beside_nan)
 }

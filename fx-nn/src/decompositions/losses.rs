@@ -18,13 +18,18 @@ decompose! {
         reduced(smooth_l1(&difference(call, &x, &target)?, beta), &reduction);
     ops::huber_loss(x: Tensor, target: Tensor, reduction: String, delta: f64) |call| =>
         reduced(curve_and_line(&difference(call, &x, &target)?, delta, delta), &reduction);
-    ops::binary_cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String) =>
-        reduced(weighted(cross_entropy(&x, &target), weight.as_ref()), &reduction);
     ops::binary_cross_entropy_with_logits(
         x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String, pos_weight: Option<Tensor>
     ) => reduced(weighted(cross_entropy_of_logits(&x, &target, pos_weight.as_ref()), weight.as_ref()), &reduction);
-    ops::kl_div(x: Tensor, target: Tensor, reduction: String, log_target: bool) =>
-        kl_div(&x, &target, &reduction, log_target);
+    ops::kl_div(x: Tensor, target: Tensor, reduction: String, log_target: bool) |call| => {
+        let rank = |name| call.meta(name).and_then(|meta| meta.tensor()).map(|meta| meta.shape.len());
+        // One number is a batch of itself.
+        let reduction = match (&*reduction, rank("x"), rank("target")) {
+            ("batchmean", Some(0), Some(0)) => "sum",
+            (other, ..) => other,
+        };
+        kl_div(&x, &target, reduction, log_target)
+    };
     ops::poisson_nll_loss(x: Tensor, target: Tensor, log_input: bool, full: bool, eps: f64, reduction: String) =>
         reduced(poisson(&x, &target, log_input, full, eps), &reduction);
     ops::margin_ranking_loss(x1: Tensor, x2: Tensor, target: Tensor, margin: f64, reduction: String) =>
@@ -61,9 +66,12 @@ fn weighted(losses: Result<Tensor>, weight: Option<&Tensor>) -> Result<Tensor> {
 /// A parabola up to `edge`, and the line of slope `slope` that touches it there.
 fn curve_and_line(difference: &Tensor, edge: f64, slope: f64) -> Result<Tensor> {
     let far = difference.abs()?;
-    let line = ((&far - 0.5 * edge)? * slope)?;
-    let curve = (squared(difference)? * (0.5 * slope / edge))?;
-    ops::r#where(&far.lt(edge)?, &curve, &line)
+    let is_near = far.lt(edge)?;
+    let line = ((far - 0.5 * edge)? * slope)?;
+    // Of 0 where it is not used, so that no slope is infinite.
+    let near = ops::r#where(&is_near, difference, 0)?;
+    let curve = (squared(&near)? * (0.5 * slope / edge))?;
+    ops::r#where(&is_near, &curve, &line)
 }
 
 fn smooth_l1(difference: &Tensor, beta: f64) -> Result<Tensor> {
@@ -71,12 +79,6 @@ fn smooth_l1(difference: &Tensor, beta: f64) -> Result<Tensor> {
         true => difference.abs(),
         false => curve_and_line(difference, beta, 1.0),
     }
-}
-
-fn cross_entropy(p: &Tensor, target: &Tensor) -> Result<Tensor> {
-    let yes = ops::clamp(&p.log()?, -100.0, None)?;
-    let no = ops::clamp(&ops::log1p(&(-p)?)?, -100.0, None)?;
-    ((target - 1.0)? * no)? - (target * yes)?
 }
 
 fn cross_entropy_of_logits(
@@ -140,7 +142,7 @@ fn hinge(x: &Tensor, target: &Tensor, margin: f64) -> Result<Tensor> {
 
 fn cosine(x1: &Tensor, x2: &Tensor, target: &Tensor, margin: f64) -> Result<Tensor> {
     let product = |a: &Tensor, b: &Tensor| ops::sum(&(a * b)?, -1, false);
-    let length = |x: &Tensor| product(x, x)? + 1e-12;
+    let length = |x: &Tensor| product(x, x)? + f64::from(1e-12f32);
     let cos = (product(x1, x2)? / (length(x1)? * length(x2)?)?.sqrt()?)?;
     let far = ops::clamp(&(&cos - margin)?, 0, None)?;
     by_sign(target, &(1.0 - &cos)?, &far)

@@ -68,9 +68,9 @@ members! {
     max_pool3d_with_indices, max_unpool1d, max_unpool2d, max_unpool3d, unfold,
 }
 
-// Norms with running statistics, cells, and losses of classes.
+// Norms with running statistics, cells, and losses of classes and of probabilities, which refuse other numbers.
 members! {
-    batch_norm, cross_entropy, ctc_loss, gaussian_nll_loss, gru, gru_cell, instance_norm, lstm, lstm_cell,
+    batch_norm, binary_cross_entropy, cross_entropy, ctc_loss, gaussian_nll_loss, gru, gru_cell, instance_norm, lstm, lstm_cell,
     multi_margin_loss, multilabel_margin_loss, nll_loss, rnn_relu, rnn_relu_cell, rnn_tanh,
     rnn_tanh_cell,
 }

@@ -38,7 +38,7 @@ macro_rules! decompose {
 use decompose;
 
 /// The mean of losses, their sum, or the losses.
-fn reduced(losses: Result<Tensor>, reduction: &str) -> Result<Tensor> {
+pub(crate) fn reduced(losses: Result<Tensor>, reduction: &str) -> Result<Tensor> {
     let losses = losses?;
     match reduction {
         "mean" => ops::mean(&losses, Dims::All, false),
@@ -53,6 +53,12 @@ fn reduced(losses: Result<Tensor>, reduction: &str) -> Result<Tensor> {
 /// The element type of an argument, if it is known.
 fn dtype_of(call: &DecomposedCall<'_>, name: &str) -> Option<DType> {
     call.meta(name)?.tensor()?.dtype
+}
+
+/// Whether an argument is known to have no elements.
+fn is_empty(call: &DecomposedCall<'_>, name: &str) -> bool {
+    let meta = call.meta(name).and_then(|meta| meta.tensor());
+    meta.is_some_and(|meta| meta.shape.iter().any(|size| *size == 0))
 }
 
 /// A result of x, computed in `f32` if x is known to be of a half type, which would round and

@@ -13,7 +13,8 @@ const LEAST_F16: f64 = 5.960_464_477_539_063e-8;
 decompose! {
     ops::aminmax(x: Tensor, dim: Option<i64>, keepdim: bool) =>
         Ok((ops::amin(&x, dim, keepdim)?, ops::amax(&x, dim, keepdim)?));
-    ops::std(x: Tensor, dim: Dims, unbiased: bool, keepdim: bool) => ops::var(&x, dim, unbiased, keepdim)?.sqrt();
+    ops::std(x: Tensor, dim: Dims, unbiased: bool, keepdim: bool) =>
+        but_at_zero(&ops::var(&x, dim, unbiased, keepdim)?, Tensor::sqrt);
     ops::var_mean(x: Tensor, dim: Dims, unbiased: bool, keepdim: bool) =>
         Ok((ops::var(&x, dim.clone(), unbiased, keepdim)?, ops::mean(&x, dim, keepdim)?));
     ops::std_mean(x: Tensor, dim: Dims, unbiased: bool, keepdim: bool) =>
@@ -58,10 +59,19 @@ fn norm(x: &Tensor, p: f64, dim: Dims, keepdim: bool) -> Result<Tensor> {
     } else if p == 1.0 {
         ops::sum(&size, dim, keepdim)
     } else if p == 2.0 {
-        ops::sum(&(x * x)?, dim, keepdim)?.sqrt()
-    } else {
+        but_at_zero(&ops::sum(&(x * x)?, dim, keepdim)?, Tensor::sqrt)
+    } else if p < 0.0 {
         ops::sum(&size.pow(p)?, dim, keepdim)?.pow(1.0 / p)
+    } else {
+        let powers = but_at_zero(&size, |size| size.pow(p))?;
+        but_at_zero(&ops::sum(&powers, dim, keepdim)?, |sum| sum.pow(1.0 / p))
     }
+}
+
+/// `f` of x where it is not 0, and 0 without a slope elsewhere.
+fn but_at_zero(x: &Tensor, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    let is_zero = x.eq(0)?;
+    ops::r#where(&is_zero, 0, &f(&ops::r#where(&is_zero, 1, x)?)?)
 }
 
 fn cosine(x1: &Tensor, x2: &Tensor, dim: i64, eps: f64) -> Result<Tensor> {

@@ -5,6 +5,8 @@ use candle_core::{Result, Tensor, bail};
 use super::choice::where_cond;
 use super::comparison;
 use super::curve::Curve;
+use super::gradient;
+use super::scale::Scale;
 use super::widen::widened;
 
 pub(super) fn floating(op: &str, x: &Tensor) -> Result<()> {
@@ -36,7 +38,7 @@ pub fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor> {
     }
     widened(x, x, |x| {
         let above = comparison::gt(&x, &like(&x, 0.0)?)?;
-        where_cond(&above, &x, &x.affine(slope, 0.0)?)
+        where_cond(&above, &x, &x.times(slope)?)
     })
 }
 
@@ -78,20 +80,21 @@ pub fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
     }
     widened(x, x, |x| {
         let zero = like(&x, 0.0)?;
-        let above = comparison::gt(&x, &zero)?;
+        // A NaN has the straight line's slope, as in PyTorch.
+        let is_low = comparison::le(&x, &zero)?;
         // The exponential of elements above 0 is not used: 0 instead of them keeps it, and its
         // gradient, finite.
-        let low = where_cond(&above, &zero, &x)?;
+        let low = where_cond(&is_low, &x, &zero)?;
         let low = match bend.rate == 1.0 {
             true => low,
-            false => low.affine(bend.rate, 0.0)?,
+            false => low.times(bend.rate)?,
         };
         let high = match bend.slope == 1.0 {
             true => x,
-            false => x.affine(bend.slope, 0.0)?,
+            false => x.times(bend.slope)?,
         };
-        let low = Curve::ExpMinusOne.of(&low)?.affine(bend.bottom, 0.0)?;
-        where_cond(&above, &high, &low)
+        let low = Curve::ExpMinusOne.of(&low)?.times(bend.bottom)?;
+        where_cond(&is_low, &low, &high)
     })
 }
 
@@ -102,11 +105,23 @@ pub fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
 pub fn softplus(x: &Tensor, beta: f64, threshold: f64) -> Result<Tensor> {
     floating("softplus", x)?;
     widened(x, x, |x| {
-        let curve = Curve::Softplus(threshold);
-        match beta == 1.0 {
-            true => curve.of(&x),
-            false => curve.of(&x.affine(beta, 0.0)?)?.affine(1.0 / beta, 0.0),
+        if beta == 1.0 {
+            return Curve::Softplus(threshold).of(&x);
         }
+        let of = move |x: &Tensor| {
+            let scaled = x.times(beta)?;
+            let curve = Curve::Softplus(f64::INFINITY)
+                .of(&scaled)?
+                .times(1.0 / beta)?;
+            where_cond(&comparison::gt(&scaled, &like(x, threshold)?)?, x, &curve)
+        };
+        // The curve's slope does not depend on what it is divided by.
+        gradient::of_one("softplus", &x, of, move |x, _, grad| {
+            let scaled = x.times(beta)?;
+            let share = scaled.neg()?.exp()?.affine(1.0, 1.0)?.recip()?;
+            let is_line = comparison::gt(&scaled, &like(x, threshold)?)?;
+            where_cond(&is_line, grad, &grad.mul(&share)?)
+        })
     })
 }
 
@@ -131,13 +146,13 @@ pub fn gelu(x: &Tensor, tanh: bool) -> Result<Tensor> {
 fn gelu_of(x: &Tensor, tanh: bool) -> Result<Tensor> {
     if tanh {
         let cube = x.sqr()?.mul(x)?;
-        let inner = x.add(&cube.affine(0.044715, 0.0)?)?;
+        let inner = x.add(&cube.times(0.044715)?)?;
         let factor = (2.0 / std::f64::consts::PI).sqrt();
-        let tanh = inner.affine(factor, 0.0)?.tanh()?;
-        return x.affine(0.5, 0.0)?.mul(&tanh.affine(1.0, 1.0)?);
+        let tanh = inner.times(factor)?.tanh()?;
+        return x.times(0.5)?.mul(&tanh.affine(1.0, 1.0)?);
     }
-    let erf = x.affine(std::f64::consts::FRAC_1_SQRT_2, 0.0)?.erf()?;
-    x.affine(0.5, 0.0)?.mul(&erf.affine(1.0, 1.0)?)
+    let erf = x.times(std::f64::consts::FRAC_1_SQRT_2)?.erf()?;
+    x.times(0.5)?.mul(&erf.affine(1.0, 1.0)?)
 }
 
 #[cfg(test)]

@@ -7,6 +7,8 @@ use super::comparison;
 use super::expand;
 use super::matmul::matmul;
 use super::pointwise::dropout_mask;
+use super::reduce::{Side, any};
+use super::scale::Scale;
 use super::select::{masked_fill, triangle};
 use super::softmax::softmax;
 use super::widen::widened;
@@ -41,7 +43,7 @@ pub fn attention(
     dropout: f64,
 ) -> Result<Tensor> {
     widened(q, (q, k, v), |(q, k, v)| {
-        let scores = matmul(&q.affine(scale, 0.0)?, &k.t()?)?;
+        let scores = matmul(&q.times(scale)?, &k.t()?)?;
         let scores = match added(mask, &scores)? {
             None if matches!(mask, Mask::Causal) => without_later(op, &scores)?,
             None => scores,
@@ -101,10 +103,10 @@ fn safe_softmax(scores: &Tensor) -> Result<Tensor> {
     if scores.elem_count() == 0 {
         return Ok(scores.clone());
     }
-    let top = scores.detach().contiguous()?.max_keepdim(last)?;
-    let lowest = top.ones_like()?.affine(f64::NEG_INFINITY, 0.0)?;
+    let top = Side::Max.values(&scores.detach().contiguous()?, last)?;
+    let lowest = top.ones_like()?.times(f64::NEG_INFINITY)?;
     let dead = comparison::eq(&top, &lowest)?;
-    if dead.max_all()?.to_scalar::<u8>()? == 0 {
+    if !any(&dead)? {
         return softmax(scores, last);
     }
     // A maximum passes over NaN, with which a row is not minus infinity all along.

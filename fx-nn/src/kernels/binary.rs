@@ -5,9 +5,11 @@ use candle_core::{DType, Result, Tensor};
 use super::choice::where_cond;
 use super::comparison;
 use super::expand;
+use super::gradient;
 use super::numbers::power;
 use super::pointwise::rsqrt;
 use super::reduce::has_nan;
+use super::scale::Scale;
 use super::widen::{is_half, widened};
 
 /// Whether two tensors have the same shape. Ranks are small: an inline loop is cheaper than a call.
@@ -69,7 +71,8 @@ broadcast! {
     div => div;
 }
 
-/// The larger of `a` and `b`; a NaN on either side gives NaN, equal values share the gradient.
+/// The larger of `a` and `b`; a NaN on either side gives NaN. Equal values share the gradient, and beside a NaN each has
+/// the whole, as in PyTorch.
 ///
 /// `a` and `b` have the same dtype; the result has their broadcast shape.
 ///
@@ -77,10 +80,17 @@ broadcast! {
 /// Returns an error if the shapes do not broadcast or the dtypes differ.
 pub fn maximum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (a, b) = both("maximum", a, b)?.unwrap_or_else(|| (a.clone(), b.clone()));
-    keep_nan(a.maximum(&b)?, &b)
+    let largest = |a: &Tensor, b: &Tensor| keep_nan(a.maximum(b)?, b);
+    gradient::of_two("maximum", &a, &b, largest, |[a, b], grad| {
+        let grad = shared(a, b, grad)?;
+        Ok([
+            but_where(&comparison::lt(a, b)?, &grad)?,
+            but_where(&comparison::gt(a, b)?, &grad)?,
+        ])
+    })
 }
 
-/// The smaller of `a` and `b`; a NaN on either side gives NaN, equal values share the gradient.
+/// The smaller of `a` and `b`, with the gradient of [`maximum`].
 ///
 /// `a` and `b` have the same dtype; the result has their broadcast shape.
 ///
@@ -88,7 +98,53 @@ pub fn maximum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 /// Returns an error if the shapes do not broadcast or the dtypes differ.
 pub fn minimum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (a, b) = both("minimum", a, b)?.unwrap_or_else(|| (a.clone(), b.clone()));
-    keep_nan(a.minimum(&b)?, &b)
+    let least = |a: &Tensor, b: &Tensor| keep_nan(a.minimum(b)?, b);
+    gradient::of_two("minimum", &a, &b, least, |[a, b], grad| {
+        let grad = shared(a, b, grad)?;
+        Ok([
+            but_where(&comparison::gt(a, b)?, &grad)?,
+            but_where(&comparison::lt(a, b)?, &grad)?,
+        ])
+    })
+}
+
+/// The larger (or smaller) of `a` and `b`; of a NaN and a number, the number, which has the gradient. Equal values share
+/// it; of two NaN the first has it.
+///
+/// `a` and `b` have the same dtype; the result has their broadcast shape.
+///
+/// # Errors
+/// Returns an error if the shapes do not broadcast or the dtypes differ.
+pub fn extreme_number(op: &'static str, a: &Tensor, b: &Tensor, largest: bool) -> Result<Tensor> {
+    let (a, b) = both(op, a, b)?.unwrap_or_else(|| (a.clone(), b.clone()));
+    let is_first = move |a: &Tensor, b: &Tensor| -> Result<Tensor> {
+        let leads = match largest {
+            true => comparison::ge(a, b)?,
+            false => comparison::le(a, b)?,
+        };
+        leads.maximum(&comparison::ne(b, b)?)
+    };
+    let chosen = |a: &Tensor, b: &Tensor| where_cond(&is_first(a, b)?, a, b);
+    gradient::of_two(op, &a, &b, chosen, move |[a, b], grad| {
+        let (first, equal) = (is_first(a, b)?, comparison::eq(a, b)?);
+        let zero = grad.zeros_like()?;
+        let grad = shared(a, b, grad)?;
+        let of_b = where_cond(&first, &zero, &grad)?;
+        Ok([
+            where_cond(&first, &grad, &zero)?,
+            where_cond(&equal, &grad, &of_b)?,
+        ])
+    })
+}
+
+/// Half of a gradient where two elements are equal.
+fn shared(a: &Tensor, b: &Tensor, grad: &Tensor) -> Result<Tensor> {
+    where_cond(&comparison::eq(a, b)?, &grad.times(0.5)?, grad)
+}
+
+/// A gradient, 0 where a condition holds.
+fn but_where(condition: &Tensor, grad: &Tensor) -> Result<Tensor> {
+    where_cond(condition, &grad.zeros_like()?, grad)
 }
 
 /// Candle keeps a NaN of the left side only.
@@ -128,7 +184,7 @@ pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
     } else if e.abs() == 0.5 {
         rsqrt(x)
     } else if e.is_nan() {
-        power(x, &x.ones_like()?.affine(e, 0.0)?)
+        power(x, &x.ones_like()?.times(e)?)
     } else if x.dtype() == DType::F32 && f64::from(e as f32) != e {
         // PyTorch does not round the exponent to the type of a base of `float32`.
         x.to_dtype(DType::F64)?.powf(e)?.to_dtype(DType::F32)

@@ -4,6 +4,7 @@ use candle_core::{Result, Tensor};
 
 use super::binary::{add, div, mul, sub};
 use super::comparison;
+use super::scale::Scale;
 use super::select::choose;
 use super::widen::widened;
 
@@ -16,7 +17,7 @@ pub fn lerp(start: &Tensor, end: &Tensor, weight: &Tensor) -> Result<Tensor> {
         let way = sub(&end, &start)?;
         let from_start = add(&start, &mul(&way, &weight)?)?;
         let from_end = sub(&end, &mul(&way, &weight.affine(-1.0, 1.0)?)?)?;
-        let half = weight.ones_like()?.affine(0.5, 0.0)?;
+        let half = weight.ones_like()?.times(0.5)?;
         let is_near = comparison::lt(&weight.detach().abs()?, &half)?;
         choose("lerp", &is_near, &from_start, &from_end)
     })
@@ -30,8 +31,8 @@ pub fn lerp_by(start: &Tensor, end: &Tensor, weight: f64) -> Result<Tensor> {
     widened(start, (start, end), |(start, end)| {
         let way = sub(&end, &start)?;
         match weight.abs() < 0.5 {
-            true => add(&start, &way.affine(weight, 0.0)?),
-            false => sub(&end, &way.affine(1.0 - weight, 0.0)?),
+            true => add(&start, &way.times(weight)?),
+            false => sub(&end, &way.times(1.0 - weight)?),
         }
     })
 }
@@ -42,7 +43,7 @@ pub fn lerp_by(start: &Tensor, end: &Tensor, weight: f64) -> Result<Tensor> {
 /// Returns an error if the shapes do not broadcast.
 pub fn add_product(x: &Tensor, a: &Tensor, b: &Tensor, value: f64) -> Result<Tensor> {
     widened(x, (x, a, b), |(x, a, b)| {
-        add(&x, &mul(&a.affine(value, 0.0)?, &b)?)
+        add(&x, &mul(&a.times(value)?, &b)?)
     })
 }
 
@@ -52,7 +53,7 @@ pub fn add_product(x: &Tensor, a: &Tensor, b: &Tensor, value: f64) -> Result<Ten
 /// Returns an error if the shapes do not broadcast.
 pub fn add_quotient(x: &Tensor, a: &Tensor, b: &Tensor, value: f64) -> Result<Tensor> {
     widened(x, (x, a, b), |(x, a, b)| {
-        add(&x, &div(&a.affine(value, 0.0)?, &b)?)
+        add(&x, &div(&a.times(value)?, &b)?)
     })
 }
 

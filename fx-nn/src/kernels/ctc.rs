@@ -91,6 +91,10 @@ impl Alignments {
 
     /// Adds the gradient of a sample's loss, times a number, to that of its logarithms.
     fn add_gradient(&self, sample: &Sample<'_>, by: f64, gradient: &mut [f64]) {
+        // Nothing asks for a sample that counts as 0: its ways may be infinite.
+        if by == 0.0 {
+            return;
+        }
         let states = self.states(sample.at);
         let loss = self.loss(sample);
         let there = self.ways(sample, &states, false);

@@ -6,6 +6,7 @@ use super::binary::sub;
 use super::matmul::matmul;
 use super::norms::norm;
 use super::pointwise::{but_at_zero, clamp};
+use super::scale::Scale;
 use super::{expand, reduce};
 use crate::room;
 
@@ -57,7 +58,7 @@ fn euclid(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let last = a.rank() - 1;
     let own = reduce::sum(&a.sqr()?, &[last], true)?;
     let other = reduce::sum(&b.sqr()?, &[last], true)?;
-    let products = matmul(&a.affine(-2.0, 0.0)?, &b.t()?)?;
+    let products = matmul(&a.times(-2.0)?, &b.t()?)?;
     let dims = products.dims().to_vec();
     let squares = products
         .add(&expand::to(&own, &dims)?)?

@@ -191,7 +191,16 @@ fn implicit_output(terms: &[Vec<Label>]) -> Vec<Label> {
 fn sizes(equation: &str, terms: &[Vec<Label>], xs: &[Tensor]) -> Result<Vec<(Label, usize)>> {
     let mut sizes: Vec<(Label, usize)> = Vec::new();
     for (term, x) in terms.iter().zip(xs) {
-        for (label, &size) in term.iter().zip(x.dims()) {
+        for (at, (label, &size)) in term.iter().zip(x.dims()).enumerate() {
+            // A diagonal does not broadcast.
+            let before = term[..at].iter().position(|own| own == label);
+            if let Some(before) = before.filter(|before| x.dims()[*before] != size) {
+                let own = x.dims()[before];
+                bail!(
+                    "einsum: {label} of `{equation}` is {own} and {size} in one operand {:?}",
+                    x.dims()
+                )
+            }
             match sizes.iter_mut().find(|(l, _)| l == label) {
                 None => sizes.push((*label, size)),
                 Some((_, known)) if *known == 1 => *known = size,

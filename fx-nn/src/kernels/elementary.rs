@@ -6,6 +6,7 @@ use super::choice::where_cond;
 use super::comparison;
 use super::curve::Curve;
 use super::pointwise::clamp;
+use super::scale::Scale;
 use super::widen::widened;
 
 /// `f` of each element; `f32` is computed in `f64` and rounded once, unless there is a function for
@@ -98,18 +99,18 @@ functions! {
     /// `log(1 + x)`, also where x is small.
     Log1p "log1p" (f64::ln_1p, |x, _| x.affine(1.0, 1.0)?.recip());
     /// The logarithm to the base 2.
-    Log2 "log2" (f64::log2, |x, _| x.affine(std::f64::consts::LN_2, 0.0)?.recip());
+    Log2 "log2" (f64::log2, |x, _| x.times(std::f64::consts::LN_2)?.recip());
     /// The logarithm to the base 10.
-    Log10 "log10" (f64::log10, |x, _| x.affine(std::f64::consts::LN_10, 0.0)?.recip());
+    Log10 "log10" (f64::log10, |x, _| x.times(std::f64::consts::LN_10)?.recip());
     /// 2 to the power of x.
-    Exp2 "exp2" (f64::exp2, |_, y| y.affine(std::f64::consts::LN_2, 0.0));
+    Exp2 "exp2" (f64::exp2, |_, y| y.times(std::f64::consts::LN_2));
     /// `1 - erf(x)`, also where x is large.
     Erfc "erfc" (candle_core::cpu::erf::erfc_f64, |x, _| {
-        x.sqr()?.neg()?.exp()?.affine(-std::f64::consts::FRAC_2_SQRT_PI, 0.0)
+        x.sqr()?.neg()?.exp()?.times(-std::f64::consts::FRAC_2_SQRT_PI)
     });
     /// The inverse of the error function.
     Erfinv "erfinv" (erfinv, |_, y| {
-        y.sqr()?.exp()?.affine(1.0 / std::f64::consts::FRAC_2_SQRT_PI, 0.0)
+        y.sqr()?.exp()?.times(1.0 / std::f64::consts::FRAC_2_SQRT_PI)
     });
     /// `log(x / (1 - x))`.
     Logit "logit" (|x: f64| (x / (1.0 - x)).ln(), |x, y| {
@@ -118,7 +119,7 @@ functions! {
     });
     /// `sin(πx) / πx`, 1 at 0.
     Sinc "sinc" (sinc, |x, y| {
-        let turn = x.affine(std::f64::consts::PI, 0.0)?.cos()?;
+        let turn = x.times(std::f64::consts::PI)?.cos()?;
         let zero = x.zeros_like()?;
         where_cond(&comparison::eq(x, &zero)?, &zero, &turn.sub(y)?.div(x)?)
     });
@@ -135,7 +136,7 @@ functions! {
     /// 1 above 0, -1 below it, else 0.
     Sign "sign" (sign, flat);
     /// `x - tanh(x)`.
-    Tanhshrink "tanhshrink" (|x: f64| x - x.tanh(), |x, y| x.sub(y)?.sqr());
+    Tanhshrink "tanhshrink" (|x: f64| x - x.tanh(), |x, _| x.tanh()?.sqr());
     /// `log(sigmoid(x))`.
     LogSigmoid "logsigmoid" (|x: f64| x.min(0.0) - (-x.abs()).exp().ln_1p(), |x, _| {
         x.exp()?.affine(1.0, 1.0)?.recip()

@@ -4,6 +4,7 @@
 
 use super::choice::where_cond;
 use super::comparison;
+use super::scale::Scale;
 use candle_core::{CpuStorage, CustomOp1, Layout, Result, Shape, Tensor, WithDType, bail};
 
 /// A contiguous tensor seen as `[outer, lead, inner, tail]`, of which `lead` and `tail` are reduced.
@@ -294,7 +295,7 @@ impl CustomOp1 for Sum {
 
     fn bwd(&self, x: &Tensor, _: &Tensor, grad: &Tensor) -> Result<Option<Tensor>> {
         let grad = match self.is_mean {
-            true => grad.affine(1.0 / self.fold.count() as f64, 0.0)?,
+            true => grad.times(1.0 / self.fold.count() as f64)?,
             false => grad.clone(),
         };
         Ok(Some(spread(&grad, self.fold, x.dims())?))
@@ -363,10 +364,10 @@ impl CustomOp1 for Spread {
             // The root has no slope at 0: PyTorch takes 0.
             true => {
                 let zero = y.zeros_like()?;
-                let slope = grad.div(y)?.affine(1.0 / divisor, 0.0)?;
+                let slope = grad.div(y)?.times(1.0 / divisor)?;
                 where_cond(&comparison::eq(y, &zero)?, &zero, &slope)?
             }
-            false => grad.affine(2.0 / divisor, 0.0)?,
+            false => grad.times(2.0 / divisor)?,
         };
         let mean = spread(&sum(x, self.fold, true)?, self.fold, x.dims())?;
         let distance = x.sub(&mean)?;

@@ -40,6 +40,7 @@ impl Run {
     fn back(self, x: &[f64], y: &[f64], grad: &[f64], out: &mut Vec<f64>) {
         let start = out.len();
         match self {
+            Run::Product if x.len() == 1 => out.extend_from_slice(grad),
             Run::Product if !x.contains(&0.0) => {
                 let mut sum = 0.0;
                 out.extend(x.iter().zip(y).zip(grad).rev().map(|((x, y), grad)| {

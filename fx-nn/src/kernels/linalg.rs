@@ -7,6 +7,7 @@ use super::binary::{add, div, mul, sub};
 use super::factor::Matrices;
 use super::matmul::matmul;
 use super::pulled::{pulled, pulled_by_two};
+use super::scale::Scale;
 use super::select::triangle;
 use super::{diagonal, reduce, view};
 
@@ -121,7 +122,7 @@ pub fn cholesky(op: &'static str, x: &Tensor) -> Result<Tensor> {
         let inner = triangle(op, &matmul(&t(&own)?, g)?, 0, true)?;
         let below = triangle(op, &inner, -1, true)?;
         // Half of the lower triangle plus its mirror image.
-        let inner = add(&inner, &t(&below)?)?.affine(0.5, 0.0)?;
+        let inner = add(&inner, &t(&below)?)?.times(0.5)?;
         let inverse = Matrices::square(op, &own)?.inverse(op)?;
         three(&t(&inverse)?, &inner, &inverse)
     })
@@ -248,8 +249,9 @@ pub fn eigh(op: &'static str, x: &Tensor, lower: bool) -> Result<(Tensor, Tensor
     let [values, vectors] = Matrices::square(op, x)?.eigh(op, lower)?;
     let (l, v) = (values.clone(), vectors.clone());
     let of_vectors = move |g: &Tensor| {
-        let inner = mul(&matmul(&t(&v)?, g)?, &gaps(&l)?)?;
-        three(&v, &inner, &t(&v)?)
+        // Vectors only turn: what would change their lengths has no part.
+        let turn = skew(&matmul(&t(&v)?, g)?)?.times(0.5)?;
+        three(&v, &mul(&turn, &gaps(&l)?)?, &t(&v)?)
     };
     let v = vectors.clone();
     let of_values = move |g: &Tensor| matmul(&mul(&v, &row(g)?)?, &t(&v)?);

@@ -5,6 +5,7 @@ use candle_core::{DType, Result, Tensor, bail};
 use super::choice::where_cond;
 use super::dim::same_dtype;
 use super::reduce;
+use super::scale::Scale;
 use super::select::gather;
 use super::softmax::log_softmax;
 use super::widen::widened;
@@ -212,6 +213,11 @@ pub fn cross_entropy(
             None => logs.clone(),
         };
         if target.dtype().is_float() {
+            if ignore >= 0 {
+                bail!(
+                    "{op}: probabilities have no class to ignore: ignore_index {ignore} is for targets that are classes"
+                )
+            }
             if target.dims() != x.dims() {
                 bail!(
                     "{op}: probabilities {:?} must have the shape of input {:?}",
@@ -225,9 +231,7 @@ pub fn cross_entropy(
             return match reduction {
                 Reduction::None => losses.reshape(shape),
                 Reduction::Sum => reduce::sum(&losses, &[0], false),
-                Reduction::Mean => {
-                    reduce::sum(&losses, &[0], false)?.affine(1.0 / count as f64, 0.0)
-                }
+                Reduction::Mean => reduce::sum(&losses, &[0], false)?.times(1.0 / count as f64),
             };
         }
         let targets = Targets::new(op, &logs, &shape, &target, weight.as_ref(), ignore)?;
@@ -238,8 +242,8 @@ pub fn cross_entropy(
             return Ok(losses);
         }
         let spread = reduced(&reduce::sum(&weighted, &[1], false)?.neg()?)?
-            .affine(smoothing / classes as f64, 0.0)?;
-        losses.affine(1.0 - smoothing, 0.0)?.add(&spread)
+            .times(smoothing / classes as f64)?;
+        losses.times(1.0 - smoothing)?.add(&spread)
     })
 }
 

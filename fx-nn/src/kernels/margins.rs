@@ -6,8 +6,10 @@ use super::binary::{add, div, maximum, mul, sub};
 use super::comparison;
 use super::curve::Curve;
 use super::elementary::Elementary;
+use super::gradient;
 use super::pointwise::{abs, but_at_zero, clamp};
 use super::reduce;
+use super::scale::Scale;
 use super::select::{choose, gather};
 
 /// A number as a tensor without dimensions beside `x`.
@@ -34,16 +36,18 @@ pub fn huber(difference: &Tensor, edge: f64) -> Result<Tensor> {
 }
 
 /// A parabola up to `edge`, and the straight line of slope `slope` that touches it there beyond.
-fn curve_and_line(op: &str, difference: &Tensor, edge: f64, slope: f64) -> Result<Tensor> {
-    let far = abs(difference)?;
-    let line = far.affine(slope, -0.5 * edge * slope)?;
-    let is_near = comparison::lt(&far.detach(), &number(&far, edge)?)?;
-    choose(
-        op,
-        &is_near,
-        &difference.sqr()?.affine(0.5 * slope / edge, 0.0)?,
-        &line,
-    )
+fn curve_and_line(op: &'static str, difference: &Tensor, edge: f64, slope: f64) -> Result<Tensor> {
+    let of = |difference: &Tensor| {
+        let far = abs(difference)?;
+        let line = far.affine(slope, -0.5 * edge * slope)?;
+        let is_near = comparison::lt(&far, &number(&far, edge)?)?;
+        let curve = difference.sqr()?.times(0.5 * slope / edge)?;
+        choose(op, &is_near, &curve, &line)
+    };
+    gradient::of_one(op, difference, of, move |difference, _, grad| {
+        let steep = difference.times(slope / edge)?;
+        grad.mul(&clamp(&steep, Some(-slope), Some(slope))?)
+    })
 }
 
 /// `x² / (2 edge)` up to `edge`, a straight line of slope 1 beyond it.
@@ -57,16 +61,35 @@ pub fn smooth_l1(difference: &Tensor, edge: f64) -> Result<Tensor> {
     }
 }
 
-/// The cross entropy of probabilities and shares, in which no logarithm is below -100.
+/// What keeps a divisor from 0: PyTorch's, of this type.
+const SMALL: f32 = 1e-12;
+
+/// The cross entropy of probabilities and shares of one shape, in which no logarithm is below -100.
+///
+/// The gradient is that of the logarithms without that bound, except that no probability counts as nearer to 0 or 1 than
+/// 1e-12, as in PyTorch: it is 0 where a probability is its share, and large where it is the opposite.
 ///
 /// # Errors
-/// Returns only candle's errors.
+/// Returns an error if the shapes differ.
 pub fn binary_cross_entropy(p: &Tensor, share: &Tensor) -> Result<Tensor> {
-    let held = |x: Tensor| at_least(&x, -100.0);
-    let yes = held(p.log()?)?;
-    let no = held(Elementary::Log1p.of(&p.neg()?)?)?;
-    // (share - 1) log(1 - p) - share log(p).
-    sub(&mul(&share.affine(1.0, -1.0)?, &no)?, &mul(share, &yes)?)
+    let losses = |p: &Tensor, share: &Tensor| {
+        let held = |x: Tensor| at_least(&x, -100.0);
+        let yes = held(p.log()?)?;
+        let no = held(Elementary::Log1p.of(&p.neg()?)?)?;
+        // (share - 1) log(1 - p) - share log(p).
+        sub(&mul(&share.affine(1.0, -1.0)?, &no)?, &mul(share, &yes)?)
+    };
+    gradient::of_two(
+        "binary_cross_entropy",
+        p,
+        share,
+        losses,
+        |[p, share], grad| {
+            let spread = at_least(&p.affine(-1.0, 1.0)?.mul(p)?, f64::from(SMALL))?;
+            let odds = Elementary::Log1p.of(&p.neg()?)?.sub(&p.log()?)?;
+            Ok([grad.mul(&p.sub(share)?)?.div(&spread)?, grad.mul(&odds)?])
+        },
+    )
 }
 
 /// The cross entropy of scores and shares; `weight` is how much the positive ones count.
@@ -114,10 +137,7 @@ pub fn poisson(x: &Tensor, target: &Tensor, is_log: bool, full: bool, eps: f64) 
     let one = number(target, 1.0)?.broadcast_as(target.dims())?;
     let is_large = comparison::gt(&target.detach(), &one)?;
     let safe = choose("poisson_nll_loss", &is_large, target, &one)?;
-    let turn = safe
-        .affine(2.0 * std::f64::consts::PI, 0.0)?
-        .log()?
-        .affine(0.5, 0.0)?;
+    let turn = safe.times(2.0 * std::f64::consts::PI)?.log()?.times(0.5)?;
     let more = add(&sub(&mul(&safe, &safe.log()?)?, &safe)?, &turn)?;
     let more = choose("poisson_nll_loss", &is_large, &more, &target.zeros_like()?)?;
     add(&loss, &more)
@@ -132,7 +152,7 @@ pub fn gaussian(x: &Tensor, target: &Tensor, var: &Tensor, full: bool, eps: f64)
     let moved = at_least(&var.detach(), eps)?;
     let var = add(var, &sub(&moved, &var.detach())?)?;
     let distance = div(&sub(x, target)?.sqr()?, &var)?;
-    let loss = add(&var.log()?, &distance)?.affine(0.5, 0.0)?;
+    let loss = add(&var.log()?, &distance)?.times(0.5)?;
     match full {
         true => loss.affine(1.0, 0.5 * (2.0 * std::f64::consts::PI).ln()),
         false => Ok(loss),
@@ -220,7 +240,7 @@ pub fn multi_margin(
     let places = Tensor::arange(0i64, classes as i64, x.device())?.unsqueeze(0)?;
     let is_own = comparison::eq(&at, &places)?;
     let losses = choose(op, &is_own, &losses.zeros_like()?, &losses)?;
-    reduce::sum(&losses, &[1], false)?.affine(1.0 / classes as f64, 0.0)
+    reduce::sum(&losses, &[1], false)?.times(1.0 / classes as f64)
 }
 
 /// The mean over classes of `max(0, 1 - x[t] + x[i])` for all targets `t`, up to the first -1, and
@@ -263,7 +283,7 @@ pub fn multilabel_margin(x: &Tensor, target: &Tensor) -> Result<Tensor> {
         &spread(of(is_unused)?.unsqueeze(2)?)?,
     )?;
     let losses = choose(op, &is_left_out, &losses.zeros_like()?, &losses)?;
-    reduce::sum(&losses, &[1, 2], false)?.affine(1.0 / classes as f64, 0.0)
+    reduce::sum(&losses, &[1, 2], false)?.times(1.0 / classes as f64)
 }
 
 /// `1 - cos` where the target is 1, `max(0, cos - margin)` where it is -1, of the cosines of rows.
@@ -274,7 +294,7 @@ pub fn cosine_embedding(a: &Tensor, b: &Tensor, target: &Tensor, margin: f64) ->
     let op = "cosine_embedding_loss";
     let last = a.rank().max(b.rank()) - 1;
     let product = |a: &Tensor, b: &Tensor| reduce::sum(&mul(a, b)?, &[last], false);
-    let length = |x: &Tensor| product(x, x)?.affine(1.0, 1e-12);
+    let length = |x: &Tensor| product(x, x)?.affine(1.0, f64::from(SMALL));
     let cos = div(&product(a, b)?, &mul(&length(a)?, &length(b)?)?.sqrt()?)?;
     let zero = cos.zeros_like()?;
     let near = choose(op, &is_sign(target, 1.0)?, &cos.affine(-1.0, 1.0)?, &zero)?;

@@ -3,7 +3,9 @@
 use candle_core::{DType, Result, Tensor, bail};
 
 use super::choice::where_cond;
+use super::gradient;
 use super::places;
+use super::scale::Scale;
 use super::window::Axis;
 use crate::room;
 
@@ -156,7 +158,7 @@ pub fn pool(op: &str, x: &Tensor, spans: Vec<Vec<Span>>) -> Result<(Tensor, Tens
     if any_empty {
         let empty = Tensor::from_vec(empty, (1, each), x.device())?;
         let lowest = match x.dtype().is_float() {
-            true => y.detach().ones_like()?.affine(f64::NEG_INFINITY, 0.0)?,
+            true => y.detach().ones_like()?.times(f64::NEG_INFINITY)?,
             false => bail!("{op}: a window of integers {:?} has no elements", x.dims()),
         };
         y = where_cond(&empty.broadcast_as(y.dims())?, &lowest, &y)?;
@@ -186,7 +188,15 @@ pub fn unpool(op: &str, x: &Tensor, indices: &[i64], out: &[usize]) -> Result<Te
         .map(|(i, at)| (i / each * volume) as i64 + at)
         .collect();
     let zeros = Tensor::zeros(shape, x.dtype(), x.device())?;
-    places::put(op, &zeros, x, &places)
+    if !x.track_op() {
+        return places::put(op, &zeros, x, &places);
+    }
+    let put = |x: &Tensor| places::put(op, &zeros, x, &places);
+    let at = places.clone();
+    // Of several elements at one place each has the gradient, as in PyTorch.
+    gradient::of_one("max_unpool", x, put, move |x, _, grad| {
+        places::pick("max_unpool", grad, at.clone(), x.dims())
+    })
 }
 
 #[cfg(test)]

@@ -3,14 +3,16 @@
 use candle_core::{Result, Tensor, bail};
 
 use super::choice::where_cond;
+use super::max_places::{pool, sliding};
 use super::reduce::{Side, first_extreme, has_nan};
+use super::scale::Scale;
 use super::window::{Axis, NOTHING, image, like, pooled};
 
 /// The largest value of each window of `x [c, h, w]` or `[n, c, h, w]`, as
 /// `torch.nn.functional.max_pool2d`; the padding never wins.
 ///
 /// The result is `[.., oh, ow]`. The gradient goes to the first largest value of a window, row by
-/// row, as in PyTorch; a NaN wins.
+/// row, as in PyTorch; a NaN wins, the last of several.
 ///
 /// # Errors
 /// Returns an error if `x` has a different rank or an empty image, an option is 0, a padding is
@@ -37,6 +39,12 @@ pub fn max_pool2d(
     if !x.track_op() && dilation == (1, 1) && !has_nan(&image)? {
         return like(x, plain(&image, &axes, [oh, ow])?);
     }
+    if has_nan(&image)? {
+        // Of several NaN the last has the gradient.
+        let spans = axes.map(|axis| sliding(op, axis, x.dims(), ceil_mode));
+        let spans = spans.into_iter().collect::<Result<_>>()?;
+        return like(x, pool(op, &image, spans)?.0);
+    }
     let flat = image.contiguous()?.reshape((n * c, h * w))?;
     let size = kernel.0 * kernel.1;
     let (places, hollow) = places(&axes, [oh, ow]);
@@ -51,7 +59,7 @@ pub fn max_pool2d(
     let mut y = flat.gather(&best, 1)?;
     if let Some(hollow) = hollow {
         let hollow = Tensor::from_vec(hollow, (1, oh * ow), x.device())?;
-        let lowest = y.detach().ones_like()?.affine(f64::NEG_INFINITY, 0.0)?;
+        let lowest = y.detach().ones_like()?.times(f64::NEG_INFINITY)?;
         y = where_cond(&hollow.broadcast_as(y.dims())?, &lowest, &y)?;
     }
     like(x, y.reshape((n, c, oh, ow))?)

@@ -25,6 +25,7 @@ pub mod expand;
 pub mod factor;
 pub mod fold;
 pub mod fourier;
+pub mod gradient;
 pub mod grid;
 pub mod index;
 pub mod integers;
@@ -50,6 +51,7 @@ pub mod recurrent;
 pub mod reduce;
 pub mod resample;
 pub mod rows;
+pub mod scale;
 pub mod scan;
 pub mod scatter;
 pub mod select;
@@ -61,6 +63,7 @@ pub mod unique;
 pub mod view;
 pub mod widen;
 pub mod window;
+pub mod write;
 
 #[cfg(test)]
 pub mod testing;

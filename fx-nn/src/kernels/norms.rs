@@ -7,6 +7,7 @@ use super::choice::where_cond;
 use super::comparison;
 use super::pointwise::{abs, but_at_zero};
 use super::reduce::{max, min, sum};
+use super::scale::Scale;
 use super::widen::widened;
 
 /// How many elements are reduced to one; a missing dimension counts as one.
@@ -69,7 +70,7 @@ pub fn log_sum_exp(x: &Tensor, dims: &[usize], keepdim: bool) -> Result<Tensor> 
         let top = max(&x.detach(), dims, true)?;
         // An infinite maximum is not subtracted: the exponentials are 0 or infinite without it.
         let flat = top.abs()?.to_dtype(DType::F64)?;
-        let is_finite = comparison::lt(&flat, &flat.ones_like()?.affine(f64::INFINITY, 0.0)?)?;
+        let is_finite = comparison::lt(&flat, &flat.ones_like()?.times(f64::INFINITY)?)?;
         let top = where_cond(&is_finite, &top, &top.zeros_like()?)?;
         let total = sum(&sub(&x, &top)?.exp()?, dims, keepdim)?.log()?;
         total.add(&top.reshape(total.dims())?)

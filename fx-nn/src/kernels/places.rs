@@ -1,11 +1,11 @@
-//! Elements by their places in a row-major tensor: reading them, writing others, adding to them.
+//! Elements by their places in a row-major tensor: reading them, writing others.
 
 use candle_core::{DType, Result, Tensor, bail};
 
 use super::integers;
 use crate::room;
 
-/// The place that is read as a zero, and that nothing is added to.
+/// The place that is read as a zero.
 pub const NOWHERE: i64 = i64::MAX;
 
 /// How far apart the neighbours along each dimension are.
@@ -93,32 +93,6 @@ pub fn put(op: &str, x: &Tensor, source: &Tensor, places: &[i64]) -> Result<Tens
     pick(op, &both, from, x.dims())
 }
 
-/// `x` with the elements of `source` added at `places`; integers wrap around.
-///
-/// # Errors
-/// Returns only candle's errors.
-pub fn add(x: &Tensor, source: &Tensor, places: Vec<i64>) -> Result<Tensor> {
-    if places.is_empty() {
-        return Ok(x.clone());
-    }
-    if x.dtype().is_int() {
-        let (mut sums, terms) = (integers::elements(x)?, integers::elements(source)?);
-        for (place, term) in places.iter().zip(terms) {
-            if *place != NOWHERE {
-                let sum = &mut sums[*place as usize];
-                *sum = sum.wrapping_add(term);
-            }
-        }
-        return integers::tensor(sums, x.dims(), x);
-    }
-    let count = places.len();
-    let places = Tensor::from_vec(places, count, x.device())?;
-    x.contiguous()?
-        .flatten_all()?
-        .index_add(&places, &source.contiguous()?.flatten_all()?, 0)?
-        .reshape(x.dims())
-}
-
 /// The integers of an index into `size` things; negative ones are errors, or count from the end
 /// under `from_end`.
 ///
@@ -161,12 +135,8 @@ mod tests {
             near(&pick("p", &x, vec![3, NOWHERE, 0], &[3])?, &[4., 0., 1.])?;
             let source = Tensor::new(&[7f64, 8., 9.], &Device::Cpu)?;
             near(&put("p", &x, &source, &[1, 2, 1])?, &[1., 9., 8., 4.])?;
-            near(&add(&x, &source, vec![1, 2, 1])?, &[1., 18., 11., 4.])?;
             near(&along("p", &x, 1, vec![1, u32::MAX])?, &[2., 0., 4., 0.])?;
         }
-        let small = Tensor::new(&[250u8, 1], &Device::Cpu)?;
-        let sums = add(&small, &small, vec![0, 0])?;
-        assert_eq!(sums.to_vec1::<u8>()?, [245, 1]);
         Ok(())
     }
 
@@ -176,7 +146,6 @@ mod tests {
         check(&inputs[..1], |v| {
             pick("p", &v[0], vec![3, NOWHERE, 0, 3], &[2, 2])
         })?;
-        check(&inputs, |v| put("p", &v[0], &v[1], &[1, 2, 1, 5]))?;
-        check(&inputs, |v| add(&v[0], &v[1], vec![1, 2, 1, 5]))
+        check(&inputs, |v| put("p", &v[0], &v[1], &[1, 2, 1, 5]))
     }
 }

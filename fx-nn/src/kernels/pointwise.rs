@@ -4,6 +4,8 @@ use candle_core::{DType, Device, Result, Tensor, bail};
 
 use super::choice::where_cond;
 use super::comparison;
+use super::gradient;
+use super::scale::Scale;
 use super::widen::widened;
 use crate::error::dtype_name;
 use crate::random;
@@ -17,8 +19,8 @@ fn constant(v: f64, x: &Tensor) -> Result<Tensor> {
 
 /// `x` of any shape held within `min` and `max`; with `min > max` every value is `max`.
 ///
-/// A NaN stays NaN, and a bound of NaN makes every value NaN. As in PyTorch the gradient runs
-/// through values that equal a bound.
+/// A NaN stays NaN, and a bound of NaN makes every value NaN. As in PyTorch the gradient is that of what lies between
+/// the bounds: 0 at a bound, and of a NaN.
 ///
 /// # Errors
 /// Returns an error if neither bound is given.
@@ -29,52 +31,67 @@ pub fn clamp(x: &Tensor, min: Option<f64>, max: Option<f64>) -> Result<Tensor> {
             x.dims()
         )
     }
-    let mut y = x.clone();
     if x.elem_count() == 0 {
-        return Ok(y);
+        return Ok(x.clone());
     }
     if [min, max].into_iter().flatten().any(f64::is_nan) && x.dtype().is_float() {
         return x.detach().affine(f64::NAN, f64::NAN);
     }
+    let mut y = x.detach();
     if let Some(min) = min {
-        let bound = constant(min, &y)?;
-        y = if y.track_op() {
-            where_cond(&comparison::lt(&y, &bound)?, &bound, &y)?
-        } else {
-            y.maximum(&bound)?
-        };
+        y = y.maximum(&constant(min, &y)?)?;
     }
     if let Some(max) = max {
-        let bound = constant(max, &y)?;
-        y = if y.track_op() {
-            where_cond(&comparison::gt(&y, &bound)?, &bound, &y)?
-        } else {
-            y.minimum(&bound)?
-        };
+        y = y.minimum(&constant(max, &y)?)?;
     }
-    Ok(y)
+    let bound = |bound: Option<f64>| bound.map(|bound| constant(bound, x)).transpose();
+    match x.track_op() {
+        true => between(x, &y, bound(min)?.as_ref(), bound(max)?.as_ref()),
+        false => Ok(y),
+    }
 }
 
 /// `x` of any shape held within bounds of its type, of no dimensions; with `lower > upper` every value is `upper`.
 ///
-/// A NaN stays NaN. As in PyTorch the gradient runs through values that equal a bound.
+/// A NaN stays NaN. The gradient is that of [`clamp`].
 ///
 /// # Errors
 /// Returns only candle's errors.
 pub fn bounded(x: &Tensor, lower: Option<&Tensor>, upper: Option<&Tensor>) -> Result<Tensor> {
-    let mut y = x.clone();
+    let mut y = x.detach();
     if x.elem_count() == 0 {
-        return Ok(y);
+        return Ok(x.clone());
     }
-    if let Some(lower) = lower {
-        let lower = lower.broadcast_as(y.dims())?;
-        y = where_cond(&comparison::lt(&y, &lower)?, &lower, &y)?;
+    let wide = |bound: Option<&Tensor>| bound.map(|b| b.broadcast_as(x.dims())).transpose();
+    let (lower, upper) = (wide(lower)?, wide(upper)?);
+    if let Some(lower) = &lower {
+        y = where_cond(&comparison::lt(&y, lower)?, lower, &y)?;
     }
-    if let Some(upper) = upper {
-        let upper = upper.broadcast_as(y.dims())?;
-        y = where_cond(&comparison::gt(&y, &upper)?, &upper, &y)?;
+    if let Some(upper) = &upper {
+        y = where_cond(&comparison::gt(&y, upper)?, upper, &y)?;
     }
-    Ok(y)
+    match x.track_op() {
+        true => between(x, &y, lower.as_ref(), upper.as_ref()),
+        false => Ok(y),
+    }
+}
+
+/// `x` where it lies between bounds of its shape, `held`, through which no gradient runs, elsewhere.
+fn between(
+    x: &Tensor,
+    held: &Tensor,
+    lower: Option<&Tensor>,
+    upper: Option<&Tensor>,
+) -> Result<Tensor> {
+    let own = x.detach();
+    let above = lower.map(|lower| comparison::gt(&own, lower)).transpose()?;
+    let below = upper.map(|upper| comparison::lt(&own, upper)).transpose()?;
+    let inside = match (above, below) {
+        (Some(above), Some(below)) => above.mul(&below)?,
+        (Some(one), None) | (None, Some(one)) => one,
+        (None, None) => return Ok(x.clone()),
+    };
+    where_cond(&inside, x, held)
 }
 
 /// `max(x, 0)` of any shape; a NaN stays NaN and the gradient at 0 is 0, as in PyTorch.
@@ -109,13 +126,18 @@ pub fn but_at_zero(x: &Tensor, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> Res
     where_cond(&is_zero, &zero, &f(&safe)?)
 }
 
-/// `|x|` of any shape, whose gradient at 0 is 0, as in PyTorch.
+/// `|x|` of any shape, whose gradient at 0 and NaN is 0, as in PyTorch.
 ///
 /// # Errors
 /// Returns only candle's errors.
 pub fn abs(x: &Tensor) -> Result<Tensor> {
     match x.track_op() {
-        true => but_at_zero(x, Tensor::abs),
+        true => gradient::of_one("abs", x, Tensor::abs, |x, _, grad| {
+            // Of 0 and NaN it is 0.
+            let zero = grad.zeros_like()?;
+            let low = where_cond(&comparison::lt(x, &x.zeros_like()?)?, &grad.neg()?, &zero)?;
+            where_cond(&comparison::gt(x, &x.zeros_like()?)?, grad, &low)
+        }),
         false => x.abs(),
     }
 }
@@ -132,16 +154,11 @@ pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
         )
     }
     widened(x, x, |x| {
-        let mut e = x.neg()?;
-        if e.track_op() {
-            // An infinite exponential would have the gradient 0 * inf.
-            let limit = match x.dtype() {
-                DType::F64 => 709.0,
-                _ => 88.0,
-            };
-            e = clamp(&e, None, Some(limit))?;
-        }
-        e.exp()?.affine(1.0, 1.0)?.recip()
+        let of = |x: &Tensor| x.neg()?.exp()?.affine(1.0, 1.0)?.recip();
+        // An infinite exponential would have the gradient 0 * inf.
+        gradient::of_one("sigmoid", &x, of, |_, y, grad| {
+            y.affine(-1.0, 1.0)?.mul(y)?.mul(grad)
+        })
     })
 }
 
@@ -167,12 +184,12 @@ pub fn rsqrt(x: &Tensor) -> Result<Tensor> {
     widened(x, x, |x| x.sqrt()?.recip())
 }
 
-/// `x * mul + add` of any shape, where the numbers are not rounded to half precision first.
+/// `x * by` of any shape, where the number is not rounded to half precision first.
 ///
 /// # Errors
 /// Returns only candle's errors.
-pub fn affine(x: &Tensor, mul: f64, add: f64) -> Result<Tensor> {
-    widened(x, x, |x| x.affine(mul, add))
+pub fn times(x: &Tensor, by: f64) -> Result<Tensor> {
+    widened(x, x, |x| x.times(by))
 }
 
 /// A mask of `shape` that is 0 with probability `p` and `1 / (1 - p)` otherwise.
@@ -195,7 +212,7 @@ pub fn dropout_mask(shape: &[usize], p: f64, dtype: DType, device: &Device) -> R
     let draw = random::uniform(shape, 0.0, 1.0)?.to_device(device)?;
     comparison::ge(&draw, &constant(p, &draw)?)?
         .to_dtype(dtype)?
-        .affine(1.0 / (1.0 - p), 0.0)
+        .times(1.0 / (1.0 - p))
 }
 
 #[cfg(test)]
@@ -227,7 +244,7 @@ mod tests {
         let of = |y: Tensor| -> Result<Vec<f64>> {
             f64s(y.sum_all()?.backward()?.get(&x).expect("a gradient"))
         };
-        assert_eq!(of(clamp(&x, Some(-1.), Some(1.))?)?, [0., 1., 1., 1., 0.]);
+        assert_eq!(of(clamp(&x, Some(-1.), Some(1.))?)?, [0., 0., 1., 0., 0.]);
         assert_eq!(of(relu(&x)?)?, [0., 0., 0., 1., 1.]);
         let far = Var::new(&[-1e4f32, 1e4], &Device::Cpu)?;
         let grads = sigmoid(far.as_tensor())?.sum_all()?.backward()?;

@@ -6,6 +6,7 @@ use super::binary::{add, mul, sub};
 use super::choice::where_cond;
 use super::comparison;
 use super::reduce::has_nan;
+use super::scale::Scale;
 use super::topk::topk;
 
 /// How a quantile between two elements is computed.
@@ -102,7 +103,7 @@ pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Res
     let way = sub(&high, &low)?;
     let from_low = add(&low, &mul(&way, &weights)?)?;
     let from_high = sub(&high, &mul(&way, &weights.affine(-1.0, 1.0)?)?)?;
-    let half = weights.ones_like()?.affine(0.5, 0.0)?;
+    let half = weights.ones_like()?.times(0.5)?;
     where_cond(&comparison::lt(&weights, &half)?, &from_low, &from_high)
 }
 

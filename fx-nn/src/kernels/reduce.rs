@@ -23,8 +23,28 @@ pub fn has_nan(x: &Tensor) -> Result<bool> {
         return Ok(false);
     }
     // Infinities of both signs also sum to NaN.
-    let mask = comparison::ne(&x, &x)?.flatten_all()?;
-    Ok(mask.max(0)?.to_scalar::<u8>()? != 0)
+    any(&comparison::ne(&x, &x)?)
+}
+
+/// Whether an element of truth values (`u8`) is not 0.
+///
+/// # Errors
+/// Returns only candle's errors.
+pub fn any(mask: &Tensor) -> Result<bool> {
+    Ok(mask.elem_count() > 0 && one_extreme(mask, Side::Max)? != 0)
+}
+
+/// Whether no element of truth values (`u8`) is 0.
+///
+/// # Errors
+/// Returns only candle's errors.
+pub fn all(mask: &Tensor) -> Result<bool> {
+    Ok(mask.elem_count() == 0 || one_extreme(mask, Side::Min)? != 0)
+}
+
+fn one_extreme(mask: &Tensor, side: Side) -> Result<u8> {
+    let found = side.values(&mask.detach().flatten_all()?, 0)?;
+    found.reshape(())?.to_scalar()
 }
 
 /// Sorted, distinct `dims`, all below the rank of `x`.
@@ -171,18 +191,36 @@ impl Side {
         }
     }
 
+    /// The index (`u32`) of the first extreme along a dimension, which is kept.
+    #[allow(clippy::disallowed_methods, reason = "no stride is 0")]
     fn places(self, x: &Tensor, d: usize) -> Result<Tensor> {
+        let x = lined(x)?;
         match self {
             Self::Max => x.argmax_keepdim(d),
             Self::Min => x.argmin_keepdim(d),
         }
     }
 
-    fn values(self, x: &Tensor, d: usize) -> Result<Tensor> {
+    /// The extreme along a dimension, which is kept; NaN does not win.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such dimension, or there are no elements.
+    #[allow(clippy::disallowed_methods, reason = "no stride is 0")]
+    pub fn values(self, x: &Tensor, d: usize) -> Result<Tensor> {
+        let x = lined(x)?;
         match self {
             Self::Max => x.max_keepdim(d),
             Self::Min => x.min_keepdim(d),
         }
+    }
+}
+
+/// The same elements; where they lie in order, with the strides of their shape: a broadcast dimension of one element has
+/// stride 0, by which candle's search for an extreme divides.
+fn lined(x: &Tensor) -> Result<Tensor> {
+    match x.is_contiguous() && x.stride().contains(&0) {
+        true => x.reshape(x.dims()),
+        false => Ok(x.clone()),
     }
 }
 
@@ -231,7 +269,7 @@ fn extreme(x: &Tensor, dims: &[usize], keepdim: bool, side: Side) -> Result<Tens
     }
     if has_nan(&x)? {
         let x = x.detach();
-        let any = comparison::ne(&x, &x)?.max_keepdim(1)?;
+        let any = Side::Max.values(&comparison::ne(&x, &x)?, 1)?;
         y = where_cond(&any, &y.detach().affine(f64::NAN, f64::NAN)?, &y)?;
     }
     y.reshape(shape)
@@ -244,7 +282,7 @@ fn share_ties(x: &Tensor, y: Tensor) -> Result<Tensor> {
     let hits = comparison::eq(&x.detach(), &fixed.broadcast_as(x.dims())?)?;
     let hits = hits.to_dtype(x.dtype())?.sum_keepdim(1)?;
     let ones = hits.ones_like()?;
-    if comparison::gt(&hits, &ones)?.max_all()?.to_scalar::<u8>()? == 0 {
+    if !any(&comparison::gt(&hits, &ones)?)? {
         return Ok(y);
     }
     let part = y.div(&hits.maximum(&ones)?)?;
@@ -267,8 +305,8 @@ pub fn first_extreme(x: &Tensor, side: Side) -> Result<Tensor> {
         return Ok(at);
     }
     let nan = comparison::ne(&x, &x)?;
-    let any = nan.max_keepdim(last)?;
-    where_cond(&any, &nan.argmax_keepdim(last)?, &at)
+    let any = Side::Max.values(&nan, last)?;
+    where_cond(&any, &Side::Max.places(&nan, last)?, &at)
 }
 
 /// The largest or smallest values along `dim` and their first indices (`i64`), as `torch.max(x, dim)`.

@@ -2,9 +2,8 @@
 
 use candle_core::{DType, Result, Tensor, bail};
 
-use super::choice::where_cond;
-use super::comparison;
 use super::dim::dim;
+use super::gradient;
 use super::places;
 use super::view::narrow;
 use super::widen::widened;
@@ -280,9 +279,9 @@ fn floats(
     moved(
         &y,
         x,
-        &tensor(of_x, x.dims())?,
+        tensor(of_x, x.dims())?,
         source,
-        &tensor(of_source, source.dims())?,
+        tensor(of_source, source.dims())?,
         places,
     )
 }
@@ -327,23 +326,21 @@ fn others(
 fn moved(
     y: &Tensor,
     x: &Tensor,
-    of_x: &Tensor,
+    of_x: Tensor,
     source: &Tensor,
-    of_source: &Tensor,
+    of_source: Tensor,
     places: Vec<i64>,
 ) -> Result<Tensor> {
-    let still = |t: &Tensor| -> Result<Tensor> {
-        let zero = t.sub(&t.detach())?;
-        // inf - inf is NaN: nothing moves there.
-        where_cond(
-            &comparison::eq(&zero, &zero)?,
-            &zero,
-            &t.detach().zeros_like()?,
-        )
-    };
-    let own = still(&x.contiguous()?)?.mul(of_x)?;
-    let terms = still(&source.contiguous()?)?.mul(of_source)?;
-    y.add(&places::add(&own, &terms, places)?)
+    gradient::of_two(
+        "scatter_reduce",
+        x,
+        source,
+        |_, _| Ok(y.clone()),
+        move |[_, source], grad| {
+            let own = places::pick("scatter_reduce", grad, places.clone(), source.dims())?;
+            Ok([grad.mul(&of_x)?, own.mul(&of_source)?])
+        },
+    )
 }
 
 #[cfg(test)]

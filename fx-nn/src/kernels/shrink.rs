@@ -5,6 +5,8 @@ use candle_core::{Result, Tensor, bail};
 use super::activation::{floating, like};
 use super::choice::where_cond;
 use super::comparison;
+use super::gradient;
+use super::scale::Scale;
 use super::widen::widened;
 
 /// 0 up to -3, `x` from 3 on, and `x (x + 3) / 6` between.
@@ -17,12 +19,20 @@ pub fn hardswish(x: &Tensor) -> Result<Tensor> {
         return Ok(x.clone());
     }
     widened(x, x, |x| {
-        let (low, high) = (like(&x, -3.0)?, like(&x, 3.0)?);
-        let middle = x.mul(&x.affine(1.0, 3.0)?)?.affine(1.0 / 6.0, 0.0)?;
-        let is_low = comparison::le(&x, &low)?;
-        // Minus infinity times 0 is NaN, as in PyTorch.
-        let y = where_cond(&is_low, &x.detach().affine(0.0, 0.0)?, &middle)?;
-        where_cond(&comparison::ge(&x, &high)?, &x, &y)
+        let of = |x: &Tensor| {
+            let middle = x.mul(&x.affine(1.0, 3.0)?)?.times(1.0 / 6.0)?;
+            // Minus infinity times 0 is NaN, as in PyTorch.
+            let flat = x.affine(0.0, 0.0)?;
+            let y = where_cond(&comparison::le(x, &like(x, -3.0)?)?, &flat, &middle)?;
+            where_cond(&comparison::ge(x, &like(x, 3.0)?)?, x, &y)
+        };
+        gradient::of_one("hardswish", &x, of, |x, _, grad| {
+            let middle = grad.mul(&x.affine(1.0 / 3.0, 0.5)?)?;
+            let is_middle = comparison::lt(x, &like(x, 3.0)?)?;
+            let slope = where_cond(&is_middle, &middle, grad)?;
+            let is_low = comparison::le(x, &like(x, -3.0)?)?;
+            where_cond(&is_low, &grad.zeros_like()?, &slope)
+        })
     })
 }
 
@@ -36,13 +46,18 @@ pub fn hardsigmoid(x: &Tensor) -> Result<Tensor> {
         return Ok(x.clone());
     }
     widened(x, x, |x| {
-        let middle = x.affine(1.0, 3.0)?.affine(1.0 / 6.0, 0.0)?;
-        let y = where_cond(
-            &comparison::le(&x, &like(&x, -3.0)?)?,
-            &like(&x, 0.0)?,
-            &middle,
-        )?;
-        where_cond(&comparison::ge(&x, &like(&x, 3.0)?)?, &like(&x, 1.0)?, &y)
+        let of = |x: &Tensor| {
+            let middle = x.affine(1.0, 3.0)?.times(1.0 / 6.0)?;
+            let is_low = comparison::le(x, &like(x, -3.0)?)?;
+            let y = where_cond(&is_low, &like(x, 0.0)?, &middle)?;
+            where_cond(&comparison::ge(x, &like(x, 3.0)?)?, &like(x, 1.0)?, &y)
+        };
+        // A NaN has no slope.
+        gradient::of_one("hardsigmoid", &x, of, |x, _, grad| {
+            let above = comparison::gt(x, &like(x, -3.0)?)?;
+            let inside = above.mul(&comparison::lt(x, &like(x, 3.0)?)?)?;
+            where_cond(&inside, &grad.times(1.0 / 6.0)?, &grad.zeros_like()?)
+        })
     })
 }
 
@@ -106,8 +121,13 @@ pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
         return Ok(x.clone());
     }
     widened(x, (x, weight), |(x, weight)| {
-        let low = super::binary::mul(&x, &weight)?;
-        where_cond(&comparison::gt(&x, &like(&x, 0.0)?)?, &x, &low)
+        let above = comparison::gt(&x, &like(&x, 0.0)?)?;
+        // What is not used has no part in the gradient of the weight.
+        let low = match weight.track_op() {
+            true => where_cond(&above, &like(&x, 0.0)?, &x)?,
+            false => x.clone(),
+        };
+        where_cond(&above, &x, &super::binary::mul(&low, &weight)?)
     })
 }
 

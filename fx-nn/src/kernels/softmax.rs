@@ -2,7 +2,7 @@
 
 use candle_core::{Result, Tensor, bail};
 
-use super::reduce;
+use super::reduce::{self, Side};
 use super::widen::widened;
 use crate::error::dtype_name;
 
@@ -42,7 +42,7 @@ fn total(x: &Tensor) -> Result<Tensor> {
 
 /// `x` less the largest value of each row, which no gradient runs through.
 fn shifted(x: &Tensor) -> Result<Tensor> {
-    let top = x.detach().max_keepdim(x.rank() - 1)?;
+    let top = Side::Max.values(&x.detach(), x.rank() - 1)?;
     x.sub(&top.broadcast_as(x.dims())?)
 }
 

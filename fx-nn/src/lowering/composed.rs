@@ -7,6 +7,7 @@ use fx_core::value::{DType, IntoValue};
 use fx_core::{Error, Result, function, function_table};
 
 use super::rule::Composed;
+use crate::decompositions::reduced;
 use crate::ops;
 use crate::tensor::{Dims, Number, Tensor, TensorOrNumber};
 
@@ -81,6 +82,8 @@ composed! {
         let close = ops::isclose(&x, &other, rtol, atol, equal_nan)?;
         ops::equal(&close, &ops::ones_like(&close, None)?)
     };
+    binary_cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String) =>
+        reduced(cross_entropy(&x, &target, weight.as_ref()), &reduction);
     var(x: Tensor, dim: Dims, unbiased: bool, keepdim: bool) |call| => in_float(call, "x", &x, |x| {
         let mean = ops::mean(x, dim.clone(), true)?;
         let apart = (x - mean)?;
@@ -92,17 +95,14 @@ composed! {
         sum / count
     });
     inner(x: Tensor, other: Tensor) => ops::tensordot_dims(&x, &other, Dims::One(-1), Dims::One(-1));
-    diff(x: Tensor, n: i64, dim: i64, prepend: Option<Tensor>, append: Option<Tensor>) |call| => {
-        let is_truth = dtype_of(call, "x") == Some(DType::Bool);
+    diff(x: Tensor, n: i64, dim: i64, prepend: Option<Tensor>, append: Option<Tensor>) => {
         let mut parts: Vec<Tensor> = prepend.into_iter().collect();
         parts.push(x);
         parts.extend(append);
         let mut x = if parts.len() > 1 { ops::cat(&parts, dim)? } else { parts.remove(0) };
         for _ in 0..n {
             let count = (x.size(dim)? - 1)?;
-            let (next, last) = (ops::narrow(&x, dim, 1, &count)?, ops::narrow(&x, dim, 0, &count)?);
-            // Truth values differ or not.
-            x = if is_truth { (next ^ last)? } else { (next - last)? };
+            x = (ops::narrow(&x, dim, 1, count)? - ops::narrow(&x, dim, 0, count)?)?;
         }
         Ok(x)
     };
@@ -246,5 +246,18 @@ fn hidden(
                 _ => ops::new_zeros(x, vec![x.size(0)?, size], None),
             }
         }
+    }
+}
+
+/// The cross entropy of probabilities and shares; NaN of numbers that are none, which the function refuses.
+fn cross_entropy(p: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
+    let held = |log: Tensor| ops::clamp(&log, -100.0, None);
+    let (yes, no) = (held(p.log()?)?, held(ops::log1p(&(-p)?)?)?);
+    let losses = (((target - 1.0)? * no)? - (target * yes)?)?;
+    let is_share = |x: &Tensor| x.ge(0.0)? & x.le(1.0)?;
+    let losses = ops::r#where(&(is_share(p)? & is_share(target)?)?, losses, f64::NAN)?;
+    match weight {
+        Some(weight) => losses * weight,
+        None => Ok(losses),
     }
 }

@@ -50,11 +50,30 @@ impl QuantizedLinear {
     /// The layer of a linear layer, rounded to a type such as `Q8_0`, `Q4_0` or `Q4K`.
     ///
     /// # Errors
-    /// Returns an error if there is no such type, or its blocks do not divide `in_features`.
+    /// Returns an error if there is no such type, its blocks do not divide `in_features`, or a weight is infinite, NaN,
+    /// or too large for the scale of a block.
     pub fn from_linear(linear: &Linear, quantization: &str) -> Result<Self> {
         let dtype = quantized_type(quantization)?;
         let weight = linear.weight.detach()?;
         let data = QTensor::quantize(weight.data("quantized_linear")?, dtype).fx()?;
+        let kept = Tensor::from(data.dequantize(&PROCESSOR).fx()?);
+        let columns = data.shape().dims().last().copied().unwrap_or(1);
+        let (values, kept) = (weight.to_vec()?, kept.to_vec()?);
+        let first = |all: &[f64]| all.iter().position(|value| !value.is_finite());
+        let place = |at: usize| [at / columns, at % columns];
+        if let Some(at) = first(&values) {
+            return Err(Error::msg(format_args!(
+                "quantized_linear: the weight at {:?} is {}, which {quantization} cannot represent",
+                place(at),
+                values[at]
+            )));
+        }
+        if let Some(at) = first(&kept) {
+            return Err(Error::msg(format_args!(
+                "quantized_linear: the weights from {:?} are too large for the scale of a {quantization} block",
+                place(at)
+            )));
+        }
         Ok(QuantizedLinear {
             weight: QuantizedMatrix::of(data)?,
             bias: linear.bias.as_ref().map(Tensor::detach).transpose()?,

@@ -63,8 +63,8 @@ pub fn instance_norm(
             .and_then(|rows| norm::batch_stats(&rows));
         let (batch_mean, batch_var) = rows.fx()?;
         let average = |stats: &candle_core::Tensor| stats.reshape((samples, channels))?.mean(0);
-        move_towards(mean.data(op)?, &average(&batch_mean).fx()?, momentum).fx()?;
-        move_towards(var.data(op)?, &average(&batch_var).fx()?, momentum).fx()?;
+        move_towards(op, mean.data(op)?, &average(&batch_mean).fx()?, momentum).fx()?;
+        move_towards(op, var.data(op)?, &average(&batch_var).fx()?, momentum).fx()?;
     }
     Ok(y)
 }

@@ -4,7 +4,7 @@ use fx_core::value::{Bool, DType};
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
-use crate::kernels::select;
+use crate::kernels::{reduce, select};
 use crate::tensor::{Number, Tensor};
 
 /// A truth value for each element.
@@ -172,16 +172,6 @@ fn close(
     found | is_within
 }
 
-/// Whether all elements of a tensor of truth values are true.
-fn all_true(x: &Tensor) -> Result<bool> {
-    let data = x.data("all")?;
-    if data.elem_count() == 0 {
-        return Ok(true);
-    }
-    let least = data.flatten_all().and_then(|x| x.min(0)).fx()?;
-    Ok(least.to_scalar::<u8>().fx()? != 0)
-}
-
 /// Whether all elements are close, by [`isclose`].
 ///
 /// # Errors
@@ -195,7 +185,7 @@ pub fn allclose(
     #[default(false)] equal_nan: bool,
 ) -> Result<Bool> {
     let close = close("allclose", x, other, [rtol, atol], equal_nan)?;
-    all_true(&close).map(Bool::from)
+    reduce::all(close.data("allclose")?).map(Bool::from).fx()
 }
 
 /// Whether both tensors have one shape and equal elements; a nan equals nothing.
@@ -207,5 +197,7 @@ pub fn equal(x: &Tensor, other: &Tensor) -> Result<Bool> {
     if x.dims()? != other.dims()? {
         return Ok(Bool::from(false));
     }
-    all_true(&x.eq(other)?).map(Bool::from)
+    reduce::all(x.eq(other)?.data("equal")?)
+        .map(Bool::from)
+        .fx()
 }

@@ -304,7 +304,7 @@ pub fn logical_not(x: &Tensor) -> Result<Tensor> {
 /// Returns an error if the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::fmax")]
 pub fn fmax(x: &Tensor, other: &Tensor) -> Result<Tensor> {
-    extreme("fmax", x, other, comparison::ge)
+    extreme("fmax", x, other, true)
 }
 
 /// The smaller of each two elements; of a nan and a number, the number.
@@ -313,25 +313,12 @@ pub fn fmax(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// Returns an error if the shapes do not broadcast.
 #[wrap(method, path = "fx_nn::ops::fmin")]
 pub fn fmin(x: &Tensor, other: &Tensor) -> Result<Tensor> {
-    extreme("fmin", x, other, comparison::le)
+    extreme("fmin", x, other, false)
 }
 
-/// The first of two where `first` of them holds, or where the second is nan.
-fn extreme(
-    op: &str,
-    x: &Tensor,
-    other: &Tensor,
-    first: fn(
-        &candle_core::Tensor,
-        &candle_core::Tensor,
-    ) -> candle_core::Result<candle_core::Tensor>,
-) -> Result<Tensor> {
+fn extreme(op: &'static str, x: &Tensor, other: &Tensor, largest: bool) -> Result<Tensor> {
     let (x, other, _) = promoted(x, other)?;
-    let (a, b) = (x.data(op)?, other.data(op)?);
-    let is_first = first(a, b)
-        .and_then(|at| binary::maximum(&at, &comparison::ne(b, b)?))
-        .fx()?;
-    let result = select::choose(op, &is_first, a, b).fx()?;
+    let result = binary::extreme_number(op, x.data(op)?, other.data(op)?, largest).fx()?;
     Ok(x.with_data(result))
 }
 

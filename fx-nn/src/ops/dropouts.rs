@@ -4,6 +4,7 @@ use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
 use crate::kernels::pointwise::dropout_mask;
+use crate::kernels::scale::Scale;
 use crate::kernels::{binary, widen};
 use crate::tensor::Tensor;
 
@@ -126,9 +127,9 @@ fn alpha(op: &str, x: &Tensor, p: f64, training: bool, kept: Option<usize>) -> R
     shape[..kept].copy_from_slice(&data.dims()[..kept]);
     widen::widened(data, data, |data| {
         // Of a mask of 0 and 1: x where it is 1, the lowest value where it is 0.
-        let mask = dropout_mask(&shape, p, data.dtype(), data.device())?.affine(1.0 - p, 0.0)?;
+        let mask = dropout_mask(&shape, p, data.dtype(), data.device())?.times(1.0 - p)?;
         let low = mask.affine(-LOWEST * scale, LOWEST * scale - LOWEST * scale * p)?;
-        binary::add(&binary::mul(&data, &mask.affine(scale, 0.0)?)?, &low)
+        binary::add(&binary::mul(&data, &mask.times(scale)?)?, &low)
     })
     .map(Tensor::made)
     .fx()

@@ -228,7 +228,7 @@ pub fn positive(x: &Tensor) -> Result<Tensor> {
 #[wrap(method, path = "fx_nn::ops::deg2rad")]
 pub fn deg2rad(x: &Tensor) -> Result<Tensor> {
     let x = x.as_float()?;
-    pointwise::affine(x.data("deg2rad")?, std::f64::consts::PI / 180.0, 0.0)
+    pointwise::times(x.data("deg2rad")?, std::f64::consts::PI / 180.0)
         .map(Tensor::made)
         .fx()
 }
@@ -240,7 +240,7 @@ pub fn deg2rad(x: &Tensor) -> Result<Tensor> {
 #[wrap(method, path = "fx_nn::ops::rad2deg")]
 pub fn rad2deg(x: &Tensor) -> Result<Tensor> {
     let x = x.as_float()?;
-    pointwise::affine(x.data("rad2deg")?, 180.0 / std::f64::consts::PI, 0.0)
+    pointwise::times(x.data("rad2deg")?, 180.0 / std::f64::consts::PI)
         .map(Tensor::made)
         .fx()
 }

@@ -3,7 +3,8 @@
 use fx_core::{Error, Result, wrap};
 
 use crate::error::Fx;
-use crate::kernels::{dim, layer_norm as sample, norm, softmax as kernels};
+use crate::kernels::scale::Scale;
+use crate::kernels::{dim, layer_norm as sample, norm, softmax as kernels, write};
 use crate::tensor::writes::written;
 use crate::tensor::{Shape, Tensor};
 
@@ -80,21 +81,22 @@ pub fn batch_norm(
     {
         // PyTorch keeps the unbiased variance, though it normalises by the biased one.
         let (batch_mean, batch_var) = norm::batch_stats(&data.detach()).fx()?;
-        move_towards(mean, &batch_mean, momentum).fx()?;
-        move_towards(var, &batch_var, momentum).fx()?;
+        move_towards("batch_norm", mean, &batch_mean, momentum).fx()?;
+        move_towards("batch_norm", var, &batch_var, momentum).fx()?;
     }
     Ok(y.into())
 }
 
 /// running = (1 - momentum) running + momentum batch, in place.
 pub(super) fn move_towards(
+    op: &str,
     running: &candle_core::Tensor,
     batch: &candle_core::Tensor,
     momentum: f64,
 ) -> candle_core::Result<()> {
     let before = running.to_dtype(batch.dtype())?;
-    let moved = (before.affine(1.0 - momentum, 0.0)? + batch.affine(momentum, 0.0)?)?;
-    running.slice_set(&moved.to_dtype(running.dtype())?, 0, 0)?;
+    let moved = (before.times(1.0 - momentum)? + batch.times(momentum)?)?;
+    write::write(op, running, &moved.to_dtype(running.dtype())?)?;
     written(running);
     Ok(())
 }

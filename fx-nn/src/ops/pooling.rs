@@ -398,7 +398,16 @@ fn power(
     pool: impl FnOnce(&Tensor) -> Result<Tensor>,
 ) -> Result<Tensor> {
     let count: usize = kernel.iter().product();
-    (pool(&x.pow(norm)?)? * count as f64)?.pow(1.0 / norm)
+    let mean = pool(&x.pow(norm)?)?;
+    let mean = match mean.requires_grad()? {
+        // The same numbers; a sum of 0 has no slope, whatever its root's.
+        true => {
+            let size = mean.abs()?.relu()?;
+            super::sign(&mean.detach()?)? * size
+        }
+        false => Ok(mean),
+    }?;
+    (mean * count as f64)?.pow(1.0 / norm)
 }
 
 /// The sum of the powers of each window of `x` `[N, C, L]` (or `[C, L]`), to the power `1 / norm_type`.

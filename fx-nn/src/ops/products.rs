@@ -6,6 +6,7 @@ use fx_core::{Error, Result, wrap};
 
 use super::matrix::matmul;
 use crate::error::Fx;
+use crate::kernels::scale::Scale;
 use crate::kernels::{self, dim, expand};
 use crate::tensor::{Dims, Number, Tensor};
 
@@ -225,16 +226,12 @@ fn plus(
         let (beta, alpha) = (beta.as_f64(), alpha.as_f64());
         return kernels::widen::widened(own, (own, left, right), |(own, left, right)| {
             let y = product(&left, &right)?;
-            let y = if alpha == 1.0 {
-                y
-            } else {
-                y.affine(alpha, 0.0)?
-            };
+            let y = if alpha == 1.0 { y } else { y.times(alpha)? };
             let own = fitted(op, &own, y.dims())?;
             match beta {
                 0.0 => Ok(y),
                 1.0 => y.add(&own),
-                beta => y.add(&own.affine(beta, 0.0)?),
+                beta => y.add(&own.times(beta)?),
             }
         })
         .map(Tensor::made)

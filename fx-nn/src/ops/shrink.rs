@@ -55,11 +55,7 @@ pub fn hardtanh(
             .fx();
     }
     // Integers drop a fraction, as in PyTorch.
-    let whole = |number: Number| match number {
-        Number::Float(x) if x.is_finite() => Number::Int(x as i64),
-        number => number,
-    };
-    super::pointwise::clamp(x, whole(min_val), whole(max_val))
+    super::pointwise::clamp(x, min_val.whole(), max_val.whole())
 }
 
 /// x outside of [-lambd, lambd], and 0 within.

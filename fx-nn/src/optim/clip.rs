@@ -5,6 +5,7 @@ use fx_core::Result;
 use fx_core::module::Component;
 
 use crate::error::Fx;
+use crate::kernels::reduce::Side;
 use crate::nn::variables;
 use crate::tensor::Gradients;
 
@@ -85,7 +86,7 @@ fn norm(gradient: &Candle, p: f64) -> candle_core::Result<f64> {
         return Ok(0.0);
     }
     if p == f64::INFINITY {
-        return sizes.max(0)?.to_scalar();
+        return Side::Max.values(&sizes, 0)?.reshape(())?.to_scalar();
     }
     let powers = if p == 2.0 {
         sizes.sqr()?

@@ -43,7 +43,12 @@ fn einsum(call: &mut RuleCall<'_>) -> Result<Fake> {
     let mut all = Vec::new();
     for (term, meta) in inputs.iter().zip(&operands) {
         let labels = labels(call, equation, term, meta.shape.len())?;
-        for (label, size) in labels.iter().zip(&meta.shape) {
+        for (at, (label, size)) in labels.iter().zip(&meta.shape).enumerate() {
+            // A diagonal does not broadcast.
+            if let Some(before) = labels.iter().take(at).position(|own| own == label) {
+                let says = || format!("the sizes of {label:?} in one operand");
+                call.same(&meta.shape[before], size, says)?;
+            }
             join(call, &mut sizes, *label, size)?;
         }
         all.extend(labels);

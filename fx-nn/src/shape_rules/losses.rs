@@ -145,6 +145,13 @@ fn cross_entropy(call: &mut RuleCall<'_>) -> Result<Fake> {
     if target.dtype.is_none_or(|dtype| !dtype.is_floating_point()) {
         return classes(call);
     }
+    let ignored = call.int("ignore_index")?;
+    if ignored >= 0 {
+        return Err(wrong(
+            call,
+            format_args!("probabilities have no class to ignore: ignore_index {ignored} is for targets that are classes"),
+        ));
+    }
     require_equal(call, &x.shape, &target.shape)?;
     let shape = places_of_classes(call)?;
     reduced(call, shape, x.dtype)

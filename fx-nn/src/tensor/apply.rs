@@ -17,7 +17,7 @@ pub(super) fn apply(op: Operator, operands: &[OperandRef<'_>]) -> Result<Tensor>
         [a, b] => match (a.downcast_ref::<Tensor>(), b.downcast_ref::<Tensor>()) {
             (Some(a), Some(b)) => both(op, a, b),
             (Some(a), None) => with_scalar(op, a, *b),
-            (None, Some(b)) => both(op, &scalar_like(number(*a, op)?, b, op)?, b),
+            (None, Some(b)) => scalar_with(op, *a, b),
             (None, None) => Err(unsupported(op, "these operands")),
         },
         _ => Err(unsupported(op, "these operands")),
@@ -82,16 +82,14 @@ fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tenso
             Operator::Sub if matches!(number, Number::Bool(_)) => None,
             Operator::Add => Some(data.affine(1.0, by)),
             Operator::Sub => Some(data.affine(1.0, -by)),
-            Operator::Mul => Some(pointwise::affine(data, by, 0.0)),
+            Operator::Mul => Some(pointwise::times(data, by)),
             Operator::Pow => {
                 // An error if the type does not hold the exponent, as in PyTorch.
                 number.checked("pow", x.dtype()?)?;
                 Some(binary::powf(data, by))
             }
             // The number may be out of the range of half precision.
-            Operator::Truediv if is_half(data.dtype()) => {
-                Some(pointwise::affine(data, 1.0 / by, 0.0))
-            }
+            Operator::Truediv if is_half(data.dtype()) => Some(pointwise::times(data, 1.0 / by)),
             Operator::Floordiv => Some(numbers::floor_divide_by(data, by)),
             _ => None,
         };
@@ -103,6 +101,21 @@ fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tenso
         return int_power(x, number);
     }
     both(op, x, &scalar_like(number, x, op)?)
+}
+
+/// `scalar op x`.
+#[inline(never)]
+fn scalar_with(op: Operator, scalar: OperandRef<'_>, x: &Tensor) -> Result<Tensor> {
+    let dtype = x.data(op.name())?.dtype();
+    match op {
+        Operator::Mul if dtype.is_float() => with_scalar(op, x, scalar),
+        // The number may be out of the range of half precision.
+        Operator::Truediv if is_half(dtype) => {
+            let wide = x.cast(DType::F32)?;
+            both(op, &scalar_like(number(scalar, op)?, &wide, op)?, &wide)?.cast(x.dtype()?)
+        }
+        _ => both(op, &scalar_like(number(scalar, op)?, x, op)?, x),
+    }
 }
 
 /// An integer or truth value to the power of a number.

@@ -61,6 +61,14 @@ impl Number {
         }
     }
 
+    /// Without its fraction.
+    pub(crate) fn whole(self) -> Number {
+        match self {
+            Number::Float(x) if x.is_finite() => Number::Int(x as i64),
+            number => number,
+        }
+    }
+
     pub(crate) fn is_nan(self) -> bool {
         matches!(self, Number::Float(x) if x.is_nan())
     }

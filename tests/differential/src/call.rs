@@ -56,6 +56,8 @@ pub struct Made {
     pub dtype: DType,
     /// Whether it is in training mode.
     pub training: bool,
+    /// The paths of the parameters whose gradients are judged.
+    pub learning: Vec<String>,
 }
 
 /// What PyTorch gave.
@@ -77,6 +79,9 @@ pub enum Outcome {
         /// The largest number.
         largest: f64,
     },
+    /// These gradients of the tensors that the arguments name, then of a layer's parameters; nothing of what does not
+    /// learn.
+    Gradients(Vec<Expected>),
 }
 
 /// A call and what PyTorch gave.
@@ -192,6 +197,13 @@ impl Made {
                 .collect::<Result<_>>()?,
             dtype: dtype(field(json, "dtype")?)?,
             training: field(json, "training")?.as_bool().unwrap_or_default(),
+            learning: match json.get("learning") {
+                Some(paths) => list(paths, "paths")?
+                    .iter()
+                    .filter_map(|path| path.as_str().map(str::to_string))
+                    .collect(),
+                None => Vec::new(),
+            },
         })
     }
 }
@@ -208,6 +220,12 @@ impl Outcome {
                 least: float(field(random, "least")?)?,
                 largest: float(field(random, "largest")?)?,
             });
+        }
+        if let Some(gradients) = json.get("gradients") {
+            let each = list(gradients, "gradients")?.iter();
+            return Ok(Outcome::Gradients(
+                each.map(Expected::parse).collect::<Result<_>>()?,
+            ));
         }
         Ok(Outcome::Value(Expected::parse(field(json, "value")?)?))
     }
@@ -256,6 +274,28 @@ impl Call {
         matches!(self.outcome, Outcome::Random { .. })
     }
 
+    /// The tensors that the arguments name: what each is a view of, a parameter where it learns, and the view.
+    ///
+    /// # Errors
+    /// Returns the errors of [`tensors`](Call::tensors).
+    pub(crate) fn leaves(
+        &self,
+        learns: impl Fn(usize) -> bool,
+    ) -> Result<(Vec<Tensor>, Vec<Tensor>)> {
+        let mut views = Vec::new();
+        let mut leaves = Vec::new();
+        for (at, json) in self.stored.iter().enumerate() {
+            let stored = tensor::stored(json)?;
+            let leaf = match learns(at) {
+                true => stored.into_parameter()?,
+                false => stored,
+            };
+            views.push(tensor::view(&leaf, json)?);
+            leaves.push(leaf);
+        }
+        Ok((leaves, views))
+    }
+
     /// How many tensors the arguments name.
     pub fn count(&self) -> usize {
         self.stored.len()
@@ -265,6 +305,11 @@ impl Call {
     pub fn has(&self, dtype: DType) -> bool {
         let is = |json: &Json| json["dtype"].as_str() == Some(dtype.name());
         self.stored.iter().any(is)
+    }
+
+    /// Whether one of the tensors is a view.
+    pub fn has_views(&self) -> bool {
+        self.stored.iter().any(|json| json.get("views").is_some())
     }
 
     /// Whether one of the tensors has no elements.
@@ -288,5 +333,57 @@ impl Call {
         let elements = tensors.iter().filter_map(|x| x.to_vec().ok()).flatten();
         let finite = elements.filter(|n| n.is_finite());
         finite.fold(0.0, |most, n| most.max(n.abs()))
+    }
+
+    /// All elements of all tensors, those of a layer's parameters too.
+    fn all(&self) -> Vec<Vec<f64>> {
+        let own = self.tensors().unwrap_or_default();
+        let state = self.made.iter().flat_map(|made| &made.state);
+        let all = own.iter().chain(state.map(|(_, tensor)| tensor));
+        all.filter_map(|x| x.to_vec().ok()).collect()
+    }
+
+    /// Whether an element is infinite or NaN, or so large that an exponential of it overflows.
+    pub fn is_far(&self) -> bool {
+        self.all().iter().flatten().any(|n| !(n.abs() < 500.0))
+    }
+
+    /// Whether an element is so near to 0 that its square is 0.
+    pub fn is_tiny(&self) -> bool {
+        let all = self.all();
+        all.iter().flatten().any(|n| *n != 0.0 && n.abs() < 1e-150)
+    }
+
+    /// Whether a tensor holds integers.
+    pub fn has_integers(&self) -> bool {
+        [DType::I64, DType::I32, DType::I16, DType::U8]
+            .into_iter()
+            .any(|dtype| self.has(dtype))
+    }
+
+    /// Whether a tensor has equal elements, or NaN.
+    pub fn has_ties(&self) -> bool {
+        self.all().into_iter().any(|mut all| {
+            all.sort_by(f64::total_cmp);
+            all.iter().any(|n| n.is_nan()) || all.windows(2).any(|pair| pair[0] == pair[1])
+        })
+    }
+
+    /// Whether a matrix is singular, or two of its singular values are equal.
+    pub fn has_degenerate_matrices(&self) -> bool {
+        let matrices = self.tensors().unwrap_or_default();
+        matrices.iter().any(|x| {
+            let Ok(&[.., rows, columns]) = x.dims() else {
+                return false;
+            };
+            let Ok(values) = ops::linalg::svdvals(x).and_then(|values| values.to_vec()) else {
+                return true;
+            };
+            values.chunks(rows.min(columns).max(1)).any(|all| {
+                let least = 1e-9 * all.first().copied().unwrap_or(0.0);
+                all.last().is_none_or(|last| *last <= least)
+                    || all.windows(2).any(|pair| pair[0] - pair[1] <= least)
+            })
+        })
     }
 }

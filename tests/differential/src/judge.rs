@@ -21,6 +21,8 @@ pub enum Kind {
     Shape,
     /// One of the two returned an error, the other did not.
     Refusal,
+    /// Another gradient, or none.
+    Gradient,
 }
 
 /// A difference from PyTorch.
@@ -34,6 +36,8 @@ pub struct Difference {
     pub floats: Option<(f64, f64)>,
     /// How far PyTorch's float64 result moves if each input moves by a step of its type.
     pub spread: f64,
+    /// Of a gradient: the element that it is the gradient of.
+    pub input: Option<f64>,
 }
 
 impl Difference {
@@ -43,6 +47,7 @@ impl Difference {
             text: text.into(),
             floats: None,
             spread: 0.0,
+            input: None,
         }
     }
 
@@ -50,6 +55,16 @@ impl Difference {
     pub fn floats_are(&self, holds: impl Fn(f64, f64) -> bool) -> bool {
         self.floats
             .is_some_and(|(found, expected)| holds(found, expected))
+    }
+
+    /// Whether the numbers differ by no more than this share of the expected one.
+    pub fn differs_by(&self, share: f64) -> bool {
+        self.floats_are(|found, expected| (found - expected).abs() <= share * expected.abs())
+    }
+
+    /// Whether the numbers are no further apart than this.
+    pub fn is_less_than(&self, apart: f64) -> bool {
+        self.floats_are(|found, expected| (found - expected).abs() <= apart)
     }
 
     /// Whether the numbers are no further apart than rounded inputs make them.
@@ -87,6 +102,7 @@ pub(crate) fn judge(outcome: &Outcome, result: &Result<Value>) -> Option<Differe
             },
             Ok(value),
         ) => random(shape, *dtype, *least..=*largest, value),
+        (Outcome::Gradients(_), Ok(_)) => None,
     }
 }
 

@@ -9,6 +9,7 @@ mod claims;
 mod elementwise;
 mod excuses;
 mod functions;
+mod gradients;
 mod judge;
 mod layers;
 mod measures;
@@ -26,6 +27,7 @@ pub use agreement::compiled_agreement;
 pub use call::{Arg, Call, Kind, Outcome};
 pub use claims::{Claim, ClaimKind, OPEN, Tally, claims, verify_all};
 pub use excuses::{EXCUSES, Excuse, reason};
+pub use gradients::gradient_difference;
 pub use judge::{Difference, Kind as DifferenceKind};
 pub use report::{Report, Tell};
 pub use run::{

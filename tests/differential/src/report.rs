@@ -5,8 +5,9 @@ use std::fmt;
 
 use fx_nn::Result;
 
-use crate::call::{Call, Kind as CallKind};
+use crate::call::{Call, Kind as CallKind, Outcome};
 use crate::excuses::reason;
+use crate::gradients::{MODES, gradient_difference};
 use crate::judge::{Difference, Kind};
 use crate::run::{Mode, Plant, difference};
 
@@ -20,6 +21,15 @@ pub struct Report {
     names: BTreeSet<(&'static str, String)>,
     excused: usize,
     found: [usize; 5],
+    gradients: Gradients,
+}
+
+/// The counts of calls whose gradients are judged.
+#[derive(Debug, Default)]
+struct Gradients {
+    calls: usize,
+    excused: usize,
+    wrong: usize,
 }
 
 impl Report {
@@ -29,6 +39,10 @@ impl Report {
     /// When the line is not a call.
     pub fn line(&mut self, line: &str, plant: Option<Plant<'_>>, tell: Tell<'_>) -> Result<()> {
         let call = Call::parse(line)?;
+        if matches!(call.outcome, Outcome::Gradients(_)) {
+            self.gradients_of(&call, plant, tell);
+            return Ok(());
+        }
         self.calls += 1;
         // A method is its function's name.
         let kind = match call.kind {
@@ -50,6 +64,32 @@ impl Report {
             tell(&call, mode, &difference, excuse);
         }
         Ok(())
+    }
+
+    fn gradients_of(&mut self, call: &Call, plant: Option<Plant<'_>>, tell: Tell<'_>) {
+        let counts = &mut self.gradients;
+        counts.calls += 1;
+        let differs = MODES
+            .into_iter()
+            .find_map(|mode| Some((mode, gradient_difference(call, mode, plant)?)));
+        if let Some((mode, difference)) = differs {
+            let excuse = reason(call, &difference);
+            match excuse {
+                Some(_) => counts.excused += 1,
+                None => counts.wrong += 1,
+            }
+            tell(call, mode, &difference, excuse);
+        }
+    }
+
+    /// How many calls' gradients were judged.
+    pub fn gradients(&self) -> usize {
+        self.gradients.calls
+    }
+
+    /// How many calls have gradients that differ and are not excused.
+    pub fn wrong_gradients(&self) -> usize {
+        self.gradients.wrong
     }
 
     /// How many calls were made.
@@ -86,6 +126,15 @@ impl fmt::Display for Report {
             self.found(Kind::DType),
             self.found(Kind::Shape),
             self.found(Kind::Refusal),
-        )
+        )?;
+        let Gradients {
+            calls,
+            excused,
+            wrong,
+        } = self.gradients;
+        match calls {
+            0 => Ok(()),
+            calls => write!(f, "\ngradients {calls} wrong {wrong} excused {excused}"),
+        }
     }
 }

@@ -35,6 +35,8 @@ pub enum Mode {
     Compiled,
     /// As a graph module of functions of the core set.
     Decomposed,
+    /// As compiled code of which gradients are asked.
+    CompiledToLearn,
 }
 
 impl Mode {
@@ -56,6 +58,7 @@ impl Mode {
             Mode::Normalized => "normalized",
             Mode::Compiled => "compiled",
             Mode::Decomposed => "decomposed",
+            Mode::CompiledToLearn => "compiled to learn",
         }
     }
 }
@@ -80,15 +83,19 @@ pub fn compared(call: &Call, result: &Result<Value>) -> Option<Difference> {
 /// Makes the call and compares it with PyTorch's.
 pub fn difference(call: &Call, mode: Mode, plant: Option<Plant<'_>>) -> Option<Difference> {
     // Reading a result's elements may panic as well as making it.
-    let judged = catch_unwind(AssertUnwindSafe(|| {
+    unless_it_panics(|| {
         let result = run(call, mode);
         let result = match plant {
             Some(plant) => result.map(|value| plant(call, value)),
             None => result,
         };
         judge(&call.outcome, &result)
-    }));
-    judged.unwrap_or_else(|panic| {
+    })
+}
+
+/// What is found, or the panic.
+pub(crate) fn unless_it_panics(find: impl FnOnce() -> Option<Difference>) -> Option<Difference> {
+    catch_unwind(AssertUnwindSafe(find)).unwrap_or_else(|panic| {
         let text = panic
             .downcast_ref::<String>()
             .map(String::as_str)
@@ -102,8 +109,19 @@ pub fn difference(call: &Call, mode: Mode, plant: Option<Plant<'_>>) -> Option<D
 
 fn run(call: &Call, mode: Mode) -> Result<Value> {
     let tensors = &call.tensors()?;
+    match &call.made {
+        Some(made) => {
+            let layer = make_layer(call)?;
+            let (result, run) = forward(call, &*layer, tensors, mode)?;
+            with_buffers(result, run.as_ref().map_or(&*layer, |gm| gm), made.training)
+        }
+        None => run_on(call, tensors, mode),
+    }
+}
+
+/// The call of a function, a method or an operator on these tensors.
+pub(crate) fn run_on(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
     match call.kind {
-        Kind::Layer => forward(call, tensors, mode),
         Kind::Operator if operators::is_plain(&call.name, &call.args) => plain(call, tensors, mode),
         _ if mode == Mode::Eager => made(call, tensors),
         _ => {
@@ -236,10 +254,10 @@ fn step(gm: &GraphModule, args: Vec<Value>, mode: Mode) -> Result<Value> {
         }
         return normal.forward(call);
     }
-    if mode == Mode::Compiled {
-        return compiled(gm, &call)?.forward(call);
-    }
     match mode {
+        // The weights of a layer need gradients, which compiled code does not give.
+        Mode::Compiled => fx_nn::no_grad(|| compiled(gm, &call)?.forward(call)),
+        Mode::CompiledToLearn => compiled(gm, &call)?.forward(call),
         Mode::Interpreted => gm.interpret(&mut AsItIs, call),
         _ => gm.forward(call),
     }
@@ -286,7 +304,7 @@ fn plain_graph(function: Function) -> Result<GraphModule> {
 pub fn graph_of(call: &Call) -> Result<(GraphModule, Vec<Value>)> {
     let tensors = &call.tensors()?;
     match call.kind {
-        Kind::Layer => traced_layer(call, tensors),
+        Kind::Layer => traced_layer(call, &*make_layer(call)?, tensors),
         Kind::Operator if operators::is_plain(&call.name, &call.args) => {
             let values = call.args.iter().map(|arg| operators::plain(arg, tensors));
             let function = operators::registered(&call.name)?;
@@ -300,9 +318,13 @@ pub fn graph_of(call: &Call) -> Result<(GraphModule, Vec<Value>)> {
 }
 
 /// The layer of a call, traced, and the arguments of its `forward`.
-fn traced_layer(call: &Call, tensors: &[Tensor]) -> Result<(GraphModule, Vec<Value>)> {
-    let (layer, values) = (make_layer(call)?, layer_arguments(call, tensors)?);
-    let mut trace = Trace::new(&*layer);
+fn traced_layer(
+    call: &Call,
+    layer: &dyn Module,
+    tensors: &[Tensor],
+) -> Result<(GraphModule, Vec<Value>)> {
+    let values = layer_arguments(call, tensors)?;
+    let mut trace = Trace::new(layer);
     for (param, value) in layer.params().iter().zip(&values) {
         let symbolic = matches!(value, Value::Object(_) | Value::Tuple(_));
         match value {
@@ -317,20 +339,23 @@ fn traced_layer(call: &Call, tensors: &[Tensor]) -> Result<(GraphModule, Vec<Val
     Ok((trace.graph_module()?, values))
 }
 
-/// A layer's `forward`, and with it the buffers that a call in training moves.
-fn forward(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
-    let training = call.made.as_ref().is_some_and(|made| made.training);
+/// A layer's `forward`, and the module that ran for it where it is another.
+pub(crate) fn forward(
+    call: &Call,
+    layer: &dyn Module,
+    tensors: &[Tensor],
+    mode: Mode,
+) -> Result<(Value, Option<GraphModule>)> {
     if mode == Mode::Eager {
-        let layer = make_layer(call)?;
         let result = layer.forward(CallArgs {
             args: layer_arguments(call, tensors)?,
             kwargs: Vec::new(),
         })?;
-        return with_buffers(result, &*layer, training);
+        return Ok((result, None));
     }
-    let (gm, values) = traced_layer(call, tensors)?;
+    let (gm, values) = traced_layer(call, layer, tensors)?;
     let result = step(&gm, values, mode)?;
-    with_buffers(result, &gm, training)
+    Ok((result, Some(gm)))
 }
 
 fn layer_argument(arg: &Arg, tensors: &[Tensor]) -> Result<Value> {

@@ -39,8 +39,18 @@ fn dense(json: &Json) -> Result<(DType, Vec<usize>, Vec<u8>)> {
 
 /// The tensor: its storage, then its views one after another.
 pub(crate) fn parse(json: &Json) -> Result<Tensor> {
+    view(&stored(json)?, json)
+}
+
+/// What the tensor is a view of.
+pub(crate) fn stored(json: &Json) -> Result<Tensor> {
     let (dtype, shape, bytes) = dense(json)?;
-    let mut tensor = of_bytes(dtype, &shape, &bytes)?;
+    of_bytes(dtype, &shape, &bytes)
+}
+
+/// The views of what is stored, one after another.
+pub(crate) fn view(stored: &Tensor, json: &Json) -> Result<Tensor> {
+    let mut tensor = stored.clone();
     let views = json.get("views").and_then(Json::as_array);
     for view in views.into_iter().flatten() {
         tensor = viewed(&tensor, view)?;

@@ -52,6 +52,43 @@ fn recorded_calls_agree_with_pytorch() -> Result<()> {
     Ok(())
 }
 
+fn gradients() -> Result<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/gradients.jsonl");
+    std::fs::read_to_string(path).map_err(Error::other)
+}
+
+#[test]
+fn recorded_gradients_agree_with_pytorch() -> Result<()> {
+    let mut report = Report::default();
+    let mut found = String::new();
+    for line in gradients()?.lines() {
+        report.line(line, None, &mut |call, mode, difference, excuse| {
+            if excuse.is_none() {
+                let (name, mode) = (&call.name, mode.name());
+                found += &format!("{name} #{} {mode}: {}\n", call.id, difference.text);
+            }
+        })?;
+    }
+    assert_eq!(found, "", "{report}");
+    assert!(report.gradients() > 2000, "{report}");
+    assert!(gradients()?.len() <= 5 << 20, "the sample has at most 5 MB");
+    Ok(())
+}
+
+#[test]
+fn a_wrong_gradient_is_seen() -> Result<()> {
+    for planted in ["softmax", "conv2d", "clamp", "LayerNorm"] {
+        let plant = |_: &Call, value: Value| wrong(value);
+        let mut report = Report::default();
+        let name = format!("\"name\":\"{planted}\"");
+        for line in gradients()?.lines().filter(|line| line.contains(&name)) {
+            report.line(line, Some(&plant), &mut |_, _, _, _| {})?;
+        }
+        assert!(report.wrong_gradients() >= 3, "{planted}: {report}");
+    }
+    Ok(())
+}
+
 #[test]
 fn every_documented_name_is_called_often() -> Result<()> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
