@@ -95,14 +95,17 @@ composed! {
         sum / count
     });
     inner(x: Tensor, other: Tensor) => ops::tensordot_dims(&x, &other, Dims::One(-1), Dims::One(-1));
-    diff(x: Tensor, n: i64, dim: i64, prepend: Option<Tensor>, append: Option<Tensor>) => {
+    diff(x: Tensor, n: i64, dim: i64, prepend: Option<Tensor>, append: Option<Tensor>) |call| => {
+        let is_truth = dtype_of(call, "x") == Some(DType::Bool);
         let mut parts: Vec<Tensor> = prepend.into_iter().collect();
         parts.push(x);
         parts.extend(append);
         let mut x = if parts.len() > 1 { ops::cat(&parts, dim)? } else { parts.remove(0) };
         for _ in 0..n {
             let count = (x.size(dim)? - 1)?;
-            x = (ops::narrow(&x, dim, 1, count)? - ops::narrow(&x, dim, 0, count)?)?;
+            let (next, last) = (ops::narrow(&x, dim, 1, &count)?, ops::narrow(&x, dim, 0, &count)?);
+            // Truth values differ or not.
+            x = if is_truth { (next ^ last)? } else { (next - last)? };
         }
         Ok(x)
     };
