@@ -11,12 +11,12 @@ mod defects {
     mod trust_compiled;
     mod trust_compositions;
     mod trust_contracts;
+    mod trust_gradients;
     mod trust_lengths;
     mod trust_memory;
-    mod trust_regions;
     mod trust_parts;
+    mod trust_regions;
     mod trust_resize;
-    mod trust_weights;
-    mod trust_gradients;
     mod trust_values;
+    mod trust_weights;
 }

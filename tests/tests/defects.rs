@@ -73,7 +73,10 @@ fn defect_t3_m2_errors_of_regions_are_at_their_lines() {
         (traced!(grows_while), "while k < n {"),
         (traced!(grows_in_a_loop), "        if k > n {"),
         (traced!(differs_in_a_branch), "    if n > 1 {"),
-        (traced!(gives_two_structures), "    let out = if n > 1 { vec"),
+        (
+            traced!(gives_two_structures),
+            "    let out = if n > 1 { vec",
+        ),
     ] {
         let error = symbolic_trace(root)
             .map(drop)

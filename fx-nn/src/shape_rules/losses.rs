@@ -149,7 +149,9 @@ fn cross_entropy(call: &mut RuleCall<'_>) -> Result<Fake> {
     if ignored >= 0 {
         return Err(wrong(
             call,
-            format_args!("probabilities have no class to ignore: ignore_index {ignored} is for targets that are classes"),
+            format_args!(
+                "probabilities have no class to ignore: ignore_index {ignored} is for targets that are classes"
+            ),
         ));
     }
     require_equal(call, &x.shape, &target.shape)?;

@@ -103,7 +103,9 @@ fn defect_t3_e1_a_mask_beside_a_slice_is_a_mask() -> Result<()> {
     let mask = tensor(&[0.0, 1.0, 1.0], DType::Bool)?;
     let gm = symbolic_trace(traced!(|x: &Tensor, mask: &Tensor| {
         let every = Value::Slice(Box::default());
-        x.i(AnyIndex(Value::Tuple([every, Value::object(mask.clone())].into())))
+        x.i(AnyIndex(Value::Tuple(
+            [every, Value::object(mask.clone())].into(),
+        )))
     }))?;
     let y: Tensor = run(gm, &[&x, &mask])?;
     assert_eq!(y.dims()?, [2, 2]);
