@@ -103,7 +103,7 @@ composed! {
         let mut x = if parts.len() > 1 { ops::cat(&parts, dim)? } else { parts.remove(0) };
         for _ in 0..n {
             let count = (x.size(dim)? - 1)?;
-            let (next, last) = (ops::narrow(&x, dim, 1, &count)?, ops::narrow(&x, dim, 0, &count)?);
+            let (next, last) = (ops::narrow(&x, dim, 1, count)?, ops::narrow(&x, dim, 0, count)?);
             // Truth values differ or not.
             x = if is_truth { (next ^ last)? } else { (next - last)? };
         }
