@@ -2,25 +2,22 @@
 //!
 //! Invariant: a program runs eagerly on each of its bindings, unless it says that it is refused.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use fx_differential::{Arg, Call, Kind, Outcome};
+use fx_differential::{Call, Kind};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
-use fx_nn::value::{Dim, Value};
+use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
+use crate::calls::{Calls, is_bf16};
+use crate::draft::{Draft, LARGEST, elements};
 use crate::program::{
-    Body, End, Id, Number, Part, Program, Results, Run, Shape, Source, Step, Test,
+    Body, End, Id, Number, Part, Program, Results, Shape, Source, Step, Test, reads,
 };
-
-/// More elements than this make a program slow, and show nothing more.
-const LARGEST: usize = 600;
 
 /// The bindings of the named size `n`.
 const SIZES: [usize; 3] = [3, 2, 5];
@@ -46,56 +43,6 @@ pub struct Case {
     pub refused: bool,
 }
 
-/// The recorded calls, by name.
-pub struct Calls {
-    by_name: Vec<(String, Vec<Arc<Call>>)>,
-    /// Those that a format of other engines has no operators for.
-    unwritten: HashSet<String>,
-}
-
-/// The functions that the pages of the formats refuse.
-fn unwritten() -> HashSet<String> {
-    let pages = [
-        include_str!("../../../fx-onnx/docs/operations.md"),
-        include_str!("../../../fx-stablehlo/docs/stablehlo-operations.md"),
-    ];
-    let rows = pages.iter().flat_map(|page| page.lines());
-    let refused = rows.filter(|row| row.contains("| no:"));
-    refused
-        .filter_map(|row| Some(row.split('`').nth(1)?.to_string()))
-        .collect()
-}
-
-impl Calls {
-    /// Reads the lines that the differential test has recorded.
-    ///
-    /// # Errors
-    /// Returns an error if one is not a call.
-    pub fn parse(lines: &str) -> Result<Self> {
-        let mut by_name: BTreeMap<String, Vec<Arc<Call>>> = BTreeMap::new();
-        for line in lines.lines() {
-            let call = Call::parse(line)?;
-            if matches!(call.outcome, Outcome::Refused)
-                || fx_differential::is_plain(&call)
-                || writes(&call)
-            {
-                continue;
-            }
-            let entry = by_name.entry(call.name.clone()).or_default();
-            entry.push(Arc::new(call));
-        }
-        Ok(Calls {
-            by_name: by_name.into_iter().collect(),
-            unwritten: unwritten(),
-        })
-    }
-
-    /// The names.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.by_name.iter().map(|(name, _)| &**name)
-    }
-}
-
 /// What makes programs, each from its number alone.
 pub struct Generator<'c> {
     calls: &'c Calls,
@@ -103,35 +50,6 @@ pub struct Generator<'c> {
     /// Whether the program keeps to what other formats have.
     written: bool,
     random: StdRng,
-}
-
-/// A program that grows, with its runs.
-struct Draft {
-    program: Program,
-    layers: Vec<Arc<Call>>,
-    runs: Vec<Run>,
-    next: Id,
-    named: bool,
-    /// Whether `bfloat16` may stand in it, which other engines lack.
-    bf16: bool,
-    depth: usize,
-}
-
-/// Whether a call has to do with `bfloat16`.
-pub fn is_bf16(call: &Call) -> bool {
-    let made = call
-        .made
-        .as_ref()
-        .is_some_and(|made| made.dtype == DType::BF16);
-    made || call.has(DType::BF16)
-        || call
-            .args
-            .iter()
-            .any(|arg| matches!(arg, Arg::DType(DType::BF16)))
-}
-
-fn quiet<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
-    catch_unwind(AssertUnwindSafe(f)).unwrap_or_else(|_| Err(Error::msg("a panic")))
 }
 
 impl Case {
@@ -148,12 +66,6 @@ impl Case {
         program.layers = made.collect::<Result<_>>()?;
         Ok(program)
     }
-}
-
-/// Whether a function writes into one of its arguments.
-fn writes(call: &Call) -> bool {
-    let is_trained = call.args.iter().any(|arg| matches!(arg, Arg::Bool(true)));
-    call.kind != Kind::Layer && is_trained && ["batch_norm", "instance_norm"].contains(&&*call.name)
 }
 
 impl<'c> Generator<'c> {
@@ -727,272 +639,5 @@ impl<'c> Generator<'c> {
         } else {
             Results::Nested(ids)
         }
-    }
-}
-
-/// The ids that a step reads, those of its bodies too.
-pub fn reads(step: &Step, out: &mut Vec<Id>) {
-    let number = |number: &Number, out: &mut Vec<Id>| {
-        if let Number::Size(id, ..) = number {
-            out.push(*id);
-        }
-    };
-    let body = |body: &Body, out: &mut Vec<Id>| {
-        body.steps.iter().for_each(|step| reads(step, out));
-        out.extend(&body.results);
-    };
-    match step {
-        Step::Constant(..) => {}
-        Step::Call { from, .. } => {
-            for source in from {
-                if let Source::Var(id) | Source::Fit(id, ..) = source {
-                    out.push(*id);
-                }
-            }
-        }
-        Step::Index(of, parts, _) => {
-            out.push(*of);
-            for part in parts {
-                if let Part::Slice(start, stop, _) = part {
-                    for end in [start, stop] {
-                        if let End::Of(of) = end {
-                            number(of, out);
-                        }
-                    }
-                }
-            }
-        }
-        Step::Cond(test, sides, _) => {
-            match test {
-                Test::Mean(id, _) => out.push(*id),
-                Test::Compare(of, ..) => number(of, out),
-            }
-            sides.iter().for_each(|side| body(side, out));
-        }
-        Step::While(turns, carried, inner, _) => {
-            number(turns, out);
-            out.extend(carried);
-            body(inner, out);
-        }
-        Step::Scan(over, carried, inner, _) => {
-            out.push(*over);
-            out.extend(carried);
-            body(inner, out);
-        }
-    }
-}
-
-fn elements(x: &Tensor) -> usize {
-    x.dims().map_or(0, |dims| dims.iter().product())
-}
-
-/// The structure of a result, and the ids of its tensors.
-fn structure(value: &Value, next: &mut Id, gives: &mut Vec<Id>) -> Shape {
-    match value {
-        Value::List(items) | Value::Tuple(items) => Shape::Items(
-            items
-                .iter()
-                .map(|item| structure(item, next, gives))
-                .collect(),
-        ),
-        value if value.downcast_ref::<Tensor>().is_some() => {
-            gives.push(*next);
-            *next += 1;
-            Shape::Tensor
-        }
-        _ => Shape::Plain,
-    }
-}
-
-/// Where a draft can come back to.
-struct Mark {
-    runs: Vec<Run>,
-    known: usize,
-}
-
-impl Draft {
-    fn new(bindings: &[([Tensor; 3], i64)], named: bool) -> Self {
-        let program = Program {
-            layers: Vec::new(),
-            constants: Vec::new(),
-            steps: Vec::new(),
-            results: Results::Flat(Vec::new()),
-        };
-        let runs = bindings
-            .iter()
-            .map(|(inputs, k)| Run::new(inputs.clone(), Int::from(*k)));
-        Draft {
-            runs: runs.collect(),
-            layers: Vec::new(),
-            program,
-            next: 3,
-            named,
-            bf16: false,
-            depth: 0,
-        }
-    }
-
-    fn ids(&self) -> Vec<Id> {
-        let values = &self.runs[0].values;
-        (0..values.len())
-            .filter(|id| values[*id].is_some())
-            .collect()
-    }
-
-    fn first(&self, id: Id) -> Option<&Tensor> {
-        self.runs[0].values.get(id).and_then(Option::as_ref)
-    }
-
-    fn dtype(&self, id: Id) -> Option<DType> {
-        self.first(id)?.dtype().ok()
-    }
-
-    fn elements(&self, id: Id) -> usize {
-        self.first(id).map_or(0, elements)
-    }
-
-    fn fit(&self, id: Id, shape: Vec<usize>, dtype: DType) -> Source {
-        let needed: usize = shape.iter().product();
-        Source::Fit(id, needed.div_ceil(self.elements(id).max(1)), shape, dtype)
-    }
-
-    fn rank(&self, id: Id) -> usize {
-        self.first(id)
-            .and_then(|x| x.dims().ok())
-            .map_or(0, <[usize]>::len)
-    }
-
-    /// The least size of a dim on any binding.
-    fn size(&self, id: Id, dim: usize) -> usize {
-        let sizes = self.runs.iter().filter_map(|run| {
-            let value = run.values.get(id)?.as_ref()?;
-            value.dims().ok()?.get(dim).copied()
-        });
-        sizes.min().unwrap_or(0)
-    }
-
-    fn is_counting(&self) -> bool {
-        self.runs[0].is_counting()
-    }
-
-    fn count(&mut self) {
-        self.runs = self.runs.drain(..).map(Run::counting).collect();
-    }
-
-    /// Shapes on every binding, and element types, by id.
-    fn kinds(&self) -> HashMap<Id, (Vec<Vec<usize>>, DType)> {
-        let kind = |id: Id| {
-            let shapes = self.runs.iter().map(|run| {
-                let value = run.values.get(id)?.as_ref()?;
-                value.dims().ok().map(<[usize]>::to_vec)
-            });
-            Some((id, (shapes.collect::<Option<_>>()?, self.dtype(id)?)))
-        };
-        self.ids().into_iter().filter_map(kind).collect()
-    }
-
-    fn mark(&self) -> Mark {
-        Mark {
-            runs: self.runs.clone(),
-            known: self.next,
-        }
-    }
-
-    fn back(&mut self, mark: &Mark) {
-        self.runs.clone_from(&mark.runs);
-    }
-
-    fn given_since(&self, mark: &Mark) -> Vec<Id> {
-        self.ids()
-            .into_iter()
-            .filter(|id| *id >= mark.known)
-            .collect()
-    }
-
-    fn fresh(&mut self) -> Id {
-        self.next += 1;
-        self.next - 1
-    }
-
-    fn copied(&mut self, id: Id) -> Id {
-        let new = self.fresh();
-        for run in &mut self.runs {
-            if let Some(Some(value)) = run.values.get(id).cloned() {
-                run.set(new, value);
-            }
-        }
-        new
-    }
-
-    fn first_of(&mut self, id: Id) -> Option<Id> {
-        let new = self.fresh();
-        for run in &mut self.runs {
-            let item = run.value(id).and_then(|x| ops::select(x, 0, 0)).ok()?;
-            run.set(new, item);
-        }
-        Some(new)
-    }
-
-    fn is_refused(&self, step: &Step) -> bool {
-        self.runs.iter().all(|run| {
-            let Step::Call {
-                call, from, layer, ..
-            } = step
-            else {
-                return false;
-            };
-            let made = || run.call(&self.program, call, from, *layer);
-            matches!(catch_unwind(AssertUnwindSafe(made)), Ok(Err(_)))
-        })
-    }
-
-    /// Runs a step on every binding, and keeps it if all give the same structure.
-    fn tried(&mut self, mut step: Step) -> Option<Step> {
-        let next = self.next;
-        if let Step::Call {
-            call, from, layer, ..
-        } = &step
-        {
-            let run = self.runs[0].clone();
-            let value = quiet(|| run.call(&self.program, call, from, *layer)).ok()?;
-            let (mut ids, mut id) = (Vec::new(), next);
-            let found = structure(&value, &mut id, &mut ids);
-            if ids.is_empty() || ids.len() > 6 {
-                return None;
-            }
-            self.next = id;
-            if let Step::Call { shape, gives, .. } = &mut step {
-                (*shape, *gives) = (found, ids);
-            }
-        } else {
-            self.next = step
-                .gives()
-                .iter()
-                .max()
-                .map_or(next, |id| id + 1)
-                .max(next);
-        }
-        let mut values = Vec::new();
-        for run in &self.runs {
-            let mut run = run.clone();
-            if quiet(|| run.step(&self.program, &step)).is_err() {
-                self.next = next;
-                return None;
-            }
-            values.push(run.values.clone());
-        }
-        let too_large = |id: &Id| {
-            values
-                .iter()
-                .any(|all| all[*id].as_ref().is_none_or(|x| elements(x) > LARGEST))
-        };
-        if step.gives().iter().any(too_large) {
-            self.next = next;
-            return None;
-        }
-        for (run, values) in self.runs.iter_mut().zip(values) {
-            run.values = values;
-        }
-        Some(step)
     }
 }

@@ -1,7 +1,9 @@
 //! Random programs over every path: what a program gives eagerly, its graph gives too, however it is run, changed,
 //! saved, compiled or exported.
 
+pub mod calls;
 pub mod compare;
+mod draft;
 pub mod engines;
 pub mod generate;
 pub mod judge;

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fx_nn::{Error, Result};
+use fx_programs::calls::Calls;
 use fx_programs::engines::Engines;
-use fx_programs::generate::{Calls, Case, Generator};
+use fx_programs::generate::{Case, Generator};
 use fx_programs::judge::{self, Verdict, caught};
 use fx_programs::paths;
 use fx_programs::plants::Plant;

@@ -498,3 +498,55 @@ impl Run {
         })
     }
 }
+
+/// The ids that a step reads, those of its bodies too.
+pub fn reads(step: &Step, out: &mut Vec<Id>) {
+    let number = |number: &Number, out: &mut Vec<Id>| {
+        if let Number::Size(id, ..) = number {
+            out.push(*id);
+        }
+    };
+    let body = |body: &Body, out: &mut Vec<Id>| {
+        body.steps.iter().for_each(|step| reads(step, out));
+        out.extend(&body.results);
+    };
+    match step {
+        Step::Constant(..) => {}
+        Step::Call { from, .. } => {
+            for source in from {
+                if let Source::Var(id) | Source::Fit(id, ..) = source {
+                    out.push(*id);
+                }
+            }
+        }
+        Step::Index(of, parts, _) => {
+            out.push(*of);
+            for part in parts {
+                if let Part::Slice(start, stop, _) = part {
+                    for end in [start, stop] {
+                        if let End::Of(of) = end {
+                            number(of, out);
+                        }
+                    }
+                }
+            }
+        }
+        Step::Cond(test, sides, _) => {
+            match test {
+                Test::Mean(id, _) => out.push(*id),
+                Test::Compare(of, ..) => number(of, out),
+            }
+            sides.iter().for_each(|side| body(side, out));
+        }
+        Step::While(turns, carried, inner, _) => {
+            number(turns, out);
+            out.extend(carried);
+            body(inner, out);
+        }
+        Step::Scan(over, carried, inner, _) => {
+            out.push(*over);
+            out.extend(carried);
+            body(inner, out);
+        }
+    }
+}

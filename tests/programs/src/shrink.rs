@@ -8,8 +8,8 @@ use fx_nn::Result;
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 
-use crate::generate::{Case, reads};
-use crate::program::{Body, Id, Results, Run, Source, Step};
+use crate::generate::Case;
+use crate::program::{Body, Id, Results, Run, Source, Step, reads};
 
 /// The case with fewer results, bindings and steps that still fails.
 pub fn shrunk(case: &Case, fails: &mut dyn FnMut(&Case) -> bool) -> Case {

@@ -2,7 +2,8 @@
 #![allow(clippy::print_stdout, reason = "its figures are read with --nocapture")]
 
 use fx_nn::Result;
-use fx_programs::generate::{Calls, Generator};
+use fx_programs::calls::Calls;
+use fx_programs::generate::Generator;
 use fx_programs::judge::{self, Verdict};
 use fx_programs::paths;
 use fx_programs::plants::Plant;

@@ -1,0 +1,77 @@
+//! The recorded calls of the differential test, by name: what programs are made of.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use fx_differential::{Arg, Call, Kind, Outcome};
+use fx_nn::Result;
+use fx_nn::prelude::*;
+
+/// The recorded calls, by name.
+pub struct Calls {
+    pub(crate) by_name: Vec<(String, Vec<Arc<Call>>)>,
+    /// Those that a format of other engines has no operators for.
+    pub(crate) unwritten: HashSet<String>,
+}
+
+/// The functions that the pages of the formats refuse.
+fn unwritten() -> HashSet<String> {
+    let pages = [
+        include_str!("../../../fx-onnx/docs/operations.md"),
+        include_str!("../../../fx-stablehlo/docs/stablehlo-operations.md"),
+    ];
+    let rows = pages.iter().flat_map(|page| page.lines());
+    let refused = rows.filter(|row| row.contains("| no:"));
+    refused
+        .filter_map(|row| Some(row.split('`').nth(1)?.to_string()))
+        .collect()
+}
+
+impl Calls {
+    /// Reads the lines that the differential test has recorded.
+    ///
+    /// # Errors
+    /// Returns an error if one is not a call.
+    pub fn parse(lines: &str) -> Result<Self> {
+        let mut by_name: BTreeMap<String, Vec<Arc<Call>>> = BTreeMap::new();
+        for line in lines.lines() {
+            let call = Call::parse(line)?;
+            if matches!(call.outcome, Outcome::Refused)
+                || fx_differential::is_plain(&call)
+                || writes(&call)
+            {
+                continue;
+            }
+            let entry = by_name.entry(call.name.clone()).or_default();
+            entry.push(Arc::new(call));
+        }
+        Ok(Calls {
+            by_name: by_name.into_iter().collect(),
+            unwritten: unwritten(),
+        })
+    }
+
+    /// The names.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.by_name.iter().map(|(name, _)| &**name)
+    }
+}
+
+/// Whether a call has to do with `bfloat16`.
+pub fn is_bf16(call: &Call) -> bool {
+    let made = call
+        .made
+        .as_ref()
+        .is_some_and(|made| made.dtype == DType::BF16);
+    made || call.has(DType::BF16)
+        || call
+            .args
+            .iter()
+            .any(|arg| matches!(arg, Arg::DType(DType::BF16)))
+}
+
+/// Whether a function writes into one of its arguments.
+fn writes(call: &Call) -> bool {
+    let is_trained = call.args.iter().any(|arg| matches!(arg, Arg::Bool(true)));
+    call.kind != Kind::Layer && is_trained && ["batch_norm", "instance_norm"].contains(&&*call.name)
+}
