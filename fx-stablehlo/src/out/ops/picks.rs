@@ -309,6 +309,7 @@ fn scattered(
     include_self: bool,
 ) -> Result<Val> {
     let (mut x, index) = (cx.tensor(call, "x")?, cx.tensor(call, "index")?);
+    let dim = dim_of(call, "dim", x.rank())?;
     let src = cx.convert(src, x.dtype);
     if x.rank() == 0 {
         let one = |cx: &mut Cx, of: &Array| cx.reshape(of, &[1]);
@@ -316,7 +317,6 @@ fn scattered(
         let put = put_rows(cx, &flat, &[(0, at)], &from, op)?;
         return Ok(cx.reshape(&put, &[]).into());
     }
-    let dim = dim_of(call, "dim", x.rank())?;
     // The source may be larger than the places.
     let zeros = vec![0; src.rank()];
     let src = cx.slice(&src, &zeros, &index.shape, &vec![1; src.rank()]);

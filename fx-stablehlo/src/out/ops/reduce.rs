@@ -80,6 +80,9 @@ rules! {
         // Those that need no order are in order too.
         call.needs_no(&["sorted"]);
         let [values, places] = sorted(cx, &x, dim, call.flag("largest")?)?;
+        if x.rank() == 0 {
+            return Ok(Val::List(vec![values.into(), places.into()]));
+        }
         let (values, places) = (cx.slice_dim(&values, dim, 0, count, 1), cx.slice_dim(&places, dim, 0, count, 1));
         Ok(Val::List(vec![values.into(), places.into()]))
     },

@@ -448,6 +448,7 @@ fn lp_pool(cx: &mut Cx, call: &OpCall<'_>, dims: usize) -> Result<Val> {
 fn adaptive(cx: &mut Cx, call: &OpCall<'_>, dims: usize, is_max: bool) -> Result<Val> {
     let mut x = cx.tensor(call, "x")?;
     let (_, shape) = cx.result(call)?;
+    call.needs_no(&["output_size"]);
     for at in 0..dims {
         let dim = x.rank() - dims + at;
         let (size, out) = (x.shape[dim], shape[dim]);
