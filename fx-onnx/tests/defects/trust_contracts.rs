@@ -363,7 +363,9 @@ fn defect_t3_e16_negative_places_of_an_open_dim() -> Result<()> {
 /// The last window begins inside of the image or of the margin before it, also where the margins differ.
 #[test]
 fn defect_t3_e16_the_last_window_of_a_pool_begins_inside() -> Result<()> {
-    let cases: [(&str, [i64; 2], i64, i64, &[f64]); 6] = [
+    /// An operator, its margins, windows and steps, and what it gives.
+    type Case = (&'static str, [i64; 2], i64, i64, &'static [f64]);
+    let cases: [Case; 6] = [
         ("MaxPool", [0, 1], 2, 2, &[1.0, 3.0, 5.0, 7.0]),
         ("MaxPool", [1, 2], 3, 2, &[1.0, 3.0, 5.0, 7.0, 7.0]),
         ("MaxPool", [2, 1], 3, 3, &[0.0, 3.0, 6.0, 7.0]),
