@@ -111,7 +111,7 @@ fn safe_softmax(scores: &Tensor) -> Result<Tensor> {
     }
     // A maximum passes over NaN, with which a row is not minus infinity all along.
     let lowest = lowest.broadcast_as(scores.dims())?;
-    let dead = comparison::eq(&scores.detach(), &lowest)?.min_keepdim(last)?;
+    let dead = Side::Min.values(&comparison::eq(&scores.detach(), &lowest)?, last)?;
     let dead = dead.broadcast_as(scores.dims())?;
     let zero = scores.zeros_like()?;
     // NaN is neither computed nor differentiated in the rows that are not used.
