@@ -345,7 +345,10 @@ impl Call {
 
     /// Whether an element is infinite or NaN, or so large that an exponential of it overflows.
     pub fn is_far(&self) -> bool {
-        self.all().iter().flatten().any(|n| n.is_nan() || n.abs() >= 500.0)
+        self.all()
+            .iter()
+            .flatten()
+            .any(|n| n.is_nan() || n.abs() >= 500.0)
     }
 
     /// Whether an element is so near to 0 that its square is 0.
