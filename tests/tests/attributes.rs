@@ -4,6 +4,11 @@
 //! Each row is a function, its inputs and what plain Rust gives; the eager call and the graph are
 //! compared with it.
 
+#![allow(
+    clippy::all,
+    clippy::unwrap_used,
+    reason = "forms that people write, whatever a lint would say"
+)]
 #![deny(warnings)]
 #![allow(missing_docs, reason = "tests")]
 #![allow(unexpected_cfgs, reason = "a condition that is not set")]

@@ -1,5 +1,10 @@
 //! Defects of the macros and their messages that were found in use.
 
+#![allow(
+    clippy::all,
+    clippy::unwrap_used,
+    reason = "forms that people write, whatever a lint would say"
+)]
 #![allow(missing_docs, reason = "tests")]
 
 #[path = "../ui/support/mod.rs"]

@@ -1,6 +1,11 @@
 //! Programs that are legal Rust with plain numbers: under `#[trace(control_flow)]` they compile too,
 //! with plain numbers and with traced ones, and give the same.
 
+#![allow(
+    clippy::all,
+    clippy::unwrap_used,
+    reason = "forms that people write, whatever a lint would say"
+)]
 #![allow(missing_docs, reason = "tests")]
 #![allow(
     clippy::needless_return,

@@ -22,6 +22,9 @@ use crate::program::{
 /// The bindings of the named size `n`.
 const SIZES: [usize; 3] = [3, 2, 5];
 
+/// The arguments of a run: three tensors and a whole number.
+pub type Binding = ([Tensor; 3], i64);
+
 /// A program with what it is run on.
 #[derive(Clone)]
 pub struct Case {
@@ -34,7 +37,7 @@ pub struct Case {
     /// What it takes, sizes by name.
     pub specs: Vec<Spec>,
     /// Its arguments, once for each binding of its sizes.
-    pub bindings: Vec<([Tensor; 3], i64)>,
+    pub bindings: Vec<Binding>,
     /// Whether a size has a name.
     pub named: bool,
     /// Whether `bfloat16` may stand in it.
@@ -141,7 +144,7 @@ impl<'c> Generator<'c> {
         (0..count).map(|_| number()).collect()
     }
 
-    fn inputs(&mut self, named: bool) -> Result<(Vec<Spec>, Vec<([Tensor; 3], i64)>)> {
+    fn inputs(&mut self, named: bool) -> Result<(Vec<Spec>, Vec<Binding>)> {
         // 0 stands for the named size.
         let shapes: &[&[usize]] = if named {
             &[
