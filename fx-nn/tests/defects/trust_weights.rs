@@ -164,8 +164,8 @@ fn defect_t3_p1_a_tensor_outside_of_its_storage_is_refused() -> Result<()> {
         assert!(is_named, "{offset} {size:?} {stride:?}: {problem}");
     }
     /// The first element's place, sizes, strides, and the elements.
-    type Inside = (i64, &'static [i64], &'static [i64], &'static [f64]);
-    let sound: [Inside; 6] = [
+    type Inside<'a> = (i64, &'a [i64], &'a [i64], &'a [f64]);
+    let sound: [Inside<'_>; 6] = [
         (1, &[2], &[1], &[1.0, 2.0]),
         (0, &[2, 3], &[3, 1], &[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]),
         (0, &[3, 2], &[1, 3], &[0.0, 3.0, 1.0, 4.0, 2.0, 5.0]),
