@@ -354,6 +354,7 @@ impl<'c> OpCall<'c> {
     /// # Errors
     /// Returns an error if it is neither a tensor nor a number.
     pub fn result_as_tensor(&self) -> Result<TensorMeta> {
+        self.notes("dtype");
         as_tensor(self.meta)
     }
 

@@ -327,7 +327,7 @@ fn defect_m03_code_says_when_it_does_not_compile() -> Result<()> {
     let code = symbolic_trace(&net)?.code();
     let first = code.lines().next().unwrap_or_default();
     assert!(
-        first.starts_with("// does not compile as it stands: `features.0` is not a field")
+        first.starts_with("// does not compile as it stands: `features.0` is ")
             && first.contains("`to_folder`"),
         "{code}"
     );

@@ -92,6 +92,14 @@ fn calls_of(name: &str) -> Result<Calls> {
         }};
     }
     match name {
+        "binary_cross_entropy" => {
+            let x = Tensor::from_vec(vec![0f64, 1.0, 0.5, 0.25], 4)?;
+            let target = Tensor::from_vec(vec![0f64, 1.0, 1.0, 0.5], 4)?;
+            let losses = traced!(|x: &Tensor, target: &Tensor| {
+                ops::binary_cross_entropy(x, target, None, "none")
+            });
+            every.push((symbolic_trace(losses)?, vec![x, target]));
+        }
         "hypot" => of_every_type!(traced!(|x: &Tensor, y: &Tensor| ops::hypot(x, y))),
         "copysign" => of_every_type!(
             traced!(|x: &Tensor, y: &Tensor| ops::copysign(x, y)),
