@@ -98,7 +98,10 @@ fn calls_of(name: &str) -> Result<Calls> {
             let losses = traced!(|x: &Tensor, target: &Tensor| {
                 ops::binary_cross_entropy(x, target, None, "none")
             });
-            every.push((symbolic_trace(losses)?, vec![x, target]));
+            every.push((
+                symbolic_trace(losses)?,
+                vec![Value::object(x), Value::object(target)],
+            ));
         }
         "hypot" => of_every_type!(traced!(|x: &Tensor, y: &Tensor| ops::hypot(x, y))),
         "copysign" => of_every_type!(
