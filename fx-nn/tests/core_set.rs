@@ -4,21 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fx_differential::{Call, DifferenceKind, Kind, Mode, difference, reason};
+use fx_differential::{Call, DifferenceKind, Kind, Mode, difference, reason, recorded};
 use fx_nn::control;
 use fx_nn::ir::{FunctionTable, ValueMeta, registry};
 use fx_nn::models;
 use fx_nn::passes::{CoreSet, Decompositions, verify_core};
 use fx_nn::prelude::*;
 use fx_nn::shapes::{Spec, spec};
-
-fn recorded() -> Result<String> {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../tests/differential/recorded.jsonl"
-    );
-    std::fs::read_to_string(path).map_err(Error::other)
-}
 
 #[test]
 fn every_function_is_a_member_or_decomposed() -> Result<()> {

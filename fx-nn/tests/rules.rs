@@ -3,8 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fx_differential::{Agreement, Call, ask_with, shape_agreement};
-use fx_nn::{Error, Result};
+use fx_differential::{Agreement, Call, ask_with, recorded, shape_agreement};
+use fx_nn::Result;
 
 /// What a run refuses and no rule can: what its error says, and why the data decides it.
 const DECIDED_BY_DATA: &[(&str, &str)] = &[
@@ -33,14 +33,6 @@ const DECIDED_BY_DATA: &[(&str, &str)] = &[
     ("not finite", "a matrix has no factors"),
     ("cannot be used", "the machine has no such device"),
 ];
-
-fn recorded() -> Result<String> {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../tests/differential/recorded.jsonl"
-    );
-    std::fs::read_to_string(path).map_err(Error::other)
-}
 
 #[test]
 fn rules_agree_with_runs() -> Result<()> {

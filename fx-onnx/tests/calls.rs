@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use fx_differential::{Call, Elements, Expected, Outcome, compared, graph_of, reason};
+use fx_differential::{Call, Elements, Expected, Outcome, compared, graph_of, reason, recorded};
 use fx_nn::prelude::*;
 use fx_nn::trace::CallArgs;
 use fx_onnx::{Export, Load, OnnxExt};
@@ -138,13 +138,8 @@ fn judged(call: &Call) -> Result<Judged> {
 
 #[test]
 fn defect_t3_e9_a_recorded_call_gives_pytorchs_numbers_or_is_refused() -> Result<()> {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../tests/differential/recorded.jsonl"
-    );
-    let recorded = std::fs::read_to_string(path).map_err(Error::other)?;
     let (mut right, mut refused, mut wrong) = (0, 0, BTreeMap::<String, Vec<String>>::new());
-    for line in recorded.lines() {
+    for line in recorded()?.lines() {
         let call = Call::parse(line)?;
         let verdict = catch_unwind(AssertUnwindSafe(|| judged(&call)));
         let text = match verdict {

@@ -5,20 +5,15 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use fx_differential::{Call, Outcome, graph_of};
+use fx_differential::{Call, Outcome, graph_of, recorded};
 use fx_nn::prelude::*;
 use fx_nn::trace::CallArgs;
 use fx_stablehlo::{Export, StableHloExt};
 
 #[test]
 fn defect_t3_e1_no_rule_leaves_an_argument_unread() -> Result<()> {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../tests/differential/recorded.jsonl"
-    );
-    let recorded = std::fs::read_to_string(path).map_err(Error::other)?;
     let (mut written, mut wrong) = (0, BTreeMap::<String, Vec<String>>::new());
-    for line in recorded.lines() {
+    for line in recorded()?.lines() {
         let call = Call::parse(line)?;
         if matches!(call.outcome, Outcome::Refused) {
             continue;

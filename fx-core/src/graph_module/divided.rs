@@ -7,7 +7,8 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
+use indexmap::IndexSet;
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::GraphModule;
 use super::parts::as_graph_module;
@@ -24,7 +25,7 @@ use crate::value::object::Object;
 
 /// Which modules of a graph module are its parts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct PartPaths(Vec<Arc<str>>);
+pub(super) struct PartPaths(IndexSet<Arc<str>, FxBuildHasher>);
 
 impl Meta for PartPaths {
     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
@@ -39,12 +40,8 @@ impl SavedMeta for PartPaths {
     }
 
     fn from_saved(saved: &Json) -> Result<Self> {
-        let mut paths = Vec::new();
-        json::items(saved, |path| {
-            paths.push(json::name(path)?.into());
-            Ok(())
-        })?;
-        Ok(PartPaths(paths))
+        let paths = json::items(saved, |path| json::name(path).map(Arc::<str>::from))?;
+        Ok(PartPaths(paths.into_iter().collect()))
     }
 }
 
@@ -52,7 +49,7 @@ crate::__private::submit! { MetaType::of::<PartPaths>() }
 
 impl PartPaths {
     pub fn contains(&self, path: &str) -> bool {
-        self.0.iter().any(|part| **part == *path)
+        self.0.contains(path)
     }
 }
 
@@ -70,11 +67,7 @@ impl GraphModule {
     pub(crate) fn add_parts<'p>(&mut self, paths: impl IntoIterator<Item = &'p Arc<str>>) {
         let mut parts = self.part_paths().cloned().unwrap_or_default();
         let before = parts.0.len();
-        for path in paths {
-            if !parts.contains(path) {
-                parts.0.push(path.clone());
-            }
-        }
+        parts.0.extend(paths.into_iter().cloned());
         if parts.0.len() > before {
             self.set_meta(parts);
         }
@@ -85,7 +78,7 @@ impl GraphModule {
         let Some(mut parts) = self.part_paths().cloned() else {
             return;
         };
-        parts.0.retain(|part| **part != *path);
+        parts.0.shift_remove(path);
         match parts.0.is_empty() {
             true => drop(self.remove_meta::<PartPaths>()),
             false => self.set_meta(parts),
@@ -112,8 +105,8 @@ impl GraphModule {
 
     /// The parts, with their paths.
     pub(super) fn divided(&self) -> impl DoubleEndedIterator<Item = (&Arc<str>, &GraphModule)> {
-        let paths = self.part_paths().map_or(&[][..], |parts| &parts.0);
-        paths.iter().filter_map(|path| {
+        let paths = self.part_paths().into_iter().flat_map(|parts| &parts.0);
+        paths.filter_map(|path| {
             let module = self.attributes.modules.get(path)?;
             Some((path, as_graph_module(&**module)?))
         })

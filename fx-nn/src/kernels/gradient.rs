@@ -23,7 +23,10 @@ impl<F: ?Sized> Known<F> {
         let (storage, layout) = self.result.storage_and_layout();
         let (Storage::Cpu(storage), Some((from, to))) = (&*storage, layout.contiguous_offsets())
         else {
-            bail!("{}: the result is not contiguous on the CPU", self.name)
+            bail!(
+                "{}: gradients are computed on the processor: move the tensor there with to_device",
+                self.name
+            )
         };
         let copy = match storage {
             CpuStorage::BF16(y) => CpuStorage::BF16(y[from..to].to_vec()),
@@ -98,8 +101,7 @@ pub fn of_one(
     x.apply_op1(known)
 }
 
-/// What `compute` makes of floats `a` and `b` of one shape, with gradients that `gradient` makes of them and the
-/// result's.
+/// What `compute` makes of floats `a` and `b`, with gradients that `gradient` makes of them and the result's.
 ///
 /// # Errors
 /// Returns the errors of `compute`.

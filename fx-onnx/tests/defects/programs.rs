@@ -3,6 +3,7 @@
 
 use fx_nn::operator;
 use fx_nn::prelude::*;
+use fx_nn::shapes::{Spec, spec};
 use fx_nn::value::IntoValue;
 
 /// SplitMix64.
@@ -28,6 +29,17 @@ impl Random {
 
 /// `f32[3]`, `int64[]`, a number, a whole number and a truth.
 pub type State = (Tensor, Tensor, Float, Int, Bool);
+
+/// The specs of a state.
+pub fn specs() -> Vec<Spec> {
+    vec![
+        spec![3; F32],
+        Spec::tensor([0usize; 0], DType::I64),
+        Spec::float(),
+        Spec::int("n"),
+        Spec::bool(),
+    ]
+}
 
 /// What changes one of the state.
 #[derive(Clone, Debug)]

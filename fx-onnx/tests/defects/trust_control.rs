@@ -6,18 +6,7 @@ use fx_nn::value::IntoValue;
 use fx_nn::{control, operator};
 use fx_onnx::{Export, Load, OnnxExt};
 
-use super::programs::{Program, Random, State, numbers};
-
-/// The specs of a state of a random program.
-fn specs() -> Vec<Spec> {
-    vec![
-        spec![3; F32],
-        Spec::tensor([0usize; 0], DType::I64),
-        Spec::float(),
-        Spec::int("n"),
-        Spec::bool(),
-    ]
-}
+use super::programs::{Program, Random, State, numbers, specs};
 
 /// What a file takes and gives.
 type Five = (Tensor, Tensor, Tensor, Tensor, Tensor);

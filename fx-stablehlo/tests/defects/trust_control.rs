@@ -1,23 +1,11 @@
 //! Branches and loops in programs, each by the number of its defect: none may come back.
 
 use fx_nn::prelude::*;
-use fx_nn::shapes::{Spec, spec};
 use fx_stablehlo::{Export, StableHloExt};
 
 use crate::evaluate::{Array, evaluate};
 use crate::parse::{Type, parse};
-use crate::programs::{Program, Random, numbers};
-
-/// The specs of a state of a random program.
-fn specs() -> Vec<Spec> {
-    vec![
-        spec![3; F32],
-        Spec::tensor([0usize; 0], DType::I64),
-        Spec::float(),
-        Spec::int("n"),
-        Spec::bool(),
-    ]
-}
+use crate::programs::{Program, Random, numbers, specs};
 
 fn array(element: &str, shape: &[i64], numbers: &[f64]) -> Array {
     let ty = Type {

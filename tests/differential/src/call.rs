@@ -231,6 +231,15 @@ impl Outcome {
     }
 }
 
+/// The lines of the calls that are recorded for the tests.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn recorded() -> Result<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded.jsonl");
+    std::fs::read_to_string(path).map_err(Error::other)
+}
+
 impl Call {
     /// Reads a line.
     ///

@@ -24,7 +24,7 @@ mod structure_layers;
 mod tensor;
 
 pub use agreement::compiled_agreement;
-pub use call::{Arg, Call, Kind, Outcome};
+pub use call::{Arg, Call, Kind, Outcome, recorded};
 pub use claims::{Claim, ClaimKind, OPEN, Tally, claims, verify_all};
 pub use excuses::{EXCUSES, Excuse, reason};
 pub use gradients::gradient_difference;

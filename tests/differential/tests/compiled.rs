@@ -1,14 +1,12 @@
 //! Compiled code is refused what its graph is refused, and gives what its graph gives.
 
-use fx_differential::{Call, compiled_agreement};
-use fx_nn::{Error, Result};
+use fx_differential::{Call, compiled_agreement, recorded};
+use fx_nn::Result;
 
 #[test]
 fn defect_t3_c2_every_recorded_call_agrees_with_its_graph() -> Result<()> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded.jsonl");
-    let lines = std::fs::read_to_string(path).map_err(Error::other)?;
     let (mut all, mut found) = (0, Vec::new());
-    for line in lines.lines() {
+    for line in recorded()?.lines() {
         let call = Call::parse(line)?;
         let (many, differences) = compiled_agreement(&call)?;
         all += many;

@@ -2,13 +2,23 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fx_differential::{Call, DifferenceKind, EXCUSES, Kind, Report, wrong};
+use fx_differential::{Call, DifferenceKind, EXCUSES, Kind, Report, recorded, wrong};
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-fn recorded() -> Result<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/recorded.jsonl");
-    std::fs::read_to_string(path).map_err(Error::other)
+/// Runs lines, and returns the differences that no rule excuses.
+fn unexcused(lines: &str) -> Result<(Report, String)> {
+    let mut report = Report::default();
+    let mut found = String::new();
+    for line in lines.lines() {
+        report.line(line, None, &mut |call, mode, difference, excuse| {
+            if excuse.is_none() {
+                let (name, mode) = (&call.name, mode.name());
+                found += &format!("{name} #{} {mode}: {}\n", call.id, difference.text);
+            }
+        })?;
+    }
+    Ok((report, found))
 }
 
 /// The names in the first columns of `docs/ops.md`, with their kinds.
@@ -34,16 +44,7 @@ fn documented() -> BTreeSet<String> {
 
 #[test]
 fn recorded_calls_agree_with_pytorch() -> Result<()> {
-    let mut report = Report::default();
-    let mut found = String::new();
-    for line in recorded()?.lines() {
-        report.line(line, None, &mut |call, mode, difference, excuse| {
-            if excuse.is_none() {
-                let (name, mode) = (&call.name, mode.name());
-                found += &format!("{name} #{} {mode}: {}\n", call.id, difference.text);
-            }
-        })?;
-    }
+    let (report, found) = unexcused(&recorded()?)?;
     assert_eq!(found, "", "{report}");
     assert!(
         report.excused() * 50 <= report.calls(),
@@ -59,16 +60,7 @@ fn gradients() -> Result<String> {
 
 #[test]
 fn recorded_gradients_agree_with_pytorch() -> Result<()> {
-    let mut report = Report::default();
-    let mut found = String::new();
-    for line in gradients()?.lines() {
-        report.line(line, None, &mut |call, mode, difference, excuse| {
-            if excuse.is_none() {
-                let (name, mode) = (&call.name, mode.name());
-                found += &format!("{name} #{} {mode}: {}\n", call.id, difference.text);
-            }
-        })?;
-    }
+    let (report, found) = unexcused(&gradients()?)?;
     assert_eq!(found, "", "{report}");
     assert!(report.gradients() > 2000, "{report}");
     assert!(gradients()?.len() <= 5 << 20, "the sample has at most 5 MB");

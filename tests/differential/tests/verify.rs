@@ -1,11 +1,11 @@
 //! Every rewrite of the repository is a claim that 200 drawn cases verify.
 
-use fx_differential::{Claim, ClaimKind, OPEN, claims, verify_all};
+use fx_differential::{Claim, ClaimKind, OPEN, claims, recorded, verify_all};
 use fx_nn::Result;
 
 #[test]
 fn every_rewrite_is_verified() -> Result<()> {
-    let claims = claims(include_str!("../recorded.jsonl"))?;
+    let claims = claims(&recorded()?)?;
     let count = |kind: ClaimKind| claims.iter().filter(|claim| claim.kind == kind).count();
     assert!(count(ClaimKind::Rule) >= 4 && count(ClaimKind::Fusion) >= 10);
     assert!(count(ClaimKind::Decomposition) > 100);

@@ -137,13 +137,11 @@ fn still_fails(
 fn main() -> Result<()> {
     let options = options()?;
     std::panic::set_hook(Box::new(|_| {}));
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../differential");
-    let lines = std::fs::read_to_string(format!("{root}/recorded.jsonl")).map_err(Error::other)?;
-    let calls = Calls::parse(&lines)?;
+    let calls = Calls::parse(&fx_differential::recorded()?)?;
     let mut engines = match &options.python {
         Some(python) => Some(Engines::start(
             python,
-            format!("{root}/programs.py").as_ref(),
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../differential/programs.py").as_ref(),
         )?),
         None => None,
     };

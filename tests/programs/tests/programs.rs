@@ -1,6 +1,7 @@
 //! Three hundred random programs on every path of this process; `programs.py` runs more, and other engines.
 #![allow(clippy::print_stdout, reason = "its figures are read with --nocapture")]
 
+use fx_differential::recorded;
 use fx_nn::Result;
 use fx_programs::calls::Calls;
 use fx_programs::generate::Generator;
@@ -8,14 +9,9 @@ use fx_programs::judge::{self, Verdict};
 use fx_programs::paths;
 use fx_programs::plants::Plant;
 
-fn calls() -> Result<Calls> {
-    let lines = include_str!("../../differential/recorded.jsonl");
-    Calls::parse(lines)
-}
-
 #[test]
 fn programs_give_the_same_on_every_path() -> Result<()> {
-    let calls = calls()?;
+    let calls = Calls::parse(&recorded()?)?;
     let mut generator = Generator::new(&calls);
     let (mut run, mut compared, mut refused, mut open) = (0, 0, 0, 0);
     let mut wrong = String::new();
@@ -51,7 +47,7 @@ fn programs_give_the_same_on_every_path() -> Result<()> {
 /// The judge sees what is wrong on purpose.
 #[test]
 fn planted_faults_are_seen() -> Result<()> {
-    let calls = calls()?;
+    let calls = Calls::parse(&recorded()?)?;
     let mut unseen: Vec<&str> = Plant::ALL.to_vec();
     let paths = paths::all();
     let mut generator = Generator::new(&calls);

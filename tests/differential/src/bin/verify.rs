@@ -3,7 +3,7 @@
 
 use std::io::Write;
 
-use fx_differential::{claims, verify_all};
+use fx_differential::{claims, recorded, verify_all};
 use fx_nn::{Error, Result};
 
 fn main() -> Result<()> {
@@ -26,8 +26,7 @@ fn main() -> Result<()> {
             }
         }
     }
-    let recorded = include_str!("../../recorded.jsonl");
-    let mut chosen = claims(recorded)?;
+    let mut chosen = claims(&recorded()?)?;
     chosen.retain(|claim| claim.name.contains(&only));
     let tally = verify_all(&chosen, cases, seed, &|claim, ended, time| {
         let text = match ended {
