@@ -13,7 +13,9 @@ line of counts, and fails where a path differs.
 
 import argparse
 import json
+import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -74,7 +76,7 @@ def engines():
                 {"dtype": known[value.dtype], "shape": list(value.shape), "bytes": value.nbytes} for value in results
             ]
             answer = {"outputs": outputs}
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             results, answer = [], {"error": f"{type(error).__name__}: {error}"[:600]}
         stdout.write(json.dumps(answer).encode() + b"\n")
         for value in results:
@@ -82,30 +84,73 @@ def engines():
         stdout.flush()
 
 
-def binary():
-    build = ["cargo", "build", "--release", "-p", "fx-programs", "--message-format", "json"]
-    printed = subprocess.run(build, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
-    made = [json.loads(line) for line in printed.splitlines()]
-    found = [line["executable"] for line in made if line.get("executable")]
-    return found[-1]
+def build(name, features=(), environment=None):
+    """Compiles a binary: its path, or what rustc refuses, by the file of each error."""
+    command = ["cargo", "build", "--release", "-p", "fx-programs", "--bin", name, "--message-format", "json"]
+    command += [f"--features={feature}" for feature in features]
+    done = subprocess.run(command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True)
+    made = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode == 0:
+        return [line["executable"] for line in made if line.get("executable")][-1], {}
+    errors = {}
+    for line in made:
+        message = line.get("message") or {}
+        if message.get("level") == "error":
+            for span in message.get("spans", []):
+                errors.setdefault(span["file_name"], message["rendered"])
+    return None, errors
+
+
+def emitted(folder):
+    """Compiles the programs that were written as Rust into `folder`, and judges them: a report."""
+    seeds = sorted(int(path.name.split("_")[1]) for path in folder.glob("program_*"))
+    refused = {}
+    while True:
+        left = [seed for seed in seeds if seed not in refused]
+        (folder / "programs.rs").write_text("\n".join([
+            *(f'#[path = "{folder}/program_{seed}/src/lib.rs"]\nmod program_{seed};' for seed in left),
+            "const PROGRAMS: &[(u64, fx_programs::emitted::Load)] = &[",
+            *(f"({seed}, |path| Ok(Box::new(program_{seed}::Program::load(path)?)))," for seed in left), "];", ""]))
+        program, errors = build("emitted", ["emitted"], os.environ | {"FX_EMITTED": str(folder)})
+        if program:
+            break
+        found = {int(seed[1]): text for file, text in errors.items() if (seed := re.search(r"program_(\d+)/", file))}
+        if not found:
+            sys.exit("\n".join(errors.values()) or "the programs that were emitted cannot be compiled")
+        refused |= found
+    subprocess.run([program], cwd=ROOT, check=True)
+    report = json.loads((folder / "report.json").read_text())
+    for seed, error in refused.items():
+        print(f"{seed}: emitted as Rust: rustc refuses it: {error}")
+    path = report["paths"].setdefault("emitted as Rust", {})
+    for counts, names in ((path, ("takes", "wrong")), (report["counts"], ("wrong",))):
+        for name in names:
+            counts[name] = counts.get(name, 0) + len(refused)
+    return report
 
 
 def programs(options):
-    program = binary()
+    program, errors = build("fx-programs")
+    if program is None:
+        sys.exit("\n".join(errors.values()))
     count = options.programs // 2
     halves = [(options.seed * 10_000_000, count), (options.seed * 10_000_000 + count, options.programs - count)]
     with tempfile.TemporaryDirectory() as folder:
+        pathlib.Path(folder, "emitted").mkdir()
         started = []
         for at, (first, many) in enumerate(halves):
             command = [program, "--first", str(first), "--count", str(many), "--python", sys.executable]
             command += ["--report", f"{folder}/{at}.json"]
             command += ["--plant", options.plant] if options.plant else []
             command += ["--xla"] if options.xla else []
+            command += ["--emit", f"{folder}/emitted", "--emitted", str(options.emitted)] if at == 0 else []
             started.append(subprocess.Popen(command, cwd=ROOT))
         codes = [process.wait() for process in started]
         if any(code not in (0, 1) for code in codes):
             sys.exit(f"a process ended with {codes}")
         reports = [json.loads((pathlib.Path(folder) / f"{at}.json").read_text()) for at in range(2)]
+        if options.emitted:
+            reports.append(emitted(pathlib.Path(folder) / "emitted"))
     total = merged(reports)
     show(total)
     return total["counts"]["wrong"] + total["counts"]["panics"]
@@ -118,9 +163,9 @@ def merged(reports):
             for name, count in report[part].items():
                 total[part][name] = total[part].get(name, 0) + count
         for name, counts in report["paths"].items():
-            known = total["paths"].setdefault(name, {key: 0 for key in counts})
+            known = total["paths"].setdefault(name, {})
             for key, count in counts.items():
-                known[key] += count
+                known[key] = known.get(key, 0) + count
     return total
 
 
@@ -134,7 +179,7 @@ def show(total):
     seldom = sorted((count, name) for name, count in total["names"].items())
     print(f"functions {len(seldom)} least {' '.join(f'{name} {count}' for count, name in seldom[:5])}")
     print(f"mean length {counts['steps'] / run:.1f}")
-    names = "programs run refused_by_all paths compared unread open wrong panics refused_by_one_path"
+    names = "programs run refused_by_all paths compared unread wrong panics refused_by_one_path"
     counts["paths"] = len(total["paths"])
     print(" ".join(f"{name} {counts[name]}" for name in names.split()))
 
@@ -145,6 +190,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--plant", default="")
     parser.add_argument("--xla", action="store_true")
+    parser.add_argument("--emitted", type=int, default=200, help="how many are written as Rust and compiled")
     parser.add_argument("--rust", type=int, default=0)
     parser.add_argument("--engines", action="store_true")
     options = parser.parse_args()
@@ -155,7 +201,9 @@ def main():
     if options.rust:
         import rust_programs
 
-        failed += rust_programs.run(options.rust, options.seed)
+        written, wrong = rust_programs.run(options.rust, options.seed)
+        print(f"written {written} wrong {len(wrong)}")
+        failed += len(wrong)
     sys.exit(bool(failed))
 
 

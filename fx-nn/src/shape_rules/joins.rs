@@ -66,15 +66,19 @@ fn shapes_of(tensors: &[&TensorMeta]) -> Vec<Vec<Dim>> {
     tensors.iter().map(|meta| meta.shape.clone()).collect()
 }
 
-fn cat(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let tensors = call.tensors("tensors")?;
-    let dtype = promoted(&tensors);
-    let mut shapes = shapes_of(&tensors);
-    // An empty vector fits everything.
+/// The shapes without empty vectors, which fit everything, if there are others.
+fn without_empty(mut shapes: Vec<Vec<Dim>>) -> Vec<Vec<Dim>> {
     let is_empty = |shape: &[Dim]| matches!(shape, [size] if *size == 0);
     if shapes.iter().any(|shape| !is_empty(shape)) {
         shapes.retain(|shape| !is_empty(shape));
     }
+    shapes
+}
+
+fn cat(call: &mut RuleCall<'_>) -> Result<Fake> {
+    let tensors = call.tensors("tensors")?;
+    let dtype = promoted(&tensors);
+    let shapes = without_empty(shapes_of(&tensors));
     let rank = shapes.first().ok_or_else(|| empty(call))?.len();
     if rank == 0 {
         return Err(wrong(call, "a number has no dim: use `stack`"));
@@ -132,7 +136,7 @@ fn joined(call: &mut RuleCall<'_>, dims: usize, along: usize) -> Result<Fake> {
         Some(1) => 0,
         _ => along,
     };
-    let shape = one_shape(call, &shapes, Some(along))?;
+    let shape = one_shape(call, &without_empty(shapes), Some(along))?;
     Ok(tensor(shape, promoted(&tensors)))
 }
 

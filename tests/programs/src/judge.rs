@@ -27,8 +27,6 @@ pub enum Verdict {
     RefusedByAll,
     /// The path refuses it, by a rule.
     Refused(&'static str),
-    /// A known fault that is not repaired yet.
-    Open(&'static str),
     /// fx cannot read the file that it wrote.
     Unread,
     /// Another value, or a refusal without a rule.
@@ -74,7 +72,7 @@ impl Mode {
     fn of(path: &Path) -> Self {
         match path.name {
             name if name.contains("train()") => Mode::Train,
-            name if ["onnx", "stablehlo", "sharded", "pass FuseBatchNorm"]
+            name if ["onnx", "stablehlo", "xla", "sharded", "pass FuseBatchNorm"]
                 .iter()
                 .any(|of| name.starts_with(of)) =>
             {
@@ -167,13 +165,6 @@ pub fn traced(case: &Case) -> Result<GraphModule> {
     Ok(gm)
 }
 
-fn wrong(path: &Path, text: String) -> Verdict {
-    match refusals::open(path.name, &text) {
-        Some(fault) => Verdict::Open(fault),
-        None => Verdict::Wrong(text),
-    }
-}
-
 /// Judges a case on a path.
 pub fn judge(
     case: &Case,
@@ -195,6 +186,16 @@ pub fn judge(
         }
         path.run(&mut paths, &gm)
     };
+    compared(path.name, Mode::of(path), expected, run)
+}
+
+/// Compares what a path gives with what is expected.
+pub fn compared(
+    path: &str,
+    mode: Mode,
+    expected: &Result<Expected>,
+    run: impl FnOnce() -> Result<Vec<Given>>,
+) -> Verdict {
     let found = match caught(run) {
         Ok(found) => found,
         Err(panic) => return Verdict::Panic(panic),
@@ -209,13 +210,13 @@ pub fn judge(
             if text.starts_with("unread: ") {
                 return Verdict::Unread;
             }
-            match refusals::rule(path.name, &text) {
+            match refusals::rule(path, &text) {
                 Some(rule) => Verdict::Refused(rule),
-                None => wrong(path, format!("refused: {text}")),
+                None => Verdict::Wrong(format!("refused: {text}")),
             }
         }
         (Ok(expected), Ok(found)) => {
-            let runs = match Mode::of(path) {
+            let runs = match mode {
                 Mode::Own => Some(&expected.own),
                 Mode::Train => expected.trained.as_ref(),
                 Mode::Eval => expected.evaluated.as_ref(),
@@ -227,7 +228,7 @@ pub fn judge(
             for (at, ((given, tolerance), found)) in runs.iter().zip(&found).enumerate() {
                 match compare(given, tolerance, found) {
                     Ok(count) => compared += count,
-                    Err(error) => return wrong(path, format!("binding {at}: {error}")),
+                    Err(error) => return Verdict::Wrong(format!("binding {at}: {error}")),
                 }
             }
             Verdict::Same(compared)

@@ -4,6 +4,7 @@
 pub mod calls;
 pub mod compare;
 mod draft;
+pub mod emitted;
 pub mod engines;
 pub mod generate;
 pub mod judge;
@@ -12,4 +13,5 @@ pub mod paths;
 pub mod plants;
 pub mod program;
 pub mod refusals;
+pub mod report;
 pub mod shrink;

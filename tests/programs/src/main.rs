@@ -1,19 +1,18 @@
 //! Makes programs and judges them on every path; `programs.py` starts it.
 #![allow(clippy::print_stdout, reason = "a program of the command line")]
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use fx_nn::{Error, Result};
 use fx_programs::calls::Calls;
+use fx_programs::emitted;
 use fx_programs::engines::Engines;
 use fx_programs::generate::{Case, Generator};
 use fx_programs::judge::{self, Verdict, caught};
 use fx_programs::paths;
 use fx_programs::plants::Plant;
-use fx_programs::program::{Results, Step};
+use fx_programs::report::Counts;
 use fx_programs::shrink;
-use serde_json::json;
 
 #[derive(Default)]
 struct Options {
@@ -25,6 +24,9 @@ struct Options {
     only: Option<String>,
     verbose: bool,
     shrink: bool,
+    xla: bool,
+    emit: Option<PathBuf>,
+    emitted: u64,
 }
 
 fn options() -> Result<Options> {
@@ -44,77 +46,13 @@ fn options() -> Result<Options> {
             "--path" => options.only = Some(value()?),
             "--verbose" => options.verbose = true,
             "--shrink" => options.shrink = true,
+            "--xla" => options.xla = true,
+            "--emit" => options.emit = Some(value()?.into()),
+            "--emitted" => options.emitted = value()?.parse().map_err(Error::other)?,
             other => return Err(Error::msg(format_args!("no option {other}"))),
         }
     }
     Ok(options)
-}
-
-#[derive(Default)]
-struct Counts {
-    counts: BTreeMap<&'static str, usize>,
-    paths: BTreeMap<&'static str, BTreeMap<&'static str, usize>>,
-    shares: BTreeMap<&'static str, usize>,
-    names: BTreeMap<String, usize>,
-    reasons: BTreeMap<String, usize>,
-}
-
-impl Counts {
-    fn add(&mut self, name: &'static str, count: usize) {
-        *self.counts.entry(name).or_default() += count;
-    }
-
-    fn program(&mut self, case: &Case) {
-        let mut steps = Vec::new();
-        flat(&case.program.steps, &mut steps);
-        self.add("steps", steps.len());
-        let mut names: Vec<&str> = Vec::new();
-        for step in &steps {
-            if let Step::Call { call, .. } = step {
-                names.push(&call.name);
-            }
-        }
-        names.sort_unstable();
-        names.dedup();
-        for name in names {
-            *self.names.entry(name.to_string()).or_default() += 1;
-        }
-        let any = |of: fn(&Step) -> bool| steps.iter().any(|step| of(step));
-        let shares = [
-            (
-                "branch or loop",
-                any(|s| matches!(s, Step::Cond(..) | Step::While(..) | Step::Scan(..))),
-            ),
-            (
-                "layer",
-                any(|s| matches!(s, Step::Call { layer: Some(_), .. })),
-            ),
-            ("index", any(|s| matches!(s, Step::Index(..)))),
-            (
-                "structure",
-                matches!(case.program.results, Results::Nested(_)) || any(|s| s.gives().len() > 1),
-            ),
-            ("named size", case.named),
-        ];
-        for (name, is) in shares {
-            *self.shares.entry(name).or_default() += usize::from(is);
-        }
-    }
-
-    fn path(&mut self, path: &'static str, kind: &'static str) {
-        *self.paths.entry(path).or_default().entry(kind).or_default() += 1;
-    }
-}
-
-fn flat<'s>(steps: &'s [Step], out: &mut Vec<&'s Step>) {
-    for step in steps {
-        out.push(step);
-        match step {
-            Step::Cond(_, sides, _) => sides.iter().for_each(|side| flat(&side.steps, out)),
-            Step::While(_, _, body, _) | Step::Scan(_, _, body, _) => flat(&body.steps, out),
-            _ => {}
-        }
-    }
 }
 
 fn still_fails(
@@ -145,25 +83,10 @@ fn main() -> Result<()> {
         )?),
         None => None,
     };
-    let paths = paths::all();
-    let mut counts = Counts::default();
-    for name in [
-        "programs",
-        "run",
-        "refused_by_all",
-        "compared",
-        "unread",
-        "open",
-        "wrong",
-        "panics",
-        "refused_by_one_path",
-        "steps",
-    ] {
-        counts.add(name, 0);
-    }
-    for name in calls.names() {
-        counts.names.insert(name.to_string(), 0);
-    }
+    let mut paths = paths::all();
+    paths.retain(|path| options.xla || path.name != "xla");
+    let mut counts = Counts::new(calls.names());
+    let mut emitted = 0;
     let mut generator = Generator::new(&calls);
     for seed in options.first..options.first + options.count {
         counts.add("programs", 1);
@@ -195,61 +118,37 @@ fn main() -> Result<()> {
         }
         counts.add("run", 1);
         counts.program(&case);
+        if let Some(folder) = &options.emit
+            && emitted < options.emitted
+            && emitted::takes(&case)
+        {
+            emitted += 1;
+            if let Err(error) = emitted::write(folder, &case) {
+                let verdict = emitted::refused(&expected, error);
+                counts
+                    .verdict(emitted::EMITTED, seed, &verdict)
+                    .into_iter()
+                    .for_each(|line| println!("{line}"));
+            }
+        }
         let mut gone = true;
         for path in &paths {
             if !(path.takes)(&case) || options.only.as_ref().is_some_and(|only| only != path.name) {
                 continue;
             }
-            counts.path(path.name, "takes");
-            match judge::judge(&case, &expected, path, engines.as_mut(), &options.plant) {
-                Verdict::Same(values) => {
-                    counts.add("compared", values);
-                    counts.path(path.name, "compared");
-                }
-                Verdict::RefusedByAll => counts.path(path.name, "refused_by_all"),
-                Verdict::Refused(rule) => {
-                    counts.add("refused_by_one_path", 1);
-                    counts.path(path.name, "refused");
-                    *counts
-                        .reasons
-                        .entry(format!("{}: {rule}", path.name))
-                        .or_default() += 1;
-                }
-                Verdict::Open(fault) => {
-                    counts.add("open", 1);
-                    counts.path(path.name, "open");
-                    *counts
-                        .reasons
-                        .entry(format!("open, {}: {fault}", path.name))
-                        .or_default() += 1;
-                }
-                Verdict::Unread => {
-                    counts.add("unread", 1);
-                    counts.path(path.name, "unread");
-                }
-                Verdict::Wrong(text) => {
-                    counts.add("wrong", 1);
-                    counts.path(path.name, "wrong");
-                    println!("{seed}: {}: {text}", path.name);
-                    if options.shrink && gone {
-                        let mut fails =
-                            |case: &Case| still_fails(case, path, engines.as_mut(), &options.plant);
-                        println!("{}", shrink::shown(&shrink::shrunk(&case, &mut fails)));
-                        gone = false;
-                    }
-                }
-                Verdict::Panic(text) => {
-                    counts.add("panics", 1);
-                    counts.path(path.name, "panics");
-                    println!("{seed}: {}: a panic: {text}", path.name);
-                }
+            let verdict = judge::judge(&case, &expected, path, engines.as_mut(), &options.plant);
+            if let Some(line) = counts.verdict(path.name, seed, &verdict) {
+                println!("{line}");
+            }
+            if options.shrink && gone && matches!(verdict, Verdict::Wrong(_)) {
+                let mut fails =
+                    |case: &Case| still_fails(case, path, engines.as_mut(), &options.plant);
+                println!("{}", shrink::shown(&shrink::shrunk(&case, &mut fails)));
+                gone = false;
             }
         }
     }
-    let report = json!({
-        "counts": counts.counts, "paths": counts.paths, "shares": counts.shares, "names": counts.names,
-        "reasons": counts.reasons,
-    });
+    let report = counts.report();
     match &options.report {
         Some(path) => std::fs::write(path, report.to_string()).map_err(Error::other)?,
         None => println!("{report:#}"),

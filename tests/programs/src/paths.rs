@@ -2,6 +2,8 @@
 //!
 //! Invariant: a path takes a program as it is, and what it gives is compared with the eager run.
 
+use std::path::PathBuf;
+
 use bytes::Bytes;
 use fx_nn::cpu::Cpu;
 use fx_nn::module::ComponentExt;
@@ -91,6 +93,31 @@ fn trains(case: &Case) -> bool {
 fn halves(case: &Case) -> bool {
     // numpy has no bfloat16.
     !case.refused && !case.bf16
+}
+
+fn is_whole(case: &Case) -> bool {
+    is_fixed(case) && halves(case)
+}
+
+/// A folder that ends with its path.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn of(case: &Case) -> Result<Self> {
+        let name = format!("fx_program_{}_{}", std::process::id(), case.seed);
+        let folder = std::env::temp_dir().join(name);
+        if folder.exists() {
+            std::fs::remove_dir_all(&folder).map_err(fx_nn::Error::other)?;
+        }
+        Ok(Folder(folder))
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left of it is written over.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
 }
 
 struct AsItIs;
@@ -215,6 +242,21 @@ pub fn all() -> Vec<Path> {
             gm.to_stablehlo_text(&export)?;
             Ok(Vec::new())
         }),
+        path("xla", is_whole, |p, gm| {
+            let folder = Folder::of(p.case)?;
+            let export = fx_stablehlo::Export::specs(p.case.specs.clone());
+            gm.to_stablehlo(&folder.0, &export)?;
+            let inputs: Vec<_> = (0..p.case.bindings.len())
+                .map(|at| p.named(gm, at))
+                .collect();
+            let path = folder.0.to_string_lossy();
+            let engines = p.engines.as_mut();
+            let engines = engines.ok_or_else(|| fx_nn::Error::msg("engine: not asked for"))?;
+            inputs
+                .iter()
+                .map(|inputs| engines.run("stablehlo", path.as_bytes(), inputs))
+                .collect()
+        }),
         path("sharded reference", is_straight, |p, _| {
             let mut program = p.case.fresh()?;
             program.eval();
@@ -291,7 +333,7 @@ pub fn all() -> Vec<Path> {
 impl Path {
     /// Whether it needs no other engine.
     pub fn is_inside(&self) -> bool {
-        self.name != "onnx runtime"
+        !["onnx runtime", "xla"].contains(&self.name)
     }
 
     /// What it gives, once for each binding.

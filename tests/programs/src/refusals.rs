@@ -65,16 +65,6 @@ const RULES: &[(&str, &str, &str)] = &[
     ),
 ];
 
-/// Faults that are known and not repaired yet: the start of the path's name, a part of the text, and what is wrong.
-const OPEN: &[(&str, &str, &str)] = &[];
-
-/// The known fault that a difference or a refusal is of.
-pub fn open(path: &str, text: &str) -> Option<&'static str> {
-    let mut faults = OPEN.iter();
-    let found = faults.find(|(of, part, _)| path.starts_with(of) && text.contains(part));
-    found.map(|(_, _, what)| *what)
-}
-
 /// The rule of a refusal.
 pub fn rule(path: &str, text: &str) -> Option<&'static str> {
     let mut rules = RULES.iter();

@@ -303,7 +303,12 @@ impl GraphModule {
         })?;
         let mut qualified_names = IndexMap::new();
         for part in &parts {
-            let inner = module.submodule_as::<GraphModule>(&part.path)?.attributes();
+            // By its own path: `submodule` looks for what a part had before, in all parts.
+            let inner: &dyn std::any::Any = module.attributes().module(&part.path)?;
+            let inner = inner
+                .downcast_ref::<GraphModule>()
+                .map(GraphModule::attributes)
+                .ok_or_else(|| Error::msg("a part of a split module is a graph module"))?;
             let names = inner.modules.keys().chain(inner.tensors.keys());
             qualified_names.extend(names.map(|name| (within(&part.path, name), name.clone())));
         }

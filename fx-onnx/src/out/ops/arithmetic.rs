@@ -13,9 +13,20 @@ rules! {
     atan => unary("Atan"), atanh => unary("Atanh"), ceil => whole("Ceil"), cos => unary("Cos"),
     cosh => unary("Cosh"), erf => unary("Erf"), exp => unary("Exp"), floor => whole("Floor"),
     log => unary("Log"), reciprocal => unary("Reciprocal"), relu => unary("Relu"),
-    sigmoid => unary("Sigmoid"), sign => unary("Sign"), sin => unary("Sin"), sinh => unary("Sinh"),
+    sigmoid => unary("Sigmoid"), sin => unary("Sin"), sinh => unary("Sinh"),
     sqrt => unary("Sqrt"), tan => unary("Tan"), tanh => unary("Tanh"), neg => unary("Neg"),
     absolute => unary("Abs"),
+    sign => |cx, call| {
+        let x = call.tensor("x")?;
+        let name = cx.op("Sign", &[&x.name]);
+        if !x.dtype.is_floating_point() {
+            return call.given(name);
+        }
+        // PyTorch's sign of NaN is 0, and that of ONNX is NaN.
+        let (nan, zero) = (cx.is_nan(&x)?, cx.number(0.0, x.dtype));
+        let name = cx.op("Where", &[&nan, &zero, &name]);
+        call.given(name)
+    },
     softsign => |cx, call| {
         let own = call.tensor("x")?;
         if own.dtype.is_floating_point() {

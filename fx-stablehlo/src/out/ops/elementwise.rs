@@ -15,7 +15,18 @@ rules! {
     sigmoid => unary("logistic"), tanh => unary("tanh"), exp => unary("exponential"),
     expm1 => unary("exponential_minus_one"), log => unary("log"), log1p => unary("log_plus_one"),
     sqrt => unary("sqrt"), rsqrt => unary("rsqrt"), sin => unary("sine"), cos => unary("cosine"), tan => unary("tan"),
-    floor => whole("floor"), ceil => whole("ceil"), sign => unary("sign"),
+    floor => whole("floor"), ceil => whole("ceil"),
+    sign => |cx, call| {
+        let x = cx.widened(call, "x")?;
+        let sign = cx.unary("sign", &x);
+        if !x.dtype.is_floating_point() {
+            return Ok(sign.into());
+        }
+        // PyTorch's sign of NaN is 0, and that of StableHLO is NaN.
+        let nan = cx.compare("NE", &x, &x);
+        let zero = cx.splat(0.0, x.dtype, &x.shape);
+        Ok(cx.select(&nan, &zero, &sign).into())
+    },
     erf => unary("chlo.erf"), erfc => unary("chlo.erfc"), erfinv => unary("chlo.erf_inv"),
     acos => unary("chlo.acos"), acosh => unary("chlo.acosh"), asin => unary("chlo.asin"), asinh => unary("chlo.asinh"),
     atan => unary("chlo.atan"), atanh => unary("chlo.atanh"), cosh => unary("chlo.cosh"), sinh => unary("chlo.sinh"),
