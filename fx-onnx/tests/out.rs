@@ -254,10 +254,8 @@ fn models_in_training_go_out() -> Result<()> {
         let mut found = nodes.iter().filter(|node| node.op_type == op);
         found.next().ok_or_else(|| Error::msg(format!("no {op}")))
     };
-    let norm = node("BatchNormalization")?;
-    let training = norm.attribute.iter().find(|a| a.name == "training_mode");
-    assert_eq!(training.and_then(|a| a.i), Some(1));
-    assert_eq!(norm.output.len(), 3);
+    // The statistics of a batch are written out: some engines keep the running ones in the memory of the weights.
+    assert!(node("BatchNormalization").is_err() && node("ReduceMean").is_ok());
     assert_eq!(node("Dropout")?.input.len(), 3);
     assert_eq!(report.warnings.len(), 2, "{report}");
 

@@ -65,23 +65,24 @@ impl<'m> Met<'m> {
 impl GraphModule {
     /// Notes that modules of it are its parts.
     pub(crate) fn add_parts<'p>(&mut self, paths: impl IntoIterator<Item = &'p Arc<str>>) {
-        let mut parts = self.part_paths().cloned().unwrap_or_default();
-        let before = parts.0.len();
-        parts.0.extend(paths.into_iter().cloned());
-        if parts.0.len() > before {
-            self.set_meta(parts);
+        let mut paths = paths.into_iter().cloned().peekable();
+        if paths.peek().is_none() {
+            return;
+        }
+        match self.entries.get_mut::<PartPaths>() {
+            Some(parts) => parts.0.extend(paths),
+            None => self.set_meta(PartPaths(paths.collect())),
         }
     }
 
     /// Notes that a module of it is a part no more.
     pub(crate) fn forget_part(&mut self, path: &str) {
-        let Some(mut parts) = self.part_paths().cloned() else {
+        let Some(parts) = self.entries.get_mut::<PartPaths>() else {
             return;
         };
         parts.0.shift_remove(path);
-        match parts.0.is_empty() {
-            true => drop(self.remove_meta::<PartPaths>()),
-            false => self.set_meta(parts),
+        if parts.0.is_empty() {
+            self.remove_meta::<PartPaths>();
         }
     }
 

@@ -112,6 +112,17 @@ impl Entries {
         entry.value.downcast_ref()
     }
 
+    /// The entry of a type, to be changed: a copy of it, if others share it.
+    pub fn get_mut<T: Meta + Clone>(&mut self) -> Option<&mut T> {
+        let mut entries = self.0.iter_mut();
+        let entry = entries.find(|e| e.ty == TypeId::of::<T>())?;
+        if Arc::get_mut(&mut entry.value).is_none() {
+            let own: T = entry.value.downcast_ref::<T>()?.clone();
+            entry.value = Arc::new(own);
+        }
+        Arc::get_mut(&mut entry.value)?.downcast_mut()
+    }
+
     /// Adds an entry, replacing one of the same type.
     pub fn put(&mut self, entry: Entry) {
         match self.0.iter_mut().find(|e| e.ty == entry.ty) {

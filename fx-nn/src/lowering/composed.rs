@@ -89,12 +89,15 @@ composed! {
         let apart = (x - mean)?;
         let sum = ops::sum(&(&apart * &apart)?, dim.clone(), keepdim)?;
         let ones = ops::ones_like(x, None)?;
-        let count = ops::sum(&ones, dim, true)?;
-        let count = ops::amax(&count, Dims::All, false)?;
+        let count = ops::sum(&ones, dim, keepdim)?;
         let count = if unbiased { ops::relu(&(count - 1.0)?)? } else { count };
         sum / count
     });
-    inner(x: Tensor, other: Tensor) => ops::tensordot_dims(&x, &other, Dims::One(-1), Dims::One(-1));
+    inner(x: Tensor, other: Tensor) |call| => match [rank_of(call, "x"), rank_of(call, "other")] {
+        // A number scales the other.
+        [Some(0), _] | [_, Some(0)] => &x * &other,
+        _ => ops::tensordot_dims(&x, &other, Dims::One(-1), Dims::One(-1)),
+    };
     diff(x: Tensor, n: i64, dim: i64, prepend: Option<Tensor>, append: Option<Tensor>) |call| => {
         let is_truth = dtype_of(call, "x") == Some(DType::Bool);
         let mut parts: Vec<Tensor> = prepend.into_iter().collect();
@@ -102,7 +105,12 @@ composed! {
         parts.extend(append);
         let mut x = if parts.len() > 1 { ops::cat(&parts, dim)? } else { parts.remove(0) };
         for _ in 0..n {
-            let count = (x.size(dim)? - 1)?;
+            let size = x.size(dim)?;
+            // Of nothing, nothing is left.
+            if size.concrete() == Some(0) {
+                break;
+            }
+            let count = (size - 1)?;
             let (next, last) = (ops::narrow(&x, dim, 1, count)?, ops::narrow(&x, dim, 0, count)?);
             // Truth values differ or not.
             x = if is_truth { (next ^ last)? } else { (next - last)? };
@@ -163,6 +171,10 @@ composed! {
 /// The element type of an argument, if it is known.
 fn dtype_of(call: &DecomposedCall<'_>, name: &str) -> Option<DType> {
     call.meta(name)?.tensor()?.dtype
+}
+
+fn rank_of(call: &DecomposedCall<'_>, name: &str) -> Option<usize> {
+    Some(call.meta(name)?.tensor()?.shape.len())
 }
 
 /// A float tensor as it is, whole numbers and truth values as `f32`.

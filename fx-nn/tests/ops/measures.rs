@@ -39,7 +39,8 @@ pub(crate) fn measures(seen: &mut BTreeSet<&'static str>) -> Result<()> {
     held!(seen: "quantile"(x: [2, 5]) ops::quantile(x, 0.3, Some(1), false, "linear"));
     held!(seen: "nanquantile"(x: [2, 5]) ops::nanquantile(x, 0.3, None, false, "linear"));
     held!(seen: "cov"(x: [2, 5]) ops::cov(x, 1));
-    held!(seen: "corrcoef"(x: [2, 5]) ops::corrcoef(x));
+    // Rows of such values differ by a constant: of squares, they are not each other in full.
+    held!(seen: "corrcoef"(x: [2, 5]) ops::corrcoef(&(x * x)?));
     Ok(())
 }
 

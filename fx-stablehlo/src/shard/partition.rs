@@ -319,7 +319,7 @@ impl Writer<'_> {
         let plan = flow.plan(at);
         let effects = Call::of(node, self.gm.attributes()).effects();
         let is_impure = effects.contains(Effects::RANDOM) || effects.contains(Effects::WRITES);
-        if plan.is_whole && is_impure {
+        if plan.is_whole && is_impure && !is_evaluated(&call) {
             return Err(Error::msg(
                 "each device would draw other numbers, or change the same state: call `eval()` on the model",
             ));
@@ -462,4 +462,13 @@ impl fmt::Display for Partitioned {
         }
         Ok(())
     }
+}
+
+/// Whether a call says that nothing is trained: it draws nothing then, and leaves what it reads as it is.
+fn is_evaluated(call: &ShardCall<'_>) -> bool {
+    let is_off = |argument: &Argument| matches!(argument, Argument::Bool(false));
+    let mut given = call.bound().iter();
+    given.any(|(param, argument)| {
+        matches!(&*param.name, "training" | "train") && is_off(&argument)
+    })
 }

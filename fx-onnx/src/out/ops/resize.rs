@@ -50,16 +50,22 @@ fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
             })?;
             summed(cx, &x, &how, &known)?
         }
+        (Mode::Linear, Some(known)) if stays(&how, &known) => {
+            summed(cx, &x, &how, &known)?
+        }
         _ => node(cx, call, &x, &how)?,
     };
     call.given(name)
 }
 
-/// Whether ONNX's antialias is PyTorch's: PyTorch moves corners with the edges, and leaves alone a dim that keeps its
-/// size, whatever the factor.
+/// Whether PyTorch leaves a dim alone whose factor ONNX would follow: one that keeps its size, whatever the factor.
+fn stays(how: &Resampling, known: &[(usize, usize)]) -> bool {
+    how.factors().is_some() && known.iter().any(|(from, to)| from == to)
+}
+
+/// Whether ONNX's antialias is PyTorch's, which moves corners with the edges.
 fn has_antialias(cx: &Cx, how: &Resampling, known: Option<&[(usize, usize)]>) -> bool {
-    let stays = known.is_some_and(|known| known.iter().any(|(from, to)| from == to));
-    let is_moved = how.has_corners() || (stays && how.factors().is_some());
+    let is_moved = how.has_corners() || known.is_some_and(|known| stays(how, known));
     cx.opset() >= 18 && how.mode() != Mode::Lanczos && !is_moved
 }
 
