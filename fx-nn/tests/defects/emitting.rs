@@ -339,7 +339,9 @@ fn defect_m03_code_says_when_it_does_not_compile() -> Result<()> {
     }
     let code = symbolic_trace(&net)?.code();
     assert!(
-        code.starts_with("// does not compile as it stands: `block1-0` is an entry of a map, and no field"),
+        code.starts_with(
+            "// does not compile as it stands: `block1-0` is an entry of a map, and no field"
+        ),
         "{code}"
     );
     assert!(

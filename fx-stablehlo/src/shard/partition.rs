@@ -468,7 +468,5 @@ impl fmt::Display for Partitioned {
 fn is_evaluated(call: &ShardCall<'_>) -> bool {
     let is_off = |argument: &Argument| matches!(argument, Argument::Bool(false));
     let mut given = call.bound().iter();
-    given.any(|(param, argument)| {
-        matches!(&*param.name, "training" | "train") && is_off(&argument)
-    })
+    given.any(|(param, argument)| matches!(&*param.name, "training" | "train") && is_off(&argument))
 }

@@ -50,9 +50,7 @@ fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
             })?;
             summed(cx, &x, &how, &known)?
         }
-        (Mode::Linear, Some(known)) if stays(&how, &known) => {
-            summed(cx, &x, &how, &known)?
-        }
+        (Mode::Linear, Some(known)) if stays(&how, &known) => summed(cx, &x, &how, &known)?,
         _ => node(cx, call, &x, &how)?,
     };
     call.given(name)
