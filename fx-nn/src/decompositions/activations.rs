@@ -19,7 +19,9 @@ decompose! {
         ops::r#where(&x.le(threshold)?, beside(call, value), &x);
     ops::leaky_relu(x: Tensor, negative_slope: f64) => ops::r#where(&x.gt(0)?, &x, &(&x * negative_slope)?);
     ops::elu(x: Tensor, alpha: f64) => bent(&x, |low| ops::expm1(low)? * alpha);
-    ops::celu(x: Tensor, alpha: f64) => bent(&x, |low| ops::expm1(&(low / alpha)?)? * alpha);
+    ops::celu(x: Tensor, alpha: f64) |call| => widened(call, ("x", &x), |x| {
+        bent(x, |low| ops::expm1(&(low / alpha)?)? * alpha)
+    });
     ops::selu(x: Tensor) => bent(&x, |low| ops::expm1(low)? * SELU_ALPHA)? * SELU_SCALE;
     ops::silu(x: Tensor) => &x * ops::sigmoid(&x)?;
     ops::mish(x: Tensor) => &x * ops::tanh(&ops::softplus(&x, 1.0, 20.0)?)?;
@@ -29,7 +31,8 @@ decompose! {
     ops::hardswish(x: Tensor) => hardswish(&x);
     ops::hardshrink(x: Tensor, lambd: f64) => ops::r#where(&x.abs()?.le(lambd)?, 0, &x);
     ops::softshrink(x: Tensor, lambd: f64) => softshrink(&x, lambd);
-    ops::softplus(x: Tensor, beta: f64, threshold: f64) => softplus(&x, beta, threshold);
+    ops::softplus(x: Tensor, beta: f64, threshold: f64) |call| =>
+        widened(call, ("x", &x), |x| softplus(x, beta, threshold));
     ops::softsign(x: Tensor) => &x / (x.abs()? + 1.0)?;
     ops::tanhshrink(x: Tensor) => &x - ops::tanh(&x)?;
     // At 0 the minimum has half of the slope.

@@ -55,7 +55,8 @@ fn lerp(x: &Tensor, end: &Tensor, weight: &TensorOrNumber) -> Result<Tensor> {
     let way = (end - x)?;
     match weight {
         // From the nearer end, as PyTorch does.
-        TensorOrNumber::Number(weight) => x + times(&way, *weight)?,
+        TensorOrNumber::Number(weight) if weight.as_f64().abs() < 0.5 => x + times(&way, *weight)?,
+        TensorOrNumber::Number(weight) => end - (&way * (1.0 - weight.as_f64()))?,
         TensorOrNumber::Tensor(weight) => {
             let from_end = (end - (&way * (1.0 - weight)?)?)?;
             let from_start = (x + (&way * weight)?)?;

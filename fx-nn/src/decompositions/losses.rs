@@ -101,9 +101,8 @@ fn kl_div(x: &Tensor, target: &Tensor, reduction: &str, log_target: bool) -> Res
     };
     match reduction {
         "batchmean" => {
-            let losses = losses?;
-            let rows = ops::size(&losses, 0)?;
-            ops::sum(&losses, Dims::All, false)? / rows
+            let rows = ops::size(x, 0)?;
+            ops::sum(&losses?, Dims::All, false)? / rows
         }
         other => reduced(losses, other),
     }

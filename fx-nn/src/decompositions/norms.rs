@@ -132,7 +132,11 @@ fn attention(
         None => (scores * query.size(-1)?.pow(-0.5)?)?,
     };
     let scores = match (mask, options.is_causal) {
-        (Some((mask, DType::Bool)), _) => ops::r#where(mask, &scores, f64::NEG_INFINITY)?,
+        // Added, as a mask of numbers is: what is no number stays so where it is masked.
+        (Some((mask, DType::Bool)), _) => {
+            let zero = ops::zeros_like(&scores, None)?;
+            (&scores + ops::r#where(mask, &zero, f64::NEG_INFINITY)?)?
+        }
         (Some((mask, _)), _) => (scores + mask)?,
         (None, true) => {
             let ones = ops::new_full(&scores, [query.size(-2)?, key.size(-2)?], 1, None)?;

@@ -13,8 +13,9 @@ const LEAST_F16: f64 = 5.960_464_477_539_063e-8;
 decompose! {
     ops::aminmax(x: Tensor, dim: Option<i64>, keepdim: bool) =>
         Ok((ops::amin(&x, dim, keepdim)?, ops::amax(&x, dim, keepdim)?));
-    ops::std(x: Tensor, dim: Dims, unbiased: bool, keepdim: bool) =>
-        but_at_zero(&ops::var(&x, dim, unbiased, keepdim)?, Tensor::sqrt);
+    ops::std(x: Tensor, dim: Dims, unbiased: bool, keepdim: bool) |call| => widened(call, ("x", &x), |x| {
+        but_at_zero(&ops::var(x, dim, unbiased, keepdim)?, Tensor::sqrt)
+    });
     ops::var_mean(x: Tensor, dim: Dims, unbiased: bool, keepdim: bool) =>
         Ok((ops::var(&x, dim.clone(), unbiased, keepdim)?, ops::mean(&x, dim, keepdim)?));
     ops::std_mean(x: Tensor, dim: Dims, unbiased: bool, keepdim: bool) =>
@@ -22,10 +23,12 @@ decompose! {
     ops::nansum(x: Tensor, dim: Dims, keepdim: bool) => ops::sum(&without_nan(&x)?, dim, keepdim);
     ops::nanmean(x: Tensor, dim: Dims, keepdim: bool) => nanmean(&x, dim, keepdim);
     ops::count_nonzero(x: Tensor, dim: Dims) => ops::sum(&x.ne(0)?, dim, false);
-    ops::norm(x: Tensor, p: f64, dim: Dims, keepdim: bool) => norm(&x, p, dim, keepdim);
-    ops::vector_norm(x: Tensor, ord: f64, dim: Dims, keepdim: bool) => norm(&x, ord, dim, keepdim);
+    ops::norm(x: Tensor, p: f64, dim: Dims, keepdim: bool) |call| =>
+        widened(call, ("x", &x), |x| norm(x, p, dim, keepdim));
+    ops::vector_norm(x: Tensor, ord: f64, dim: Dims, keepdim: bool) |call| =>
+        widened(call, ("x", &x), |x| norm(x, ord, dim, keepdim));
     ops::pairwise_distance(x1: Tensor, x2: Tensor, p: f64, eps: f64, keepdim: bool) =>
-        norm(&((&x1 - &x2)? + eps)?, p, Dims::One(-1), keepdim);
+        ops::vector_norm(&((&x1 - &x2)? + eps)?, p, -1, keepdim);
     ops::cosine_similarity(x1: Tensor, x2: Tensor, dim: i64, eps: f64) |call| => {
         let [x1, x2] = alike(call, ("x1", &x1), ("x2", &x2))?;
         // As a number of the tensors' type.

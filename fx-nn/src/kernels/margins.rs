@@ -4,10 +4,9 @@ use candle_core::{DType, Result, Tensor, bail};
 
 use super::binary::{add, div, maximum, mul, sub};
 use super::comparison;
-use super::curve::Curve;
 use super::elementary::Elementary;
 use super::gradient;
-use super::pointwise::{abs, but_at_zero, clamp};
+use super::pointwise::{abs, clamp};
 use super::reduce;
 use super::scale::Scale;
 use super::select::{choose, gather};
@@ -118,7 +117,11 @@ pub fn binary_cross_entropy_of_scores(
 /// # Errors
 /// Returns an error if the shapes do not broadcast.
 pub fn divergence(x: &Tensor, target: &Tensor) -> Result<Tensor> {
-    let entropy = but_at_zero(target, |target| mul(target, &target.log()?))?;
+    let entropy = mul(target, &target.log()?)?;
+    let zero = target.detach().zeros_like()?;
+    let is_zero = comparison::eq(&target.detach(), &zero)?;
+    // There is no slope at 0, as PyTorch's `xlogy(t, t)` has none.
+    let entropy = choose("kl_div", &is_zero, &zero, &entropy)?;
     sub(&entropy, &mul(target, x)?)
 }
 
@@ -186,7 +189,7 @@ pub fn margin_ranking(a: &Tensor, b: &Tensor, target: &Tensor, margin: f64) -> R
 /// # Errors
 /// Returns an error if the shapes do not broadcast.
 pub fn soft_margin(x: &Tensor, target: &Tensor) -> Result<Tensor> {
-    Curve::Softplus(700.0).of(&mul(target, x)?.neg()?)
+    Elementary::Log1p.of(&mul(target, x)?.neg()?.exp()?)
 }
 
 /// Scores `[n, c]` as rows; one row without the first dimension.

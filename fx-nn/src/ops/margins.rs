@@ -19,13 +19,8 @@ fn wrong(op: &str, why: impl std::fmt::Display) -> Error {
     Error::msg(format_args!("{op}: {why}"))
 }
 
-/// What `of` makes of floats, as they are promoted, and what becomes of all of it.
-pub(super) fn of_floats<const N: usize>(
-    op: &str,
-    tensors: [&Tensor; N],
-    reduction: Reduction,
-    of: impl FnOnce([Data; N]) -> candle_core::Result<Data>,
-) -> Result<Tensor> {
+/// The floats of tensors, as they are promoted.
+fn floats<const N: usize>(op: &str, tensors: [&Tensor; N]) -> Result<[Data; N]> {
     let common = common_of(&tensors)?;
     if !common.is_floating_point() {
         return Err(wrong(
@@ -37,6 +32,17 @@ pub(super) fn of_floats<const N: usize>(
     for tensor in tensors {
         all.push(tensor.cast(common)?.data(op)?.clone());
     }
+    <[Data; N]>::try_from(all).map_err(|_| wrong(op, "as many tensors as were given"))
+}
+
+/// What `of` makes of floats, as they are promoted, and what becomes of all of it.
+pub(super) fn of_floats<const N: usize>(
+    op: &str,
+    tensors: [&Tensor; N],
+    reduction: Reduction,
+    of: impl FnOnce([Data; N]) -> candle_core::Result<Data>,
+) -> Result<Tensor> {
+    let all = floats(op, tensors)?;
     let Some(first) = all.first().cloned() else {
         return Err(wrong(op, "there is no tensor"));
     };
@@ -47,6 +53,19 @@ pub(super) fn of_floats<const N: usize>(
     })
     .map(Tensor::made)
     .fx()
+}
+
+/// As [`of_floats`] of a loss that PyTorch computes step by step: in a half type, each step is rounded.
+fn of_steps<const N: usize>(
+    op: &str,
+    tensors: [&Tensor; N],
+    reduction: Reduction,
+    of: impl FnOnce([Data; N]) -> candle_core::Result<Data>,
+) -> Result<Tensor> {
+    let losses = of(floats(op, tensors)?).fx()?;
+    widened(&losses, &losses, |losses| reduction.of(&losses))
+        .map(Tensor::made)
+        .fx()
 }
 
 /// Half the squared difference over `beta` up to `beta`, a straight line beyond it; shapes broadcast.
@@ -383,7 +402,7 @@ pub fn soft_margin_loss(
     reduction: &str,
 ) -> Result<Tensor> {
     let op = "soft_margin_loss";
-    of_floats(op, [x, target], word(op, reduction)?, |[x, target]| {
+    of_steps(op, [x, target], word(op, reduction)?, |[x, target]| {
         margins::soft_margin(&x, &target)
     })
 }
@@ -584,7 +603,7 @@ pub fn cosine_embedding_loss(
     }
     let common = common_of(&[x1, x2])?;
     let target = target.cast(common)?;
-    of_floats(op, [x1, x2, &target], reduction, |[a, b, target]| {
+    of_steps(op, [x1, x2, &target], reduction, |[a, b, target]| {
         margins::cosine_embedding(&a, &b, &target, margin)
     })
 }

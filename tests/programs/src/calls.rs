@@ -1,7 +1,7 @@
 //! The recorded calls of the differential test, by name: what programs are made of.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use fx_differential::{Arg, Call, Kind, Outcome};
 use fx_nn::Result;
@@ -10,21 +10,23 @@ use fx_nn::prelude::*;
 /// The recorded calls, by name.
 pub struct Calls {
     pub(crate) by_name: Vec<(String, Vec<Arc<Call>>)>,
-    /// Those that a format of other engines has no operators for.
-    pub(crate) unwritten: HashSet<String>,
 }
 
-/// The functions that the pages of the formats refuse.
-fn unwritten() -> HashSet<String> {
-    let pages = [
-        include_str!("../../../fx-onnx/docs/operations.md"),
-        include_str!("../../../fx-stablehlo/docs/stablehlo-operations.md"),
-    ];
-    let rows = pages.iter().flat_map(|page| page.lines());
-    let refused = rows.filter(|row| row.contains("| no:"));
-    refused
-        .filter_map(|row| Some(row.split('`').nth(1)?.to_string()))
-        .collect()
+/// The functions that ONNX has no operators for.
+pub(crate) static NOT_IN_ONNX: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| refused(include_str!("../../../fx-onnx/docs/operations.md")));
+
+/// The functions that StableHLO has no form of.
+pub(crate) static NOT_IN_STABLEHLO: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+    refused(include_str!(
+        "../../../fx-stablehlo/docs/stablehlo-operations.md"
+    ))
+});
+
+/// The functions that the page of a format refuses.
+fn refused(page: &'static str) -> HashSet<&'static str> {
+    let rows = page.lines().filter(|row| row.contains("| no:"));
+    rows.filter_map(|row| row.split('`').nth(1)).collect()
 }
 
 impl Calls {
@@ -47,7 +49,6 @@ impl Calls {
         }
         Ok(Calls {
             by_name: by_name.into_iter().collect(),
-            unwritten: unwritten(),
         })
     }
 

@@ -29,6 +29,30 @@ pub(crate) fn is_exact(call: &Call) -> bool {
     EXACT.split_whitespace().any(|name| name == call.name)
 }
 
+/// What subtracts two numbers of about the size of its argument: the rounding of these is what is left.
+const CANCELS: &str = "tanhshrink Tanhshrink gelu GELU";
+
+/// Whether a call loses digits on the way.
+pub(crate) fn cancels(call: &Call) -> bool {
+    CANCELS.split_whitespace().any(|name| name == call.name)
+}
+
+/// The result of a call that loses digits, moved by about the last bit of its argument.
+///
+/// # Errors
+/// Returns an error if their numbers cannot be read.
+pub(crate) fn lost(y: &Tensor, x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
+    let dtype = y.dtype()?;
+    let numbers = y.to_vec()?.into_iter().zip(x.to_vec()?);
+    let numbers: Vec<f64> = numbers
+        .map(|(y, x)| match x.is_finite() {
+            true => y + x * random.random_range(-1.0..1.0) * epsilon(dtype),
+            false => y,
+        })
+        .collect();
+    Tensor::from_vec(numbers, y.dims()?)?.to_dtype(dtype)
+}
+
 /// The spacing of numbers around 1.
 pub(crate) fn epsilon(dtype: DType) -> f64 {
     match dtype {

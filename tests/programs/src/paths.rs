@@ -2,6 +2,7 @@
 //!
 //! Invariant: a path takes a program as it is, and what it gives is compared with the eager run.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
 use bytes::Bytes;
@@ -22,6 +23,7 @@ use fx_onnx::OnnxExt;
 use fx_stablehlo::StableHloExt;
 use fx_stablehlo::shard::{DimSharding, ShardRules, mesh, reference, shard};
 
+use crate::calls::{NOT_IN_ONNX, NOT_IN_STABLEHLO};
 use crate::compare::Given;
 use crate::engines::Engines;
 use crate::generate::Case;
@@ -95,8 +97,22 @@ fn halves(case: &Case) -> bool {
     !case.refused && !case.bf16
 }
 
-fn is_whole(case: &Case) -> bool {
-    is_fixed(case) && halves(case)
+fn calls_any(case: &Case, names: &HashSet<&str>) -> bool {
+    let is_one =
+        |step: &&Step| matches!(step, Step::Call { call, .. } if names.contains(&*call.name));
+    case.program.all_steps().iter().any(is_one)
+}
+
+fn in_onnx(case: &Case) -> bool {
+    halves(case) && !calls_any(case, &NOT_IN_ONNX)
+}
+
+fn in_stablehlo(case: &Case) -> bool {
+    is_fixed(case) && !calls_any(case, &NOT_IN_STABLEHLO)
+}
+
+fn in_xla(case: &Case) -> bool {
+    halves(case) && in_stablehlo(case)
 }
 
 /// A folder that ends with its path.
@@ -214,7 +230,7 @@ pub fn all() -> Vec<Path> {
             p.plant.train(&mut compiled);
             p.forward(&compiled)
         }),
-        path("onnx read back", halves, |p, gm| {
+        path("onnx read back", in_onnx, |p, gm| {
             let file = Bytes::from(p.onnx(gm)?);
             let read = fx_onnx::from_bytes(&file).map_err(|error| {
                 // That fx cannot read what it wrote is counted by itself.
@@ -232,7 +248,7 @@ pub fn all() -> Vec<Path> {
             });
             runs.collect()
         }),
-        path("onnx runtime", halves, |p, gm| {
+        path("onnx runtime", in_onnx, |p, gm| {
             let file = p.onnx(gm)?;
             let inputs: Vec<_> = (0..p.case.bindings.len())
                 .map(|at| p.named(gm, at))
@@ -244,12 +260,12 @@ pub fn all() -> Vec<Path> {
                 .map(|inputs| engines.run("onnx", &file, inputs))
                 .collect()
         }),
-        path("stablehlo", is_fixed, |p, gm| {
+        path("stablehlo", in_stablehlo, |p, gm| {
             let export = fx_stablehlo::Export::specs(p.case.specs.clone());
             gm.to_stablehlo_text(&export)?;
             Ok(Vec::new())
         }),
-        path("xla", is_whole, |p, gm| {
+        path("xla", in_xla, |p, gm| {
             let folder = Folder::of(p.case)?;
             let export = fx_stablehlo::Export::specs(p.case.specs.clone());
             gm.to_stablehlo(&folder.0, &export)?;

@@ -190,6 +190,26 @@ impl Program {
     }
 }
 
+impl Program {
+    /// The steps, those of sides and of loops too.
+    pub fn all_steps(&self) -> Vec<&Step> {
+        let mut steps = Vec::new();
+        flat(&self.steps, &mut steps);
+        steps
+    }
+}
+
+fn flat<'s>(steps: &'s [Step], out: &mut Vec<&'s Step>) {
+    for step in steps {
+        out.push(step);
+        match step {
+            Step::Cond(_, sides, _) => sides.iter().for_each(|side| flat(&side.steps, out)),
+            Step::While(_, _, body, _) | Step::Scan(_, _, body, _) => flat(&body.steps, out),
+            _ => {}
+        }
+    }
+}
+
 fn numbers_are(op: &str, a: Int, b: i64) -> Result<Bool> {
     match op {
         ">" => operator::gt.call_as((a, b)),
@@ -396,7 +416,7 @@ impl Run {
                 .map(|x| noise::nudged(x, &mut noise.borrow_mut()));
             tensors = moved.collect::<Result<_>>()?;
         }
-        match layer {
+        let value = match layer {
             Some(at) => {
                 let args = fx_differential::layer_arguments(call, &tensors)?;
                 let args = CallArgs {
@@ -406,6 +426,13 @@ impl Run {
                 program.layers[at].forward(args)
             }
             None => fx_differential::run_call(call, &tensors),
+        };
+        match (&self.noise, tensors.first()) {
+            (Some(noise), Some(x)) if noise::cancels(call) => {
+                let y = Tensor::from_value(value?)?;
+                Ok(noise::lost(&y, x, &mut noise.borrow_mut())?.into_value())
+            }
+            _ => value,
         }
     }
 

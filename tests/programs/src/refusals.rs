@@ -54,6 +54,31 @@ const RULES: &[(&str, &str, &str)] = &[
         "StableHLO has no such function in training",
     ),
     (
+        "",
+        "uint8 images between places are rounded by PyTorch's own rule",
+        "no format has PyTorch's rounding of images of bytes",
+    ),
+    (
+        "onnx",
+        "ONNX's loss has no label smoothing",
+        "ONNX has no label smoothing; the error says how to write it",
+    ),
+    (
+        "stablehlo",
+        "a negative power needs an inverse",
+        "StableHLO has no inverse of a matrix",
+    ),
+    (
+        "sharded",
+        "each device would draw other numbers, or change the same state",
+        "what draws or trains is not partitioned",
+    ),
+    (
+        "sharded",
+        "is no tensor whose sizes are numbers",
+        "a result whose size the data decides is not partitioned",
+    ),
+    (
         "stablehlo",
         "random numbers inside of a branch or a loop",
         "a key is split before a loop, and not in it",

@@ -48,8 +48,7 @@ impl Counts {
 
     /// Counts a program and what stands in it.
     pub fn program(&mut self, case: &Case) {
-        let mut steps = Vec::new();
-        flat(&case.program.steps, &mut steps);
+        let steps = case.program.all_steps();
         self.add("steps", steps.len());
         let mut names: Vec<&str> = Vec::new();
         for step in &steps {
@@ -126,16 +125,5 @@ impl Counts {
             "counts": self.counts, "paths": self.paths, "shares": self.shares, "names": self.names,
             "reasons": self.reasons,
         })
-    }
-}
-
-fn flat<'s>(steps: &'s [Step], out: &mut Vec<&'s Step>) {
-    for step in steps {
-        out.push(step);
-        match step {
-            Step::Cond(_, sides, _) => sides.iter().for_each(|side| flat(&side.steps, out)),
-            Step::While(_, _, body, _) | Step::Scan(_, _, body, _) => flat(&body.steps, out),
-            _ => {}
-        }
     }
 }
