@@ -320,8 +320,24 @@ impl Lowering<'_> {
                 let end = steps.input(self.floats(args, "end")?);
                 let weight = self.operand(args, steps, "weight")?;
                 let way = steps.binary(Binary::Sub, end, x);
-                let way = steps.binary(Binary::Mul, way, weight);
-                steps.binary(Binary::Add, x, way)
+                let one = steps.number(1.0);
+                // From the nearer end, as PyTorch does.
+                let from_start = steps.binary(Binary::Mul, way, weight);
+                let from_start = steps.binary(Binary::Add, x, from_start);
+                let rest = steps.binary(Binary::Sub, one, weight);
+                let from_end = steps.binary(Binary::Mul, way, rest);
+                let from_end = steps.binary(Binary::Sub, end, from_end);
+                match &*args.get("weight")? {
+                    Argument::Float(weight) if weight.abs() < 0.5 => from_start,
+                    Argument::Int(0) => from_start,
+                    Argument::Float(_) | Argument::Int(_) => from_end,
+                    _ => {
+                        let half = steps.number(0.5);
+                        let size = steps.unary(Unary::Abs, weight);
+                        let is_near = steps.binary(Binary::Less, size, half);
+                        steps.select(is_near, from_start, from_end)
+                    }
+                }
             }
             _ => return None,
         })

@@ -4,7 +4,7 @@ use std::f64::consts::{LN_2, LN_10, PI};
 
 use fx_core::Result;
 
-use super::{decompose, times, widened};
+use super::{Wide, decompose, times, widened};
 use crate::tensor::{Number, Tensor};
 use crate::{TensorOrNumber, ops};
 
@@ -29,7 +29,14 @@ decompose! {
         &x + times(&(&tensor1 * &tensor2)?, value)?;
     ops::addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) =>
         &x + times(&(&tensor1 / &tensor2)?, value)?;
-    ops::lerp(x: Tensor, end: Tensor, weight: TensorOrNumber) => lerp(&x, &end, &weight);
+    ops::lerp(x: Tensor, end: Tensor, weight: TensorOrNumber) |call| => {
+        let wide = Wide::of(call, &["x", "end", "weight"]);
+        let weight = match weight {
+            TensorOrNumber::Tensor(weight) => TensorOrNumber::Tensor(wide.up(&weight)?),
+            number => number,
+        };
+        wide.down(&lerp(&wide.up(&x)?, &wide.up(&end)?, &weight)?)
+    };
     ops::fmax(x: Tensor, other: Tensor) => but_nan(&x, &other, ops::maximum(&x, &other)?);
     ops::fmin(x: Tensor, other: Tensor) => but_nan(&x, &other, ops::minimum(&x, &other)?);
     ops::heaviside(x: Tensor, values: Tensor) =>

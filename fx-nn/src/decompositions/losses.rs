@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use fx_core::passes::DecomposedCall;
 use fx_core::{Error, Result};
 
-use super::{alike, decompose, reduced};
+use super::{Wide, alike, decompose, reduced};
 use crate::tensor::Tensor;
 use crate::{Dims, ops};
 
@@ -20,7 +20,12 @@ decompose! {
         reduced(curve_and_line(&difference(call, &x, &target)?, delta, delta), &reduction);
     ops::binary_cross_entropy_with_logits(
         x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String, pos_weight: Option<Tensor>
-    ) => reduced(weighted(cross_entropy_of_logits(&x, &target, pos_weight.as_ref()), weight.as_ref()), &reduction);
+    ) |call| => {
+        let wide = Wide::of(call, &["x", "target", "weight", "pos_weight"]);
+        let [weight, pos_weight] = [weight, pos_weight].map(|of| of.map(|of| wide.up(&of)).transpose());
+        let losses = cross_entropy_of_logits(&wide.up(&x)?, &wide.up(&target)?, pos_weight?.as_ref());
+        wide.down(&reduced(weighted(losses, weight?.as_ref()), &reduction)?)
+    };
     ops::kl_div(x: Tensor, target: Tensor, reduction: String, log_target: bool) |call| => {
         let rank = |name| call.meta(name).and_then(|meta| meta.tensor()).map(|meta| meta.shape.len());
         // One number is a batch of itself.
@@ -28,10 +33,16 @@ decompose! {
             ("batchmean", Some(0), Some(0)) => "sum",
             (other, ..) => other,
         };
-        kl_div(&x, &target, reduction, log_target)
+        let wide = Wide::of(call, &["x", "target"]);
+        wide.down(&kl_div(&wide.up(&x)?, &wide.up(&target)?, reduction, log_target)?)
     };
-    ops::poisson_nll_loss(x: Tensor, target: Tensor, log_input: bool, full: bool, eps: f64, reduction: String) =>
-        reduced(poisson(&x, &target, log_input, full, eps), &reduction);
+    ops::poisson_nll_loss(
+        x: Tensor, target: Tensor, log_input: bool, full: bool, eps: f64, reduction: String
+    ) |call| => {
+        let wide = Wide::of(call, &["x", "target"]);
+        let losses = poisson(&wide.up(&x)?, &wide.up(&target)?, log_input, full, eps);
+        wide.down(&reduced(losses, &reduction)?)
+    };
     ops::margin_ranking_loss(x1: Tensor, x2: Tensor, target: Tensor, margin: f64, reduction: String) =>
         reduced(ranked(&(&x1 - &x2)?, &target, margin), &reduction);
     ops::hinge_embedding_loss(x: Tensor, target: Tensor, margin: f64, reduction: String) =>
@@ -44,7 +55,11 @@ decompose! {
         reduced(soft_margins(&x, &target, weight.as_ref()), &reduction);
     ops::triplet_margin_loss(
         anchor: Tensor, positive: Tensor, negative: Tensor, margin: f64, p: f64, eps: f64, swap: bool, reduction: String
-    ) => reduced(triplet([&anchor, &positive, &negative], margin, p, eps, swap), &reduction);
+    ) |call| => {
+        let wide = Wide::of(call, &["anchor", "positive", "negative"]);
+        let of = [&wide.up(&anchor)?, &wide.up(&positive)?, &wide.up(&negative)?];
+        wide.down(&reduced(triplet(of, margin, p, eps, swap), &reduction)?)
+    };
 }
 
 fn difference(call: &DecomposedCall<'_>, x: &Tensor, target: &Tensor) -> Result<Tensor> {

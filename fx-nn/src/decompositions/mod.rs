@@ -77,6 +77,35 @@ fn widened(
     }
 }
 
+/// Casts to `f32` and back, where all floats among some arguments are known to be of one half type.
+#[derive(Clone, Copy)]
+struct Wide(Option<DType>);
+
+impl Wide {
+    fn of(call: &DecomposedCall<'_>, names: &[&str]) -> Self {
+        let dtypes = names.iter().filter_map(|name| dtype_of(call, name));
+        let mut floats = dtypes.filter(|dtype| dtype.is_floating_point());
+        let Some(first @ (DType::F16 | DType::BF16)) = floats.next() else {
+            return Wide(None);
+        };
+        Wide(floats.all(|dtype| dtype == first).then_some(first))
+    }
+
+    fn up(self, x: &Tensor) -> Result<Tensor> {
+        match self.0 {
+            Some(_) => ops::to_dtype(x, DType::F32),
+            None => Ok(x.clone()),
+        }
+    }
+
+    fn down(self, y: &Tensor) -> Result<Tensor> {
+        match self.0 {
+            Some(half) => ops::to_dtype(y, half),
+            None => Ok(y.clone()),
+        }
+    }
+}
+
 /// Two tensors of one shape: a tensor without dims counts for the element type like any other then.
 fn alike(
     call: &DecomposedCall<'_>,

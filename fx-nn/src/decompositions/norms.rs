@@ -132,10 +132,11 @@ fn attention(
         None => (scores * query.size(-1)?.pow(-0.5)?)?,
     };
     let scores = match (mask, options.is_causal) {
-        // Added, as a mask of numbers is: what is no number stays so where it is masked.
+        // PyTorch adds the mask: what is infinite or no number is none where it is masked.
         (Some((mask, DType::Bool)), _) => {
-            let zero = ops::zeros_like(&scores, None)?;
-            (&scores + ops::r#where(mask, &zero, f64::NEG_INFINITY)?)?
+            let is_low = scores.lt(f64::INFINITY)?;
+            let none = ops::r#where(&is_low, f64::NEG_INFINITY, &(&scores - &scores)?)?;
+            ops::r#where(mask, &scores, &none)?
         }
         (Some((mask, _)), _) => (scores + mask)?,
         (None, true) => {

@@ -27,8 +27,13 @@ decompose! {
         widened(call, ("x", &x), |x| norm(x, p, dim, keepdim));
     ops::vector_norm(x: Tensor, ord: f64, dim: Dims, keepdim: bool) |call| =>
         widened(call, ("x", &x), |x| norm(x, ord, dim, keepdim));
-    ops::pairwise_distance(x1: Tensor, x2: Tensor, p: f64, eps: f64, keepdim: bool) =>
-        ops::vector_norm(&((&x1 - &x2)? + eps)?, p, -1, keepdim);
+    ops::pairwise_distance(x1: Tensor, x2: Tensor, p: f64, eps: f64, keepdim: bool) |call| => {
+        let apart = ((&x1 - &x2)? + eps)?;
+        match dtype_of(call, "x1") == dtype_of(call, "x2") {
+            true => widened(call, ("x1", &apart), |apart| norm(apart, p, Dims::One(-1), keepdim)),
+            false => norm(&apart, p, Dims::One(-1), keepdim),
+        }
+    };
     ops::cosine_similarity(x1: Tensor, x2: Tensor, dim: i64, eps: f64) |call| => {
         let [x1, x2] = alike(call, ("x1", &x1), ("x2", &x2))?;
         // As a number of the tensors' type.

@@ -100,17 +100,17 @@ composed! {
     };
     diff(x: Tensor, n: i64, dim: i64, prepend: Option<Tensor>, append: Option<Tensor>) |call| => {
         let is_truth = dtype_of(call, "x") == Some(DType::Bool);
+        let given = [("x", true), ("prepend", prepend.is_some()), ("append", append.is_some())];
+        let sizes = given.into_iter().filter(|(_, is_given)| *is_given);
+        let sizes = sizes.map(|(name, _)| known_size(call, name, dim));
+        let most = sizes.sum::<Option<usize>>().map_or(n, |all| i64::try_from(all).unwrap_or(n));
         let mut parts: Vec<Tensor> = prepend.into_iter().collect();
         parts.push(x);
         parts.extend(append);
         let mut x = if parts.len() > 1 { ops::cat(&parts, dim)? } else { parts.remove(0) };
-        for _ in 0..n {
-            let size = x.size(dim)?;
-            // Of nothing, nothing is left.
-            if size.concrete() == Some(0) {
-                break;
-            }
-            let count = (size - 1)?;
+        // Of nothing, nothing is left.
+        for _ in 0..n.min(most) {
+            let count = (x.size(dim)? - 1)?;
             let (next, last) = (ops::narrow(&x, dim, 1, count)?, ops::narrow(&x, dim, 0, count)?);
             // Truth values differ or not.
             x = if is_truth { (next ^ last)? } else { (next - last)? };
@@ -175,6 +175,17 @@ fn dtype_of(call: &DecomposedCall<'_>, name: &str) -> Option<DType> {
 
 fn rank_of(call: &DecomposedCall<'_>, name: &str) -> Option<usize> {
     Some(call.meta(name)?.tensor()?.shape.len())
+}
+
+/// The size of a dim of an argument, if it is known.
+fn known_size(call: &DecomposedCall<'_>, name: &str, dim: i64) -> Option<usize> {
+    let shape = &call.meta(name)?.tensor()?.shape;
+    let at = if dim < 0 {
+        dim + shape.len() as i64
+    } else {
+        dim
+    };
+    shape.get(usize::try_from(at).ok()?)?.as_known()
 }
 
 /// A float tensor as it is, whole numbers and truth values as `f32`.

@@ -13,20 +13,27 @@ pub struct Calls {
 }
 
 /// The functions that ONNX has no operators for.
-pub(crate) static NOT_IN_ONNX: LazyLock<HashSet<&str>> =
+pub(crate) static NOT_IN_ONNX: LazyLock<HashSet<String>> =
     LazyLock::new(|| refused(include_str!("../../../fx-onnx/docs/operations.md")));
 
 /// The functions that StableHLO has no form of.
-pub(crate) static NOT_IN_STABLEHLO: LazyLock<HashSet<&str>> = LazyLock::new(|| {
+pub(crate) static NOT_IN_STABLEHLO: LazyLock<HashSet<String>> = LazyLock::new(|| {
     refused(include_str!(
         "../../../fx-stablehlo/docs/stablehlo-operations.md"
     ))
 });
 
 /// The functions that the page of a format refuses.
-fn refused(page: &'static str) -> HashSet<&'static str> {
+fn refused(page: &str) -> HashSet<String> {
     let rows = page.lines().filter(|row| row.contains("| no:"));
-    rows.filter_map(|row| row.split('`').nth(1)).collect()
+    let paths = rows.filter_map(|row| row.split('`').nth(1));
+    let names = paths.map(|path| plain(path.rsplit("::").next().unwrap_or(path)));
+    names.collect()
+}
+
+/// A name as a function and the layer of it share it: `pixel_unshuffle`, `PixelUnshuffle`.
+pub(crate) fn plain(name: &str) -> String {
+    name.replace('_', "").to_lowercase()
 }
 
 impl Calls {

@@ -93,6 +93,9 @@ fn floats(elements: &Elements) -> Vec<f64> {
     }
 }
 
+/// Whole numbers beyond these wrap around in one engine, and not in another one.
+const LARGEST_WHOLE: u64 = 1 << 53;
+
 /// How far each element of each leaf may be from what a program gives.
 #[derive(Debug, Clone)]
 pub struct Tolerance(Vec<Vec<f64>>);
@@ -152,7 +155,14 @@ impl Tolerance {
             };
             given.leaves.iter().map(shape).collect()
         };
-        moved.iter().any(|other| shapes(other) != shapes(given))
+        let overflows = |leaf: &Leaf| match leaf {
+            Leaf::Tensor(_, _, Elements::Whole(all)) => {
+                all.iter().any(|n| n.unsigned_abs() > LARGEST_WHOLE)
+            }
+            _ => false,
+        };
+        given.leaves.iter().any(overflows)
+            || moved.iter().any(|other| shapes(other) != shapes(given))
     }
 }
 

@@ -13,7 +13,7 @@ use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 
-use crate::calls::{Calls, NOT_IN_ONNX, NOT_IN_STABLEHLO, is_bf16};
+use crate::calls::{Calls, NOT_IN_ONNX, NOT_IN_STABLEHLO, is_bf16, plain};
 use crate::draft::{Draft, LARGEST, elements};
 use crate::program::{
     Body, End, Id, Number, Part, Program, Results, Shape, Source, Step, Test, reads,
@@ -255,8 +255,8 @@ impl<'c> Generator<'c> {
             } else {
                 self.random.random_range(0..count)
             };
-            let name = &*self.calls.by_name[at].0;
-            let is_lacking = NOT_IN_ONNX.contains(name) || NOT_IN_STABLEHLO.contains(name);
+            let name = plain(&self.calls.by_name[at].0);
+            let is_lacking = NOT_IN_ONNX.contains(&name) || NOT_IN_STABLEHLO.contains(&name);
             if !self.written || !is_lacking {
                 return at;
             }

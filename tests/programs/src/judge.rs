@@ -26,7 +26,7 @@ pub enum Verdict {
     /// The path and eager code refuse it.
     RefusedByAll,
     /// The path refuses it, by a rule.
-    Refused(&'static str),
+    Refused(&'static str, String),
     /// fx cannot read the file that it wrote.
     Unread,
     /// Another value, or a refusal without a rule.
@@ -186,7 +186,14 @@ pub fn judge(
         }
         path.run(&mut paths, &gm)
     };
-    compared(path.name, Mode::of(path), expected, run)
+    let verdict = compared(path.name, Mode::of(path), expected, run);
+    match verdict {
+        Verdict::Wrong(text) => match refusals::difference(path.name, case, &text) {
+            Some(rule) => Verdict::Refused(rule, text),
+            None => Verdict::Wrong(text),
+        },
+        other => other,
+    }
 }
 
 /// Compares what a path gives with what is expected.
@@ -211,7 +218,7 @@ pub fn compared(
                 return Verdict::Unread;
             }
             match refusals::rule(path, &text) {
-                Some(rule) => Verdict::Refused(rule),
+                Some(rule) => Verdict::Refused(rule, text),
                 None => Verdict::Wrong(format!("refused: {text}")),
             }
         }

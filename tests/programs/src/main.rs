@@ -66,15 +66,18 @@ fn still_fails(
         Ok(Some(expected)) => Ok(expected),
         Err(error) => Err(error),
     };
-    matches!(
-        judge::judge(case, &expected, path, engines, plant),
-        Verdict::Wrong(_)
-    )
+    is_fault(&judge::judge(case, &expected, path, engines, plant))
+}
+
+fn is_fault(verdict: &Verdict) -> bool {
+    matches!(verdict, Verdict::Wrong(_) | Verdict::Panic(_))
 }
 
 fn main() -> Result<()> {
     let options = options()?;
-    std::panic::set_hook(Box::new(|_| {}));
+    if !options.verbose {
+        std::panic::set_hook(Box::new(|_| {}));
+    }
     let calls = Calls::parse(&fx_differential::recorded()?)?;
     let mut engines = match &options.python {
         Some(python) => Some(Engines::start(
@@ -140,7 +143,10 @@ fn main() -> Result<()> {
             if let Some(line) = counts.verdict(path.name, seed, &verdict) {
                 println!("{line}");
             }
-            if options.shrink && gone && matches!(verdict, Verdict::Wrong(_)) {
+            if let (true, Verdict::Refused(rule, text)) = (options.verbose, &verdict) {
+                println!("{seed}: {}: by the rule \"{rule}\": {text}", path.name);
+            }
+            if options.shrink && gone && is_fault(&verdict) {
                 let mut fails =
                     |case: &Case| still_fails(case, path, engines.as_mut(), &options.plant);
                 println!("{}", shrink::shown(&shrink::shrunk(&case, &mut fails)));

@@ -32,22 +32,32 @@ pub(crate) fn is_exact(call: &Call) -> bool {
 /// What subtracts two numbers of about the size of its argument: the rounding of these is what is left.
 const CANCELS: &str = "tanhshrink Tanhshrink gelu GELU";
 
+/// What subtracts 1 from a power.
+const CANCELS_ONE: &str = "elu ELU celu CELU selu SELU";
+
 /// Whether a call loses digits on the way.
 pub(crate) fn cancels(call: &Call) -> bool {
-    CANCELS.split_whitespace().any(|name| name == call.name)
+    let mut names = CANCELS
+        .split_whitespace()
+        .chain(CANCELS_ONE.split_whitespace());
+    names.any(|name| name == call.name)
 }
 
-/// The result of a call that loses digits, moved by about the last bit of its argument.
+/// The result of a call that loses digits, moved by about the last bit of what it subtracts from.
 ///
 /// # Errors
 /// Returns an error if their numbers cannot be read.
-pub(crate) fn lost(y: &Tensor, x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
+pub(crate) fn lost(call: &Call, y: &Tensor, x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
     let dtype = y.dtype()?;
+    let is_power = CANCELS_ONE.split_whitespace().any(|name| name == call.name);
     let numbers = y.to_vec()?.into_iter().zip(x.to_vec()?);
     let numbers: Vec<f64> = numbers
-        .map(|(y, x)| match x.is_finite() {
-            true => y + x * random.random_range(-1.0..1.0) * epsilon(dtype),
-            false => y,
+        .map(|(y, x)| match (is_power, x.is_finite()) {
+            // It is as it is above 0.
+            (true, _) if x >= 0.0 => y,
+            (true, _) => y + random.random_range(-1.0..1.0) * epsilon(dtype),
+            (false, true) => y + x * random.random_range(-1.0..1.0) * epsilon(dtype),
+            (false, false) => y,
         })
         .collect();
     Tensor::from_vec(numbers, y.dims()?)?.to_dtype(dtype)

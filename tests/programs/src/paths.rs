@@ -23,7 +23,7 @@ use fx_onnx::OnnxExt;
 use fx_stablehlo::StableHloExt;
 use fx_stablehlo::shard::{DimSharding, ShardRules, mesh, reference, shard};
 
-use crate::calls::{NOT_IN_ONNX, NOT_IN_STABLEHLO};
+use crate::calls::{NOT_IN_ONNX, NOT_IN_STABLEHLO, plain};
 use crate::compare::Given;
 use crate::engines::Engines;
 use crate::generate::Case;
@@ -84,7 +84,10 @@ fn runs(case: &Case) -> bool {
 /// Whether a layer draws numbers when it is trained.
 fn is_drawn(case: &Case) -> bool {
     case.program.layers.iter().any(|layer| {
-        format!("{layer:?}").contains("Drop") || format!("{layer:?}").contains("RReLU")
+        let shown = format!("{layer:?}");
+        ["Drop", "RReLU", "StochasticDepth"]
+            .iter()
+            .any(|name| shown.contains(name))
     })
 }
 
@@ -97,9 +100,8 @@ fn halves(case: &Case) -> bool {
     !case.refused && !case.bf16
 }
 
-fn calls_any(case: &Case, names: &HashSet<&str>) -> bool {
-    let is_one =
-        |step: &&Step| matches!(step, Step::Call { call, .. } if names.contains(&*call.name));
+fn calls_any(case: &Case, names: &HashSet<String>) -> bool {
+    let is_one = |step: &&Step| matches!(step, Step::Call { call, .. } if names.contains(&plain(&call.name)));
     case.program.all_steps().iter().any(is_one)
 }
 

@@ -430,7 +430,7 @@ impl Run {
         match (&self.noise, tensors.first()) {
             (Some(noise), Some(x)) if noise::cancels(call) => {
                 let y = Tensor::from_value(value?)?;
-                Ok(noise::lost(&y, x, &mut noise.borrow_mut())?.into_value())
+                Ok(noise::lost(call, &y, x, &mut noise.borrow_mut())?.into_value())
             }
             _ => value,
         }

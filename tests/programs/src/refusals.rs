@@ -1,5 +1,9 @@
 //! Why one path may refuse what others run: a fixed list. A refusal that is not here is a fault.
 
+use crate::calls::plain;
+use crate::generate::Case;
+use crate::program::Step;
+
 /// A rule: the start of the path's name, a part of the error's text, and why that is right.
 const RULES: &[(&str, &str, &str)] = &[
     ("onnx", "engine: not asked for", "the engine is not there"),
@@ -79,6 +83,61 @@ const RULES: &[(&str, &str, &str)] = &[
         "a result whose size the data decides is not partitioned",
     ),
     (
+        "onnx",
+        "ONNX has the one point of a dim of size 1 at its start",
+        "ONNX's grid of one point is at another place where corners are aligned",
+    ),
+    (
+        "onnx runtime",
+        "Unexpected mode of 3",
+        "ONNX Runtime has no padding that wraps for a type that ONNX gives it",
+    ),
+    (
+        "onnx runtime",
+        "does not support double yet",
+        "ONNX Runtime has no recurrent layers of float64",
+    ),
+    (
+        "",
+        "a sorter: gather the sequence before",
+        "no format has a sorter beside a sequence; the error says how to write it",
+    ),
+    (
+        "onnx",
+        "columns of other than three dims",
+        "ONNX folds batches",
+    ),
+    (
+        "onnx",
+        "is not known where it is used",
+        "a size that the data decides is no size of a tensor before",
+    ),
+    (
+        "stablehlo",
+        "XLA's programs have fixed sizes",
+        "XLA's programs have fixed sizes",
+    ),
+    (
+        "sharded",
+        "is no tensor of known sizes",
+        "what has a size that the data decides is not partitioned",
+    ),
+    (
+        "",
+        "Infer its shapes with other specs, or drop the guards",
+        "a size that broadcasts is taken to be no 1: a guard refuses the run in which it is",
+    ),
+    (
+        "split",
+        "and its effects come between theirs",
+        "what a layer that is trained writes is between what is read",
+    ),
+    (
+        "split",
+        "and they have no effect",
+        "a part that nothing uses is refused by its name",
+    ),
+    (
         "stablehlo",
         "random numbers inside of a branch or a loop",
         "a key is split before a loop, and not in it",
@@ -95,4 +154,27 @@ pub fn rule(path: &str, text: &str) -> Option<&'static str> {
     let mut rules = RULES.iter();
     let found = rules.find(|(of, part, _)| path.starts_with(of) && text.contains(part));
     found.map(|(_, _, why)| *why)
+}
+
+/// What another engine computes by a rule of its own: the path, a part of the functions' names, a part of the text, and
+/// the rule.
+const DIFFERENCES: &[(&str, &str, &str, &str)] = &[(
+    "onnx runtime",
+    "maxpool",
+    "expected NaN",
+    "ONNX Runtime's largest number of a window leaves NaN out",
+)];
+
+/// The rule by which another engine gives another value.
+pub fn difference(path: &str, case: &Case, text: &str) -> Option<&'static str> {
+    let steps = case.program.all_steps();
+    let calls = |part: &str| {
+        steps.iter().any(|step| match step {
+            Step::Call { call, .. } => plain(&call.name).contains(part),
+            _ => false,
+        })
+    };
+    let mut rules = DIFFERENCES.iter();
+    let found = rules.find(|(of, name, part, _)| *of == path && text.contains(part) && calls(name));
+    found.map(|(.., why)| *why)
 }

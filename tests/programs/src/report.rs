@@ -96,7 +96,7 @@ impl Counts {
                 self.path(path, "compared");
             }
             Verdict::RefusedByAll => self.path(path, "refused_by_all"),
-            Verdict::Refused(rule) => {
+            Verdict::Refused(rule, _) => {
                 self.add("refused_by_one_path", 1);
                 self.path(path, "refused");
                 *self.reasons.entry(format!("{path}: {rule}")).or_default() += 1;

@@ -30,7 +30,7 @@ fn programs_give_the_same_on_every_path() -> Result<()> {
             match judge::judge(&case, &expected, &path, None, &Plant::default()) {
                 Verdict::Same(values) => compared += values,
                 Verdict::RefusedByAll | Verdict::Unread => {}
-                Verdict::Refused(_) => refused += 1,
+                Verdict::Refused(..) => refused += 1,
                 Verdict::Wrong(text) | Verdict::Panic(text) => {
                     wrong += &format!("{seed}: {}: {text}\n", path.name);
                 }

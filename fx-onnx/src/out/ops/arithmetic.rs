@@ -18,6 +18,9 @@ rules! {
     absolute => unary("Abs"),
     sign => |cx, call| {
         let x = call.tensor("x")?;
+        if x.dtype == DType::Bool {
+            return call.val("x");
+        }
         let name = cx.op("Sign", &[&x.name]);
         if !x.dtype.is_floating_point() {
             return call.given(name);

@@ -71,8 +71,11 @@ rules! {
         let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
         let axis = call.place("dim", x.rank())?;
         let is_number = x.rank() == 0;
-        let (x, index) = (lifted(cx, &x)?, lifted(cx, &index)?);
         let value = cx.operand(&call.val("value")?, x.dtype)?;
+        if index.shape.iter().any(|size| *size == 0) {
+            return call.val("x");
+        }
+        let (x, index) = (lifted(cx, &x)?, lifted(cx, &index)?);
         let source = cx.expand(&value, &index.shape)?;
         let name = cx.node("ScatterElements").input(&x.name).input(&index.name).input(&source).int("axis", axis).output();
         given_back(cx, call, name, &x, is_number)

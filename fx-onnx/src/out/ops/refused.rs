@@ -33,8 +33,6 @@ refused! {
 
 // What the user writes by other functions.
 refused! {
-    "of fewer than two dims, its place is that of `unsqueeze`: write that": atleast_2d;
-    "of fewer than three dims, its place is that of `unsqueeze`: write that": atleast_3d;
     "write it by `unsqueeze` and `cat`": column_stack;
     "write it by `unsqueeze` and `expand`": meshgrid;
     "write it by `expand` and `stack`": cartesian_prod;

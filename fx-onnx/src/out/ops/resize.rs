@@ -32,6 +32,10 @@ fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         ));
     }
     let name = match (how.mode(), known) {
+        (_, Some(known)) if known.iter().any(|(_, to)| *to == 0) => {
+            let places = known.iter().map(|(_, to)| vec![0; *to]);
+            picked(cx, &x, places)
+        }
         (Mode::Area, None) => {
             return Err(Error::msg(
                 "`area` where sizes are named: ONNX has means of places of sizes that are known",
@@ -42,7 +46,15 @@ fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
             None => summed(cx, &x, &how, &known)?,
         },
         (Mode::Nearest | Mode::NearestExact, Some(known)) if !is_onnx(&how, &known)? => {
-            picked(cx, &x, &how, &known)?
+            let dims = known.iter().enumerate();
+            let taps = dims.map(|(dim, (from, to))| how.taps(dim, *from, *to));
+            let taps = taps.collect::<Result<Vec<_>>>()?.into_iter();
+            let place = |tap: &Tap| tap.place as i64;
+            picked(
+                cx,
+                &x,
+                taps.map(|of| of.iter().flatten().map(place).collect()),
+            )
         }
         (_, known) if how.is_antialiased() && !has_antialias(cx, &how, known.as_deref()) => {
             let known = known.ok_or_else(|| {
@@ -130,21 +142,19 @@ fn is_onnx(how: &Resampling, known: &[(usize, usize)]) -> Result<bool> {
     Ok(true)
 }
 
-/// The nearest places, dim by dim.
-fn picked(cx: &mut Cx, x: &Operand, how: &Resampling, known: &[(usize, usize)]) -> Result<Name> {
+/// The elements at places of each dim.
+fn picked(cx: &mut Cx, x: &Operand, places: impl Iterator<Item = Vec<i64>>) -> Name {
     let mut y = x.name.clone();
-    for (dim, (from, to)) in known.iter().enumerate() {
-        let taps = how.taps(dim, *from, *to)?;
-        let places: Vec<i64> = taps.iter().flatten().map(|tap| tap.place as i64).collect();
+    for (dim, places) in (2..).zip(places) {
         let places = cx.i64s(&places);
         y = cx
             .node("Gather")
             .input(&y)
             .input(&places)
-            .int("axis", 2 + dim as i64)
+            .int("axis", dim)
             .output();
     }
-    Ok(y)
+    y
 }
 
 /// Means of places that do not overlap.

@@ -11,7 +11,8 @@ use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
     reshape => reshaped, view => reshaped, flatten => reshaped, unflatten => reshaped,
-    ravel => reshaped, atleast_1d => reshaped,
+    ravel => reshaped, atleast_1d => reshaped, atleast_2d => reshaped,
+    atleast_3d => reshaped,
     squeeze => |cx, call| {
         let x = call.tensor("x")?;
         let dim = call.place("dim", x.rank())?;

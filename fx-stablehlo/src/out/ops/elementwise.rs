@@ -18,6 +18,9 @@ rules! {
     floor => whole("floor"), ceil => whole("ceil"),
     sign => |cx, call| {
         let x = cx.widened(call, "x")?;
+        if x.dtype == DType::Bool {
+            return Ok(x.into());
+        }
         let sign = cx.unary("sign", &x);
         if !x.dtype.is_floating_point() {
             return Ok(sign.into());

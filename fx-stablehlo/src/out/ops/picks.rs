@@ -18,6 +18,10 @@ rules! {
     index_select => |cx, call| {
         let (x, index) = (cx.tensor(call, "x")?, cx.tensor(call, "index")?);
         let dim = dim_of(call, "dim", x.rank())?;
+        // A number is its one element.
+        if x.rank() == 0 {
+            return Ok(x.into());
+        }
         Ok(take(cx, &x, dim, &index).into())
     },
     take => |cx, call| {
