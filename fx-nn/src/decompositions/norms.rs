@@ -135,7 +135,7 @@ fn attention(
         // PyTorch adds the mask: what is infinite or no number is none where it is masked.
         (Some((mask, DType::Bool)), _) => {
             let is_low = scores.lt(f64::INFINITY)?;
-            let none = ops::r#where(&is_low, f64::NEG_INFINITY, &(&scores - &scores)?)?;
+            let none = ops::r#where(&is_low, f64::NEG_INFINITY, &(&scores * 0.0)?)?;
             ops::r#where(mask, &scores, &none)?
         }
         (Some((mask, _)), _) => (scores + mask)?,
