@@ -2,6 +2,7 @@
 
 use fx_nn::passes::Decompositions;
 use fx_nn::prelude::*;
+use fx_nn::shapes::Spec;
 
 const INF: f64 = f64::INFINITY;
 
@@ -152,7 +153,7 @@ fn defect_t3_v6_a_label_twice_in_an_operand_has_one_size() -> Result<()> {
             equation,
             std::slice::from_ref(x)
         )))?;
-        let text = refused(gm.clone().infer_shapes(&[fx_nn::shapes::Spec::of(&x)]));
+        let text = refused(gm.clone().infer_shapes(&[Spec::of(&x)]));
         assert!(text.contains("in one operand"), "{text}");
     }
     // Labels of two operands still broadcast, as PyTorch's do.
@@ -173,10 +174,7 @@ fn defect_t3_v6_shares_of_classes_have_none_to_ignore() -> Result<()> {
     for ignored in [-100, -1] {
         assert!((loss(ignored)?.item()? - 3f64.ln()).abs() < 1e-6);
     }
-    let specs = [
-        fx_nn::shapes::Spec::of(&x),
-        fx_nn::shapes::Spec::of(&shares),
-    ];
+    let specs = [Spec::of(&x), fx_nn::shapes::Spec::of(&shares)];
     let mut gm = symbolic_trace(traced!(|x: &Tensor, t: &Tensor| {
         ops::cross_entropy(x, t, None, 1, "mean", 0.0)
     }))?;
@@ -289,5 +287,48 @@ fn defect_t3_v6_batch_norm_moves_statistics_that_are_views() -> Result<()> {
         "{text}"
     );
     assert_eq!(var.to_vec()?, [1.0; 2]);
+    Ok(())
+}
+
+/// What random programs found: a decomposition has the values of its function, in halves and of broadcast shapes too.
+#[test]
+fn decompositions_give_the_values_of_their_functions() -> Result<()> {
+    let both = |gm: GraphModule, x: &Tensor, want: &[f64]| -> Result<()> {
+        exact(&gm.forward::<Tensor>(x)?, want, "traced")?;
+        let mut core = gm;
+        core.infer_shapes(&[Spec::of(x)])?;
+        core.apply(&Decompositions::core()?)?;
+        exact(&core.forward::<Tensor>(x)?, want, "decomposed")
+    };
+    let end = of(&[0.0], DType::F64)?;
+    let lerp = traced!(move |x: &Tensor| ops::lerp(x, &end, 2.0));
+    both(symbolic_trace(lerp)?, &of(&[-INF], DType::F64)?, &[INF])?;
+    let target = Tensor::ones((3, 1))?.to_dtype(DType::F64)?;
+    let divergence = traced!(move |x: &Tensor| ops::kl_div(x, &target, "batchmean", false));
+    both(
+        symbolic_trace(divergence)?,
+        &of(&[1.0, 2.0], DType::F64)?,
+        &[-4.5],
+    )?;
+    let softplus = traced!(|x: &Tensor| ops::softplus(x, 0.5, 30.0));
+    both(
+        symbolic_trace(softplus)?,
+        &of(&[36.0], DType::F16)?,
+        &[36.0],
+    )?;
+    let norm = traced!(|x: &Tensor| ops::vector_norm(x, 3.0, .., false));
+    both(symbolic_trace(norm)?, &of(&[-44.0], DType::F16)?, &[44.0])?;
+    // PyTorch computes this one step by step.
+    let margin = traced!(|x: &Tensor| ops::soft_margin_loss(x, &((x * 0.0)? - 1.0)?, "none"));
+    both(symbolic_trace(margin)?, &of(&[800.0], DType::F64)?, &[INF])
+}
+
+/// An empty vector fits everything, to the rule of shapes as to the function.
+#[test]
+fn an_empty_vector_is_stacked_with_anything() -> Result<()> {
+    let (empty, x) = (Tensor::zeros(0)?, Tensor::ones((3, 2))?);
+    let mut gm = symbolic_trace(traced!(|a: &Tensor, b: &Tensor| ops::hstack(&[a, b])))?;
+    gm.infer_shapes(&[Spec::of(&empty), Spec::of(&x)])?;
+    assert_eq!(gm.forward::<Tensor>((&empty, &x))?.dims()?, [3, 2]);
     Ok(())
 }

@@ -464,3 +464,36 @@ fn defect_t3_e9_results_have_the_types_of_the_graph() -> Result<()> {
     );
     Ok(())
 }
+
+/// What random programs found in files that ONNX Runtime refused, or computed otherwise.
+#[test]
+fn functions_are_written_at_their_edges() -> Result<()> {
+    let through = |gm: &GraphModule, x: &Tensor| -> Result<(Tensor, Vec<String>)> {
+        let (bytes, _) = gm.to_onnx_bytes(&Export::example(x))?;
+        let file = ModelProto::decode(&*bytes).map_err(Error::other)?;
+        let nodes = file.graph.unwrap_or_default().node;
+        let ops = nodes.into_iter().map(|node| node.op_type).collect();
+        Ok((Load::new().from_bytes(bytes)?.module.forward(x)?, ops))
+    };
+    let sign = symbolic_trace(traced!(|x: &Tensor| x.sign()))?;
+    let (y, ops) = through(&sign, &Tensor::from_vec(vec![f32::NAN, -2.0], 2)?)?;
+    assert_eq!(y.to_vec()?, [0.0, -1.0]);
+    assert!(ops.contains(&"IsNaN".to_string()), "{ops:?}");
+    let (_, ops) = through(&sign, &Tensor::ones(2)?.to_dtype(DType::Bool)?)?;
+    assert!(!ops.contains(&"Sign".to_string()), "{ops:?}");
+
+    let nowhere = Tensor::zeros(0)?.to_dtype(DType::I64)?;
+    let scatter = traced!(move |x: &Tensor| ops::scatter_value(x, 0, &nowhere, 2.0)? * 2.0);
+    let (y, ops) = through(&symbolic_trace(scatter)?, &Tensor::ones((2, 2))?)?;
+    assert_eq!(y.to_vec()?, [2.0; 4]);
+    assert!(!ops.contains(&"ScatterElements".to_string()), "{ops:?}");
+
+    let rows = symbolic_trace(traced!(|x: &Tensor| ops::atleast_2d(x)))?;
+    assert_eq!(through(&rows, &Tensor::ones(3)?)?.0.dims()?, [1, 3]);
+
+    let small = traced!(|x: &Tensor| ops::interpolate(x, None, 0.7, "area", None)? * 2.0);
+    let (y, ops) = through(&symbolic_trace(small)?, &Tensor::ones((1, 1, 2, 1))?)?;
+    assert_eq!(y.dims()?, [1, 1, 1, 0]);
+    assert!(!ops.contains(&"Reshape".to_string()), "{ops:?}");
+    Ok(())
+}

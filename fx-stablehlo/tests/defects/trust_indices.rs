@@ -54,6 +54,18 @@ fn defect_t3_e1_masked_scores_are_those_where_the_mask_holds() -> Result<()> {
     Ok(())
 }
 
+/// A number is its one element, as in PyTorch.
+#[test]
+fn an_element_of_a_number_is_written() -> Result<()> {
+    let index = Tensor::zeros(1)?.to_dtype(DType::I64)?;
+    let gm = symbolic_trace(traced!(|x: &Tensor, at: &Tensor| {
+        ops::index_select(x, 0, at)? * 2.0
+    }))?;
+    let text = program(&gm, &[Tensor::ones(())?, index])?;
+    assert!(text.contains("-> (tensor<f32>"), "{text}");
+    Ok(())
+}
+
 #[test]
 fn defect_t3_e1_large_whole_numbers_are_written_exactly() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| x + 9_007_199_254_740_993i64))?;
