@@ -17,11 +17,11 @@ rules! {
     sqrt => unary("Sqrt"), tan => unary("Tan"), tanh => unary("Tanh"), neg => unary("Neg"),
     absolute => unary("Abs"),
     sign => |cx, call| {
-        let x = call.tensor("x")?;
-        if x.dtype == DType::Bool {
+        if call.tensor("x")?.dtype == DType::Bool {
             return call.val("x");
         }
-        let name = cx.op("Sign", &[&x.name]);
+        let x = cx.widened(call, "x")?;
+        let name = cx.cast_op("Sign", &[&x])?;
         if !x.dtype.is_floating_point() {
             return call.given(name);
         }

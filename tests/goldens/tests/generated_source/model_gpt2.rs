@@ -1,4 +1,4 @@
-//! `Generated`, generated from a traced graph of 85 nodes; to be edited as any source.
+//! `Generated`, generated from a traced graph of 91 nodes; to be edited as any source.
 //!
 //! `weights.safetensors` has its layers and weights: [`Generated::load`] takes them from there.
 
@@ -146,20 +146,20 @@ impl Generated {
     /// # Errors
     /// When the arguments do not fit.
     pub fn forward(&self, idx: &Tensor) -> Result<Tensor> {
-        let wte = self.wte.forward(idx)?;
-        // wpe: Embedding
+        let size = idx.size(1)?;
         let pos = &self.pos;
-        // Gpt2
-        let wpe = self.wpe.forward(pos)?;
+        let narrow = pos.narrow(0, 0, size)?;
+        let wte = self.wte.forward(idx)?;
+        let wpe = self.wpe.forward(&narrow)?;  core::mem::drop(narrow);
         let add = (&wte + &wpe)?;  core::mem::drop(wte); core::mem::drop(wpe);
         let drop = self.drop.forward(&add)?;  core::mem::drop(add);
         // h.0: Block
         let h_0_ln_1 = self.h.0.ln_1.forward(&drop)?;
         // h.0.attn: CausalSelfAttention
-        let size = h_0_ln_1.sizes()?;
-        let getitem = size.get(0)?;
-        let getitem_1 = size.get(1)?;
-        let getitem_2 = size.get(2)?;  core::mem::drop(size);
+        let size_1 = h_0_ln_1.sizes()?;
+        let getitem = size_1.get(0)?;
+        let getitem_1 = size_1.get(1)?;
+        let getitem_2 = size_1.get(2)?;  core::mem::drop(size_1);
         let h_0_attn_c_attn = self.h.0.attn.c_attn.forward(&h_0_ln_1)?;  core::mem::drop(h_0_ln_1);
         let split = h_0_attn_c_attn.split(8, 2)?;  core::mem::drop(h_0_attn_c_attn);
         let getitem_3 = split.get(0)?;
@@ -178,7 +178,9 @@ impl Generated {
         let matmul = fx_nn::ops::matmul(&transpose_1, &transpose_3)?;  core::mem::drop(transpose_1); core::mem::drop(transpose_3);
         let mul = (&matmul * 0.5)?;  core::mem::drop(matmul);
         let _tensor_constant0 = &self._tensor_constant0;
-        let masked_fill = mul.masked_fill(_tensor_constant0, f64::NEG_INFINITY)?;  core::mem::drop(mul);
+        let narrow_1 = _tensor_constant0.narrow(2, 0, getitem_1)?;
+        let narrow_2 = narrow_1.narrow(3, 0, getitem_1)?;  core::mem::drop(narrow_1);
+        let masked_fill = mul.masked_fill(&narrow_2, f64::NEG_INFINITY)?;  core::mem::drop(mul); core::mem::drop(narrow_2);
         let softmax = fx_nn::ops::softmax(&masked_fill, -1)?;  core::mem::drop(masked_fill);
         let h_0_attn_attn_dropout = self.h.0.attn.attn_dropout.forward(&softmax)?;  core::mem::drop(softmax);
         let matmul_1 = fx_nn::ops::matmul(&h_0_attn_attn_dropout, &transpose_2)?;  core::mem::drop(h_0_attn_attn_dropout); core::mem::drop(transpose_2);
@@ -199,10 +201,10 @@ impl Generated {
         // h.1: Block
         let h_1_ln_1 = self.h.1.ln_1.forward(&add_2)?;
         // h.1.attn: CausalSelfAttention
-        let size_1 = h_1_ln_1.sizes()?;
-        let getitem_6 = size_1.get(0)?;
-        let getitem_7 = size_1.get(1)?;
-        let getitem_8 = size_1.get(2)?;  core::mem::drop(size_1);
+        let size_2 = h_1_ln_1.sizes()?;
+        let getitem_6 = size_2.get(0)?;
+        let getitem_7 = size_2.get(1)?;
+        let getitem_8 = size_2.get(2)?;  core::mem::drop(size_2);
         let h_1_attn_c_attn = self.h.1.attn.c_attn.forward(&h_1_ln_1)?;  core::mem::drop(h_1_ln_1);
         let split_1 = h_1_attn_c_attn.split(8, 2)?;  core::mem::drop(h_1_attn_c_attn);
         let getitem_9 = split_1.get(0)?;
@@ -221,7 +223,9 @@ impl Generated {
         let matmul_2 = fx_nn::ops::matmul(&transpose_6, &transpose_8)?;  core::mem::drop(transpose_6); core::mem::drop(transpose_8);
         let mul_1 = (&matmul_2 * 0.5)?;  core::mem::drop(matmul_2);
         let _tensor_constant1 = &self._tensor_constant1;
-        let masked_fill_1 = mul_1.masked_fill(_tensor_constant1, f64::NEG_INFINITY)?;  core::mem::drop(mul_1);
+        let narrow_3 = _tensor_constant1.narrow(2, 0, getitem_7)?;
+        let narrow_4 = narrow_3.narrow(3, 0, getitem_7)?;  core::mem::drop(narrow_3);
+        let masked_fill_1 = mul_1.masked_fill(&narrow_4, f64::NEG_INFINITY)?;  core::mem::drop(mul_1); core::mem::drop(narrow_4);
         let softmax_1 = fx_nn::ops::softmax(&masked_fill_1, -1)?;  core::mem::drop(masked_fill_1);
         let h_1_attn_attn_dropout = self.h.1.attn.attn_dropout.forward(&softmax_1)?;  core::mem::drop(softmax_1);
         let matmul_3 = fx_nn::ops::matmul(&h_1_attn_attn_dropout, &transpose_7)?;  core::mem::drop(h_1_attn_attn_dropout); core::mem::drop(transpose_7);
