@@ -5,7 +5,7 @@ use std::f64::consts::PI;
 use fx_core::passes::DecomposedCall;
 use fx_core::{Error, Result};
 
-use super::{Wide, alike, decompose, reduced};
+use super::{Wide, alike, decompose, rank_of, reduced};
 use crate::tensor::Tensor;
 use crate::{Dims, ops};
 
@@ -27,11 +27,10 @@ decompose! {
         wide.down(&reduced(weighted(losses, weight?.as_ref()), &reduction)?)
     };
     ops::kl_div(x: Tensor, target: Tensor, reduction: String, log_target: bool) |call| => {
-        let rank = |name| call.meta(name).and_then(|meta| meta.tensor()).map(|meta| meta.shape.len());
         // One number is a batch of itself.
-        let reduction = match (&*reduction, rank("x"), rank("target")) {
-            ("batchmean", Some(0), Some(0)) => "sum",
-            (other, ..) => other,
+        let reduction = match (&*reduction, rank_of(call, "x")) {
+            ("batchmean", Some(0)) => "sum",
+            (other, _) => other,
         };
         let wide = Wide::of(call, &["x", "target"]);
         wide.down(&kl_div(&wide.up(&x)?, &wide.up(&target)?, reduction, log_target)?)
@@ -51,8 +50,8 @@ decompose! {
         reduced(cosine(&x1, &x2, &target, margin), &reduction);
     ops::soft_margin_loss(x: Tensor, target: Tensor, reduction: String) =>
         reduced(ops::log1p(&(-(&target * &x)?)?.exp()?), &reduction);
-    ops::multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String) =>
-        reduced(soft_margins(&x, &target, weight.as_ref()), &reduction);
+    ops::multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String) |call| =>
+        reduced(soft_margins(&x, &target, weight.as_ref(), rank_of(call, "x")), &reduction);
     ops::triplet_margin_loss(
         anchor: Tensor, positive: Tensor, negative: Tensor, margin: f64, p: f64, eps: f64, swap: bool, reduction: String
     ) |call| => {
@@ -162,9 +161,19 @@ fn cosine(x1: &Tensor, x2: &Tensor, target: &Tensor, margin: f64) -> Result<Tens
     by_sign(target, &(1.0 - &cos)?, &far)
 }
 
-fn soft_margins(x: &Tensor, target: &Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
+/// The mean over the classes, which are the last dim of x, also where the targets have more dims.
+fn soft_margins(
+    x: &Tensor,
+    target: &Tensor,
+    weight: Option<&Tensor>,
+    rank: Option<usize>,
+) -> Result<Tensor> {
     let losses = weighted(cross_entropy_of_logits(x, target, None), weight)?;
-    ops::mean(&losses, -1, false)
+    let Some(last) = rank.and_then(|rank| rank.checked_sub(1)) else {
+        return ops::mean(&losses, -1, false);
+    };
+    let sum = ops::sum(&losses, i64::try_from(last).unwrap_or(-1), false)?;
+    sum / ops::size(x, -1)?
 }
 
 fn triplet(of: [&Tensor; 3], margin: f64, p: f64, eps: f64, swap: bool) -> Result<Tensor> {

@@ -55,6 +55,11 @@ fn dtype_of(call: &DecomposedCall<'_>, name: &str) -> Option<DType> {
     call.meta(name)?.tensor()?.dtype
 }
 
+/// How many dims an argument has, if it is known.
+pub(crate) fn rank_of(call: &DecomposedCall<'_>, name: &str) -> Option<usize> {
+    Some(call.meta(name)?.tensor()?.shape.len())
+}
+
 /// Whether an argument is known to have no elements.
 fn is_empty(call: &DecomposedCall<'_>, name: &str) -> bool {
     let meta = call.meta(name).and_then(|meta| meta.tensor());

@@ -3,7 +3,7 @@
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 
-use super::{decompose, dtype_of, widened};
+use super::{decompose, dtype_of, is_empty, widened};
 use crate::tensor::Tensor;
 use crate::{Dims, Shape, ops};
 
@@ -13,7 +13,10 @@ decompose! {
     ops::rms_norm(x: Tensor, normalized_shape: Shape, weight: Option<Tensor>, eps: f64) |call| =>
         widened(call, ("x", &x), |x| rms_norm(x, &normalized_shape, weight.as_ref(), eps));
     ops::group_norm(x: Tensor, num_groups: i64, weight: Option<Tensor>, bias: Option<Tensor>, eps: f64) |call| =>
-        widened(call, ("x", &x), |x| group_norm(x, num_groups, weight.as_ref(), bias.as_ref(), eps));
+        match is_empty(call, "x") {
+            true => Ok(x),
+            false => widened(call, ("x", &x), |x| group_norm(x, num_groups, weight.as_ref(), bias.as_ref(), eps)),
+        };
     ops::normalize(x: Tensor, p: f64, dim: Dims, eps: f64) =>
         &x / ops::clamp(&ops::vector_norm(&x, p, dim, true)?, eps, None)?;
     ops::scaled_dot_product_attention(

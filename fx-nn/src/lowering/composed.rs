@@ -7,7 +7,7 @@ use fx_core::value::{DType, IntoValue};
 use fx_core::{Error, Result, function, function_table};
 
 use super::rule::Composed;
-use crate::decompositions::reduced;
+use crate::decompositions::{rank_of, reduced};
 use crate::ops;
 use crate::tensor::{Dims, Number, Tensor, TensorOrNumber};
 
@@ -171,10 +171,6 @@ composed! {
 /// The element type of an argument, if it is known.
 fn dtype_of(call: &DecomposedCall<'_>, name: &str) -> Option<DType> {
     call.meta(name)?.tensor()?.dtype
-}
-
-fn rank_of(call: &DecomposedCall<'_>, name: &str) -> Option<usize> {
-    Some(call.meta(name)?.tensor()?.shape.len())
 }
 
 /// The size of a dim of an argument, if it is known.

@@ -79,6 +79,12 @@ fn cat(call: &mut RuleCall<'_>) -> Result<Fake> {
     let tensors = call.tensors("tensors")?;
     let dtype = promoted(&tensors);
     let shapes = without_empty(shapes_of(&tensors));
+    // Of empty vectors alone, any dim is right.
+    if let Some(first) = shapes.first()
+        && matches!(&first[..], [size] if *size == 0)
+    {
+        return Ok(tensor(first.clone(), dtype));
+    }
     let rank = shapes.first().ok_or_else(|| empty(call))?.len();
     if rank == 0 {
         return Err(wrong(call, "a number has no dim: use `stack`"));

@@ -21,7 +21,7 @@ use crate::{manual_seed, no_grad, ops};
 pub struct Instance {
     pub(super) gm: GraphModule,
     pub(super) inputs: Vec<Value>,
-    /// Whether the rewrite is told the shapes.
+    /// Whether the rewrite gets the shapes.
     pub(super) shapes: bool,
     pub(super) needs_shapes: bool,
 }
@@ -46,7 +46,7 @@ impl Instance {
         }
     }
 
-    /// Whether the rewrite has to know the shapes: without this it is told them in most cases only.
+    /// Whether the rewrite has to know the shapes: without this it has them in most cases only.
     #[must_use]
     pub fn with_shapes(mut self) -> Self {
         self.needs_shapes = true;

@@ -72,9 +72,16 @@ impl Mode {
     fn of(path: &Path) -> Self {
         match path.name {
             name if name.contains("train()") => Mode::Train,
-            name if ["onnx", "stablehlo", "xla", "sharded", "pass FuseBatchNorm"]
-                .iter()
-                .any(|of| name.starts_with(of)) =>
+            name if [
+                "onnx",
+                "stablehlo",
+                "xla",
+                "sharded",
+                "pass FuseBatchNorm",
+                "pass RemoveDropout",
+            ]
+            .iter()
+            .any(|of| name.starts_with(of)) =>
             {
                 Mode::Eval
             }

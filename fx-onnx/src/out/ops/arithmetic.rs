@@ -102,18 +102,23 @@ rules! {
         let name = cx.op("Where", &[&far, &tail, &near]);
         call.given(name)
     },
+    // Beside 1, a half type has no digits for small numbers.
     log1p => |cx, call| {
-        let x = cx.widened(call, "x")?;
+        let own = cx.widened(call, "x")?;
+        let x = in_f32(cx, &own)?;
         let one = cx.number(1.0, x.dtype);
         let more = cx.op("Add", &[&x.name, &one]);
         let name = cx.op("Log", &[&more]);
+        let name = cx.given_as(name, x.dtype, own.dtype)?;
         call.given(name)
     },
     expm1 => |cx, call| {
-        let x = cx.widened(call, "x")?;
+        let own = cx.widened(call, "x")?;
+        let x = in_f32(cx, &own)?;
         let one = cx.number(1.0, x.dtype);
         let exp = cx.op("Exp", &[&x.name]);
         let name = cx.op("Sub", &[&exp, &one]);
+        let name = cx.given_as(name, x.dtype, own.dtype)?;
         call.given(name)
     },
     logical_not => |cx, call| {
@@ -604,6 +609,13 @@ pub(super) fn remainder(cx: &mut Cx, call: &OpCall<'_>, a: &str, b: &str) -> Res
 }
 
 /// Where the sign bit is set, NaN aside: of zeros, by their reciprocals.
+fn in_f32(cx: &mut Cx, x: &Operand) -> Result<Operand> {
+    match x.dtype {
+        DType::F16 | DType::BF16 => cx.cast(x, DType::F32),
+        _ => Ok(x.clone()),
+    }
+}
+
 fn is_negative(cx: &mut Cx, x: &Operand) -> Name {
     let zero = cx.number(0.0, x.dtype);
     let below = cx.op("Less", &[&x.name, &zero]);

@@ -137,6 +137,10 @@ rules! {
         let Some(channels) = x.shape.get(1).cloned() else {
             return Err(Error::msg("a group norm of fewer than two dims"));
         };
+        if x.shape.iter().any(|size| *size == 0) {
+            call.needs_no(&["weight", "bias"]);
+            return Ok(Val::Tensor(x));
+        }
         let (weight, bias) = (call.optional_tensor("weight")?, call.optional_tensor("bias")?);
         if cx.opset() >= 21 {
             let weight = match &weight { Some(of) => of.name.clone(), None => filled(cx, &channels, 1.0, x.dtype)? };
