@@ -501,9 +501,10 @@ pub fn multilabel_soft_margin_loss(
     let op = "multilabel_soft_margin_loss";
     let reduction = word(op, reduction)?;
     floating(op, x)?;
-    let Some(last) = x.dims()?.len().checked_sub(1) else {
+    let [.., classes] = *x.dims()? else {
         return Err(wrong(op, "input has a dim of classes"));
     };
+    let last = x.dims()?.len() - 1;
     if target.is_bool() {
         return Err(wrong(
             op,
@@ -517,7 +518,9 @@ pub fn multilabel_soft_margin_loss(
         reduction,
         |[x, target, weight]| {
             let losses = margins::binary_cross_entropy_of_scores(&x, &target, None)?;
-            reduce::mean(&binary::mul(&losses, &weight)?, &[last], false)
+            // By the classes of x, also where the targets have more: PyTorch's mean over the dim of that place.
+            let sum = reduce::sum(&binary::mul(&losses, &weight)?, &[last], false)?;
+            sum.affine(1.0 / classes as f64, 0.0)
         },
     )
 }
