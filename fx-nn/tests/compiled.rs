@@ -182,3 +182,55 @@ fn sides_of_branches_are_compiled() -> Result<()> {
     assert_eq!(fast.decompile()?, 2);
     Ok(())
 }
+
+/// A norm whose tensors a call may change, read between two calls that keep their order.
+#[derive(Module)]
+struct Between {
+    mean: Tensor,
+    weight: Tensor,
+}
+
+#[trace]
+impl Between {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let kept = ops::dropout(x, 0.5, false)?;
+        let variance = kept.square()?.sum(0)?;
+        let (mean, weight) = (Some(&self.mean), Some(&self.weight));
+        ops::batch_norm(&kept, mean, Some(&variance), weight, None, false, 0.1, 1e-5)
+    }
+}
+
+#[test]
+fn tensors_that_a_call_may_change_are_read_in_their_order() -> Result<()> {
+    let model = Between {
+        mean: Tensor::from_vec(vec![0.5f32, -0.5], 2)?,
+        weight: Tensor::from_vec(vec![2.0f32, 3.0], 2)?,
+    };
+    compiled(model, &Tensor::ones((3, 2))?, Cpu::new()).map(drop)
+}
+
+/// A number as the weight decides which end a step starts from.
+#[derive(Module)]
+struct Blended {
+    end: Tensor,
+}
+
+#[trace]
+impl Blended {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let near = ops::lerp(x, &self.end, 0.25)?;
+        let far = ops::lerp(x, &self.end, 0.75)?;
+        near.exp()? + far.exp()?
+    }
+}
+
+#[test]
+fn the_end_that_a_weight_is_nearer_to() -> Result<()> {
+    let model = Blended {
+        end: Tensor::from_vec(vec![2.0f32], 1)?,
+    };
+    let x = Tensor::from_vec(vec![f32::INFINITY, f32::NEG_INFINITY, 1e8, 0.3], (2, 2))?;
+    let fast = compiled(model, &x, Cpu::new())?;
+    assert!(steps(&fast)?.contains("lerp"), "{}", steps(&fast)?);
+    Ok(())
+}

@@ -286,3 +286,26 @@ fn nothing_is_remembered_where_gradients_are_not_wanted() -> Result<()> {
     assert!(unwound.is_err() && layer.forward(&x)?.requires_grad()?);
     Ok(())
 }
+
+#[test]
+fn gradients_of_what_is_flat_are_zeros() -> Result<()> {
+    let x = Tensor::from_vec(vec![7.0f64, -3.0], 2)?.into_parameter()?;
+    // Between the parameter and the quotient is another step.
+    let y = (&x * 2.0)?;
+    let whole = ops::floor_divide(&y, &y)?;
+    let gradients = (whole + &y)?.sum(..)?.grad(&[&x])?;
+    assert_eq!(gradients[0].to_vec()?, [2.0, 2.0]);
+    Ok(())
+}
+
+#[test]
+fn a_step_takes_the_value_at_zero_with_its_gradient() -> Result<()> {
+    let x = Tensor::from_vec(vec![0.0f64, 2.0, -1.0], 3)?.into_parameter()?;
+    let values = Tensor::from_vec(vec![0.5f64, 0.5, 0.5], 3)?.into_parameter()?;
+    let steps = ops::heaviside(&x, &values)?;
+    assert_eq!(steps.to_vec()?, [0.5, 1.0, 0.0]);
+    let gradients = steps.sum(..)?.grad(&[&x, &values])?;
+    assert_eq!(gradients[0].to_vec()?, [0.0; 3]);
+    assert_eq!(gradients[1].to_vec()?, [1.0, 0.0, 0.0]);
+    Ok(())
+}

@@ -97,7 +97,7 @@ impl fmt::Debug for Decompositions {
 pub struct DecomposedCall<'c> {
     function: Function,
     args: &'c [Value],
-    /// Empty if nothing is known of any argument.
+    /// What is known of each argument.
     metas: &'c [Option<ValueMeta>],
 }
 
@@ -112,7 +112,8 @@ impl DecomposedCall<'_> {
         self.args
     }
 
-    /// The shape and type of a parameter's argument, if it is a node for which they are known.
+    /// The shape and type of a parameter's argument, if it is a node for which they are known; of
+    /// a list, those of its items, if they are known of all.
     pub fn meta(&self, name: &str) -> Option<&ValueMeta> {
         self.metas.get(self.place(name)?)?.as_ref()
     }
@@ -251,19 +252,21 @@ fn decompose(cx: &TraceContext, made: &Call<'_>) -> Result<Option<NodeId>> {
             None => of(&default_of(param)),
         });
         let args = args.collect::<Result<Vec<Value>>>()?;
-        let meta_of = |given: Option<&Argument>| {
-            let node = graph.node(given?.as_node()?).ok()?;
-            node.meta::<ValueMeta>()
+        let of_node = |given: &Argument| {
+            let node = graph.node(given.as_node()?).ok()?;
+            node.meta::<ValueMeta>().cloned()
         };
-        let metas = bound.places().map(|(_, given)| meta_of(given));
-        let metas = match metas.clone().any(|meta| meta.is_some()) {
-            true => metas.map(Option::<&ValueMeta>::cloned).collect(),
-            false => Vec::new(),
+        let meta_of = |given: &Argument| match given {
+            Argument::List(items) | Argument::Tuple(items) => {
+                let items = items.iter().map(of_node).collect::<Option<_>>();
+                items.map(ValueMeta::Sequence)
+            }
+            given => of_node(given),
         };
+        let metas: Vec<_> = bound.places().map(|(_, given)| meta_of(given?)).collect();
         let before = call.prev().map(|previous| previous.id());
         (args, metas, before)
     };
-    let metas: Vec<Option<ValueMeta>> = metas;
     let call = DecomposedCall {
         function,
         args: &args,

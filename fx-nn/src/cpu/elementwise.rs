@@ -145,6 +145,16 @@ impl Steps {
         self.select(is_above, above, below)
     }
 
+    /// `log(1 + x)` of a finite number: what `1 + x` has lost of x is added, over the sum.
+    fn log_of_more(&mut self, x: At) -> At {
+        let sum = self.add(x, 1.0);
+        let log = self.unary(Unary::Log, sum);
+        let kept = self.add(sum, -1.0);
+        let lost = self.binary(Binary::Sub, x, kept);
+        let lost = self.binary(Binary::Div, lost, sum);
+        self.binary(Binary::Add, log, lost)
+    }
+
     /// `log(1 + exp(beta * x)) / beta`, and x where `beta * x` is above the threshold.
     fn softplus(&mut self, x: At, beta: f64, threshold: f64) -> At {
         let scaled = self.mul(x, beta);
@@ -152,8 +162,7 @@ impl Steps {
         let size = self.unary(Unary::Abs, scaled);
         let less = self.unary(Unary::Neg, size);
         let e = self.unary(Unary::Exp, less);
-        let sum = self.add(e, 1.0);
-        let log = self.unary(Unary::Log, sum);
+        let log = self.log_of_more(e);
         let relu = self.unary(Unary::Activation(Activation::Relu), scaled);
         let y = self.binary(Binary::Add, relu, log);
         let y = self.mul(y, 1.0 / beta);
@@ -173,21 +182,23 @@ impl Lowering<'_> {
         };
         let is_operator = path.starts_with("fx_core");
         let mut steps = Steps::default();
-        if let Some(f) = unary(name) {
+        let result = if let Some(f) = unary(name) {
             let x = steps.input(self.floats(args, if is_operator { "a" } else { "x" })?);
-            steps.unary(f, x);
+            steps.unary(f, x)
         } else if let Some(f) = binary(name) {
             let names = match is_operator {
                 true => ["a", "b"],
                 false => ["x", "other"],
             };
-            self.binary(args, &mut steps, f, names)?;
+            self.binary(args, &mut steps, f, names)?
         } else if COMPOSED.contains(&name) {
-            self.composed(args, &mut steps, name)?;
+            self.composed(args, &mut steps, name)?
         } else {
             return None;
-        }
-        let Steps { inputs, points } = steps;
+        };
+        let Steps { inputs, mut points } = steps;
+        // The last point is the result.
+        points.truncate(result + 1);
         self.push(args, Kind::Pointwise(points), inputs)
     }
 

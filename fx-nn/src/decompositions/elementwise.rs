@@ -4,7 +4,7 @@ use std::f64::consts::{LN_2, LN_10, PI};
 
 use fx_core::Result;
 
-use super::{Wide, decompose, times, widened};
+use super::{Wide, decompose, in_common, times, widened};
 use crate::tensor::{Number, Tensor};
 use crate::{TensorOrNumber, ops};
 
@@ -25,10 +25,14 @@ decompose! {
     ops::logit(x: Tensor, eps: Option<f64>) => logit(&x, eps);
     ops::isposinf(x: Tensor) => x.eq(f64::INFINITY);
     ops::isneginf(x: Tensor) => x.eq(f64::NEG_INFINITY);
-    ops::addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) =>
-        &x + times(&(&tensor1 * &tensor2)?, value)?;
-    ops::addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) =>
-        &x + times(&(&tensor1 / &tensor2)?, value)?;
+    ops::addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) |call| => {
+        let first = in_common(call, &BLENDED, ("tensor1", &tensor1))?;
+        &x + times(&(first * in_common(call, &BLENDED, ("tensor2", &tensor2))?)?, value)?
+    };
+    ops::addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) |call| => {
+        let first = in_common(call, &BLENDED, ("tensor1", &tensor1))?;
+        &x + times(&(first / in_common(call, &BLENDED, ("tensor2", &tensor2))?)?, value)?
+    };
     ops::lerp(x: Tensor, end: Tensor, weight: TensorOrNumber) |call| => {
         let wide = Wide::of(call, &["x", "end", "weight"]);
         let weight = match weight {
@@ -43,6 +47,8 @@ decompose! {
         ops::r#where(&x.eq(0)?, &values, &ops::type_as(&x.gt(0)?, &x)?);
     ops::logical_xor(x: Tensor, other: Tensor) => ops::logical_not(&x)?.ne(&ops::logical_not(&other)?);
 }
+
+const BLENDED: [&str; 3] = ["x", "tensor1", "tensor2"];
 
 fn sinc(x: &Tensor) -> Result<Tensor> {
     let is_zero = x.eq(0)?;

@@ -6,8 +6,8 @@ use fx_core::passes::DecomposedCall;
 use fx_core::{Error, Result};
 
 use super::{Wide, alike, decompose, rank_of, reduced};
+use crate::ops;
 use crate::tensor::Tensor;
-use crate::{Dims, ops};
 
 decompose! {
     ops::mse_loss(x: Tensor, target: Tensor, reduction: String) |call| =>
@@ -27,13 +27,16 @@ decompose! {
         wide.down(&reduced(weighted(losses, weight?.as_ref()), &reduction)?)
     };
     ops::kl_div(x: Tensor, target: Tensor, reduction: String, log_target: bool) |call| => {
-        // One number is a batch of itself.
-        let reduction = match (&*reduction, rank_of(call, "x")) {
-            ("batchmean", Some(0)) => "sum",
-            (other, _) => other,
-        };
         let wide = Wide::of(call, &["x", "target"]);
-        wide.down(&kl_div(&wide.up(&x)?, &wide.up(&target)?, reduction, log_target)?)
+        let is_batched = reduction == "batchmean";
+        let reduction = if is_batched { "sum" } else { &*reduction };
+        let losses = kl_div(&wide.up(&x)?, &wide.up(&target)?, log_target);
+        let y = wide.down(&reduced(losses, reduction)?)?;
+        // One number is a batch of itself.
+        match is_batched && rank_of(call, "x") != Some(0) {
+            true => y / ops::size(&x, 0)?,
+            false => Ok(y),
+        }
     };
     ops::poisson_nll_loss(
         x: Tensor, target: Tensor, log_input: bool, full: bool, eps: f64, reduction: String
@@ -108,17 +111,10 @@ fn cross_entropy_of_logits(
     ((1.0 - target)? * x)? - logs
 }
 
-fn kl_div(x: &Tensor, target: &Tensor, reduction: &str, log_target: bool) -> Result<Tensor> {
-    let losses = match log_target {
+fn kl_div(x: &Tensor, target: &Tensor, log_target: bool) -> Result<Tensor> {
+    match log_target {
         true => target.exp()? * (target - x)?,
         false => ops::xlogy(target, target)? - (target * x)?,
-    };
-    match reduction {
-        "batchmean" => {
-            let rows = ops::size(x, 0)?;
-            ops::sum(&losses?, Dims::All, false)? / rows
-        }
-        other => reduced(losses, other),
     }
 }
 

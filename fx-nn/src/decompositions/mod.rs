@@ -18,6 +18,7 @@ use fx_core::passes::DecomposedCall;
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 
+use crate::tensor::dtype::result_type;
 use crate::tensor::{Number, Tensor};
 use crate::{Dims, ops};
 
@@ -51,7 +52,7 @@ pub(crate) fn reduced(losses: Result<Tensor>, reduction: &str) -> Result<Tensor>
 }
 
 /// The element type of an argument, if it is known.
-fn dtype_of(call: &DecomposedCall<'_>, name: &str) -> Option<DType> {
+pub(crate) fn dtype_of(call: &DecomposedCall<'_>, name: &str) -> Option<DType> {
     call.meta(name)?.tensor()?.dtype
 }
 
@@ -64,22 +65,6 @@ pub(crate) fn rank_of(call: &DecomposedCall<'_>, name: &str) -> Option<usize> {
 fn is_empty(call: &DecomposedCall<'_>, name: &str) -> bool {
     let meta = call.meta(name).and_then(|meta| meta.tensor());
     meta.is_some_and(|meta| meta.shape.iter().any(|size| *size == 0))
-}
-
-/// A result of x, computed in `f32` if x is known to be of a half type, which would round and
-/// overflow between the steps.
-fn widened(
-    call: &DecomposedCall<'_>,
-    (name, x): (&str, &Tensor),
-    compute: impl FnOnce(&Tensor) -> Result<Tensor>,
-) -> Result<Tensor> {
-    match dtype_of(call, name) {
-        Some(half @ (DType::F16 | DType::BF16)) => {
-            let wide = compute(&ops::to_dtype(x, DType::F32)?)?;
-            ops::to_dtype(&wide, half)
-        }
-        _ => compute(x),
-    }
 }
 
 /// Casts to `f32` and back, where all floats among some arguments are known to be of one half type.
@@ -108,6 +93,33 @@ impl Wide {
             Some(half) => ops::to_dtype(y, half),
             None => Ok(y.clone()),
         }
+    }
+}
+
+/// A result of x, computed in `f32` if x is known to be of a half type, which would round and
+/// overflow between the steps.
+pub(crate) fn widened(
+    call: &DecomposedCall<'_>,
+    (name, x): (&str, &Tensor),
+    compute: impl FnOnce(&Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let wide = Wide::of(call, &[name]);
+    wide.down(&compute(&wide.up(x)?)?)
+}
+
+/// An argument in the type that a call computes in, where the types of these arguments are known.
+fn in_common(
+    call: &DecomposedCall<'_>,
+    names: &[&str],
+    (name, x): (&str, &Tensor),
+) -> Result<Tensor> {
+    let metas = names.iter().map(|name| {
+        let meta = call.meta(name)?.tensor()?;
+        Some((meta.dtype?, !meta.shape.is_empty()))
+    });
+    match metas.collect::<Option<Vec<_>>>().and_then(result_type) {
+        Some(dtype) if dtype_of(call, name) != Some(dtype) => ops::to_dtype(x, dtype),
+        _ => Ok(x.clone()),
     }
 }
 

@@ -1,5 +1,6 @@
 //! Products of matrices, by `matmul`.
 
+use fx_core::ir::ValueMeta;
 use fx_core::{Error, Result};
 
 use super::{decompose, times};
@@ -24,8 +25,8 @@ decompose! {
         plus(&x, ops::matmul(&batch1, &batch2)?, beta, alpha);
     ops::addbmm(x: Tensor, batch1: Tensor, batch2: Tensor, beta: Number, alpha: Number) =>
         plus(&x, summed(&ops::matmul(&batch1, &batch2)?)?, beta, alpha);
-    ops::chain_matmul(matrices: Vec<Tensor>) => chained(&matrices);
-    ops::multi_dot(tensors: Vec<Tensor>) => chained(&tensors);
+    ops::chain_matmul(matrices: Vec<Tensor>) |call| => chained(&matrices, call.meta("matrices"));
+    ops::multi_dot(tensors: Vec<Tensor>) |call| => chained(&tensors, call.meta("tensors"));
 }
 
 fn outer(a: &Tensor, b: &Tensor) -> Result<Tensor> {
@@ -46,11 +47,45 @@ fn plus(x: &Tensor, product: Tensor, beta: Number, alpha: Number) -> Result<Tens
     }
 }
 
-fn chained(matrices: &[Tensor]) -> Result<Tensor> {
+/// The product of all matrices, in the function's order where their sizes are known.
+fn chained(matrices: &[Tensor], metas: Option<&ValueMeta>) -> Result<Tensor> {
+    if matrices.len() > 1
+        && let Some(sizes) = metas.and_then(sizes)
+    {
+        return ops::in_cheapest_order(matrices, &sizes);
+    }
     let (first, others) = matrices
         .split_first()
         .ok_or_else(|| Error::msg("there is no matrix to multiply"))?;
     others
         .iter()
         .try_fold(first.clone(), |product, next| ops::matmul(&product, next))
+}
+
+/// The rows of each matrix, and the columns of the last one; the first may be a row, the last a column.
+fn sizes(metas: &ValueMeta) -> Option<Vec<f64>> {
+    let ValueMeta::Sequence(items) = metas else {
+        return None;
+    };
+    let shapes = items.iter().map(|meta| {
+        let sizes = meta
+            .tensor()?
+            .shape
+            .iter()
+            .map(|dim| Some(dim.as_known()? as f64));
+        sizes.collect::<Option<Vec<f64>>>()
+    });
+    let shapes: Vec<Vec<f64>> = shapes.collect::<Option<_>>()?;
+    let rows = shapes
+        .iter()
+        .enumerate()
+        .map(|(at, shape)| match shape[..] {
+            [_] if at == 0 => Some(1.0),
+            [rows, ..] => Some(rows),
+            [] => None,
+        });
+    let columns = shapes
+        .last()
+        .map(|shape| shape.get(1).copied().unwrap_or(1.0));
+    rows.chain([columns]).collect()
 }

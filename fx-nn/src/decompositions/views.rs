@@ -31,6 +31,9 @@ fn stack(tensors: &[Tensor], dim: i64) -> Result<Tensor> {
 
 fn channel_shuffle(x: &Tensor, groups: i64) -> Result<Tensor> {
     let per_group = x.size(1)?.floordiv(groups)?;
-    let grouped = ops::reshape(x, [x.size(0)?, groups.into(), per_group, (-1).into()])?;
+    let flat = ops::flatten(x, 2, -1)?;
+    // A size that is left open is not found where there are no elements.
+    let shape = [x.size(0)?, groups.into(), per_group, flat.size(2)?];
+    let grouped = ops::reshape(&flat, shape)?;
     ops::reshape(&ops::transpose(&grouped, 1, 2)?, x.shape()?)
 }

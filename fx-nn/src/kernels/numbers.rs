@@ -156,7 +156,8 @@ impl CustomOp2 for Pairs {
                 let whole = floor_divide(&a.detach(), &b.detach())?;
                 (Some(grad.clone()), Some(binary::mul(grad, &whole)?.neg()?))
             }
-            Pairs::Whole => (None, None),
+            // It is flat between its steps.
+            Pairs::Whole => (Some(zero.clone()), Some(zero)),
         })
     }
 }

@@ -7,7 +7,7 @@ use fx_core::value::{DType, IntoValue};
 use fx_core::{Error, Result, function, function_table};
 
 use super::rule::Composed;
-use crate::decompositions::{rank_of, reduced};
+use crate::decompositions::{dtype_of, rank_of, reduced, widened};
 use crate::ops;
 use crate::tensor::{Dims, Number, Tensor, TensorOrNumber};
 
@@ -84,7 +84,7 @@ composed! {
     };
     binary_cross_entropy(x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String) =>
         reduced(cross_entropy(&x, &target, weight.as_ref()), &reduction);
-    var(x: Tensor, dim: Dims, unbiased: bool, keepdim: bool) |call| => in_float(call, "x", &x, |x| {
+    var(x: Tensor, dim: Dims, unbiased: bool, keepdim: bool) |call| => widened(call, ("x", &x), |x| {
         let mean = ops::mean(x, dim.clone(), true)?;
         let apart = (x - mean)?;
         let sum = ops::sum(&(&apart * &apart)?, dim.clone(), keepdim)?;
@@ -168,11 +168,6 @@ composed! {
     };
 }
 
-/// The element type of an argument, if it is known.
-fn dtype_of(call: &DecomposedCall<'_>, name: &str) -> Option<DType> {
-    call.meta(name)?.tensor()?.dtype
-}
-
 /// The size of a dim of an argument, if it is known.
 fn known_size(call: &DecomposedCall<'_>, name: &str, dim: i64) -> Option<usize> {
     let shape = &call.meta(name)?.tensor()?.shape;
@@ -218,21 +213,6 @@ fn apart(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     ops::r#where(&x.eq(other)?, 0.0, (x - other)?.abs()?)
 }
 
-/// A result of x, computed in `f32` where x is of a half type, which would round and overflow between the steps.
-fn in_float(
-    call: &DecomposedCall<'_>,
-    name: &str,
-    x: &Tensor,
-    compute: impl FnOnce(&Tensor) -> Result<Tensor>,
-) -> Result<Tensor> {
-    match dtype_of(call, name) {
-        Some(half @ (DType::F16 | DType::BF16)) => {
-            ops::to_dtype(&compute(&ops::to_dtype(x, DType::F32)?)?, half)
-        }
-        _ => compute(x),
-    }
-}
-
 /// The same of two operands, `x` and `other`, of one half type.
 fn in_floats(
     call: &DecomposedCall<'_>,
@@ -240,7 +220,7 @@ fn in_floats(
     compute: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor>,
 ) -> Result<Tensor> {
     match (dtype_of(call, "x"), dtype_of(call, "other")) {
-        (own, theirs) if own == theirs => in_float(call, "x", x, |x| match own {
+        (own, theirs) if own == theirs => widened(call, ("x", x), |x| match own {
             Some(DType::F16 | DType::BF16) => compute(x, &ops::to_dtype(other, DType::F32)?),
             _ => compute(x, other),
         }),

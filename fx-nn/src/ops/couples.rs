@@ -348,7 +348,7 @@ pub fn heaviside(x: &Tensor, values: &Tensor) -> Result<Tensor> {
     select::choose(
         "heaviside",
         at.data("heaviside")?,
-        &values.data("heaviside")?.detach(),
+        values.data("heaviside")?,
         &step,
     )
     .map(|data| x.with_data(data))

@@ -115,6 +115,7 @@ pub use pooling::{
     lp_pool2d, max_pool1d, max_pool1d_with_indices, max_pool2d_with_indices, max_pool3d,
     max_pool3d_with_indices, max_unpool1d, max_unpool2d, max_unpool3d,
 };
+pub(crate) use products::in_cheapest_order;
 pub use products::{
     addbmm, addmm, addmv, addr, baddbmm, bilinear, bmm, chain_matmul, cross, dot, ger, inner, kron,
     mm, multi_dot, mv, outer, tensordot, tensordot_dims, vander, vdot,

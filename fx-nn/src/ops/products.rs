@@ -436,6 +436,12 @@ fn cheapest(xs: &[Tensor]) -> Result<Tensor> {
         &[_, n] => n as f64,
         _ => 1.0,
     });
+    in_cheapest_order(xs, &sizes)
+}
+
+/// The product of matrices, of which each has these rows and, as columns, the rows of the next one.
+pub(crate) fn in_cheapest_order(xs: &[Tensor], sizes: &[f64]) -> Result<Tensor> {
+    let count = xs.len();
     let mut cost = vec![vec![0.0f64; count]; count];
     let mut cut = vec![vec![0usize; count]; count];
     for length in 1..count {

@@ -223,15 +223,19 @@ fn diff(call: &mut RuleCall<'_>) -> Result<Fake> {
     if x.shape.is_empty() {
         return Err(wrong(call, "the tensor has a dim at least"));
     }
-    let place = place(call, "dim", x.shape.len())?;
-    if n == 0 {
-        return Ok(like(x, x.dtype));
-    }
     let (before, behind) = (
         call.optional_tensor("prepend")?,
         call.optional_tensor("append")?,
     );
     let parts: Vec<_> = [before, Some(x), behind].into_iter().flatten().collect();
+    // As PyTorch, it does not look at the dim then.
+    if n == 0 && parts.len() == 1 {
+        return Ok(like(x, x.dtype));
+    }
+    let place = place(call, "dim", x.shape.len())?;
+    if n == 0 {
+        return Ok(like(x, x.dtype));
+    }
     let shapes: Vec<Vec<Dim>> = parts.iter().map(|meta| meta.shape.clone()).collect();
     let shape = super::joins::one_shape(call, &shapes, Some(place))?;
     let size = shape.get(place).cloned().unwrap_or(Dim::known(0));

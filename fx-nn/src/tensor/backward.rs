@@ -131,7 +131,14 @@ impl Tensor {
                 .spawn_scoped(scope, || data.backward());
             match pass.map(std::thread::ScopedJoinHandle::join) {
                 Ok(Ok(gradients)) => gradients.map(Gradients).fx(),
-                Ok(Err(panic)) => std::panic::resume_unwind(panic),
+                Ok(Err(panic)) => {
+                    let text = panic.downcast_ref::<String>().map(String::as_str);
+                    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+                    Err(Error::msg(format_args!(
+                        "backward: the gradient of an operation panics: {}",
+                        text.unwrap_or("it says nothing")
+                    )))
+                }
                 Err(error) => Err(Error::msg(format_args!(
                     "backward: no stack of {stack} bytes for a graph of about {results} operations: {error}"
                 ))),

@@ -66,23 +66,28 @@ fn category(dtype: DType) -> u8 {
 }
 
 /// The type that an operation on all of them computes in, PyTorch's `result_type`: tensors without dims do not decide
-/// it within its category.
-pub(crate) fn common_of(tensors: &[&Tensor]) -> Result<DType> {
+/// it within its category. Each is a type, and whether there are dims; nothing for none of them.
+pub(crate) fn result_type(tensors: impl IntoIterator<Item = (DType, bool)>) -> Option<DType> {
     let (mut with_dims, mut without) = (None, None);
-    for tensor in tensors {
-        let dtype = tensor.dtype()?;
-        let seen = match tensor.dims()?.is_empty() {
-            true => &mut without,
-            false => &mut with_dims,
+    for (dtype, has_dims) in tensors {
+        let seen = match has_dims {
+            true => &mut with_dims,
+            false => &mut without,
         };
         *seen = Some(seen.map_or(dtype, |seen: DType| seen.promote(dtype)));
     }
     match (with_dims, without) {
-        (Some(dtype), Some(other)) if category(other) <= category(dtype) => Ok(dtype),
-        (Some(dtype), Some(other)) => Ok(dtype.promote(other)),
-        (Some(dtype), None) | (None, Some(dtype)) => Ok(dtype),
-        (None, None) => Err(Error::msg("no tensor says which type there is")),
+        (Some(dtype), Some(other)) if category(other) <= category(dtype) => Some(dtype),
+        (Some(dtype), Some(other)) => Some(dtype.promote(other)),
+        (dtype, other) => dtype.or(other),
     }
+}
+
+/// The type that an operation on all of them computes in.
+pub(crate) fn common_of(tensors: &[&Tensor]) -> Result<DType> {
+    let of = |tensor: &&Tensor| Ok((tensor.dtype()?, !tensor.dims()?.is_empty()));
+    let all = tensors.iter().map(of).collect::<Result<Vec<_>>>()?;
+    result_type(all).ok_or_else(|| Error::msg("no tensor says which type there is"))
 }
 
 impl Tensor {

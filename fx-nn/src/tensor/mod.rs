@@ -8,7 +8,7 @@ mod args;
 mod backward;
 mod compare;
 mod data;
-mod dtype;
+pub(crate) mod dtype;
 pub(crate) mod fake;
 mod index;
 mod number;

@@ -422,13 +422,35 @@ impl Writer<'_> {
                 function.path()
             )));
         };
-        let call = OpCall::new(node, *function, attributes, values, meta)?;
         let start = self.cx.scope().here();
+        if let Some(nothing) = self.without_elements(meta)? {
+            return self.describe(node, nothing, meta, Some(start));
+        }
+        let call = OpCall::new(node, *function, attributes, values, meta)?;
         let val = rule.write(&mut self.cx, &call)?;
         if self.cx.scope().here().nodes == start.nodes {
             self.cx.left_out.push(function.name().to_string());
         }
         self.describe(node, val, meta, Some(start))
+    }
+
+    /// A result that has no elements, whatever a function computes: engines refuse many such calls.
+    fn without_elements(&mut self, meta: &ValueMeta) -> Result<Option<Val>> {
+        let Some((shape, dtype)) = meta
+            .tensor()
+            .and_then(|meta| Some((&meta.shape, meta.dtype?)))
+        else {
+            return Ok(None);
+        };
+        if !shape.iter().any(|size| size.as_number() == Some(0)) {
+            return Ok(None);
+        }
+        let name = self.cx.filled(shape, 0.0, dtype)?;
+        Ok(Some(Val::Tensor(Operand {
+            name,
+            dtype,
+            shape: shape.clone(),
+        })))
     }
 
     /// Numbers that a node gives, if a file needs no node for them.

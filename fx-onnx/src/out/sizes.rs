@@ -204,6 +204,24 @@ impl Cx {
         Ok(self.op("Expand", &[&x.name, &sizes]))
     }
 
+    /// A tensor of one number.
+    ///
+    /// # Errors
+    /// As [`size`](Cx::size).
+    pub(crate) fn filled(
+        &mut self,
+        shape: &[Dim],
+        number: f64,
+        dtype: fx_nn::value::DType,
+    ) -> Result<Name> {
+        let one = Operand {
+            name: self.number(number, dtype),
+            dtype,
+            shape: Vec::new(),
+        };
+        self.expand(&one, shape)
+    }
+
     /// A value as a tensor of an element type.
     ///
     /// # Errors

@@ -454,6 +454,11 @@ impl Cx {
 
     /// An operation on two tensors of one type, element by element.
     pub fn binary(&mut self, op: &str, a: &Array, b: &Array) -> Array {
+        debug_assert_eq!(
+            (a.dtype, &a.shape),
+            (b.dtype, &b.shape),
+            "{op} takes two tensors of one type"
+        );
         self.op(op, &[a, b], "", a.dtype, &a.shape)
     }
 

@@ -66,7 +66,10 @@ fn linear(call: &ShardCall<'_>) -> Result<Option<Factors>> {
     factors.operand(&x, dims.iter().copied().chain([inner]));
     factors.operand(&weight, [column, inner]);
     if let Some(bias) = call.optional_tensor("bias")? {
-        factors.operand(&bias, [column]);
+        // One number may be added to all columns.
+        let is_one = bias.shape.first() == Some(&1) && *columns != 1;
+        let dims = bias.shape.iter().map(|_| column.filter(|_| !is_one));
+        factors.operand(&bias, dims);
         factors.added_once("bias");
     }
     dims.push(column);

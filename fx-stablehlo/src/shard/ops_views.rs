@@ -146,7 +146,16 @@ fn squeeze(call: &ShardCall<'_>) -> Result<Option<Factors>> {
     };
     match x.shape[dim] {
         1 => kept_but(call, &x, |at| at == dim),
-        _ => kept_but(call, &x, |_| false),
+        _ => {
+            // Whole: a device's part of one element would be squeezed away.
+            let mut factors = Factors::new();
+            let dims = x.shape.iter().enumerate();
+            let dims = dims.map(|(at, size)| (at != dim).then(|| factors.factor(*size)));
+            let dims: Vec<Option<usize>> = dims.collect();
+            factors.operand(&x, dims.iter().copied());
+            factors.result(dims);
+            Ok(Some(factors))
+        }
     }
 }
 

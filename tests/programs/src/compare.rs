@@ -55,6 +55,19 @@ pub fn leaves(value: &Value, out: &mut Vec<Leaf>, form: &mut String) -> Result<(
     Ok(())
 }
 
+/// The tensors of a value.
+pub(crate) fn tensors(value: &Value) -> Vec<Tensor> {
+    match value {
+        Value::List(items) | Value::Tuple(items) => items.iter().flat_map(tensors).collect(),
+        Value::Dict(items) => items.values().flat_map(tensors).collect(),
+        value => value
+            .downcast_ref::<Tensor>()
+            .into_iter()
+            .cloned()
+            .collect(),
+    }
+}
+
 /// What a run gives: its leaves and their structure.
 #[derive(Debug, Clone)]
 pub struct Given {
@@ -94,7 +107,10 @@ fn floats(elements: &Elements) -> Vec<f64> {
 }
 
 /// Whole numbers beyond these wrap around in one engine, and not in another one.
-const LARGEST_WHOLE: u64 = 1 << 53;
+pub(crate) const LARGEST_WHOLE: u64 = 1 << 53;
+
+/// Gradients beyond this are those of singular matrices and poles.
+const LARGEST_GRADIENT: f64 = 1e12;
 
 /// How far each element of each leaf may be from what a program gives.
 #[derive(Debug, Clone)]
@@ -144,6 +160,27 @@ impl Tolerance {
             most
         };
         Tolerance(given.leaves.iter().enumerate().map(of_leaf).collect())
+    }
+
+    /// The same where each number is a sum of parts around 1 that noise does not move: an element may be as far off as
+    /// the largest one of its tensor is exact in a type.
+    #[must_use]
+    pub fn of_sums(mut self, given: &Given, within: DType) -> Self {
+        for (most, leaf) in self.0.iter_mut().zip(&given.leaves) {
+            let Leaf::Tensor(_, _, elements) = leaf else {
+                continue;
+            };
+            let sizes = floats(elements).into_iter().map(f64::abs);
+            let largest = sizes.filter(|size| size.is_finite()).fold(0.0, f64::max);
+            for (most, own) in most.iter_mut().zip(floats(elements)) {
+                *most = most.max(50.0 * epsilon(within) * largest.max(1.0));
+                // What 0 times infinity is depends on the steps, and so does what is next to infinity.
+                if !own.is_finite() || largest > LARGEST_GRADIENT {
+                    *most = f64::INFINITY;
+                }
+            }
+        }
+        self
     }
 
     /// Whether a shape differs between runs with noise: nothing can be said then.

@@ -11,10 +11,14 @@ use fx_nn::prelude::*;
 use fx_nn::value::Value;
 use fx_nn::{Error, Result};
 
+use crate::compare::tensors;
 use crate::program::{Id, Program, Results, Run, Shape, Source, Step};
 
 /// More elements than this make a program slow, and show nothing more.
 pub(crate) const LARGEST: usize = 600;
+
+/// Numbers beyond this are no inputs of gates.
+const LARGEST_OF_GATES: f64 = 1e4;
 
 /// A program that grows, with its runs.
 pub(crate) struct Draft {
@@ -26,6 +30,12 @@ pub(crate) struct Draft {
     /// Whether `bfloat16` may stand in it, which other engines lack.
     pub(crate) bf16: bool,
     pub(crate) depth: usize,
+}
+
+/// Whether a tensor has NaN, or a number below all others.
+fn has_limit(x: Tensor) -> bool {
+    let is_limit = |number: &f64| number.is_nan() || *number == f64::NEG_INFINITY;
+    x.to_vec().is_ok_and(|all| all.iter().any(is_limit))
 }
 
 fn quiet<T>(f: impl FnOnce() -> Result<T>) -> Result<T> {
@@ -205,6 +215,24 @@ impl Draft {
         {
             let run = self.runs[0].clone();
             let value = quiet(|| run.call(&self.program, call, from, *layer)).ok()?;
+            let is_gated = ["gru", "lstm"]
+                .iter()
+                .any(|gated| call.name.to_lowercase().contains(gated));
+            if is_gated
+                && from
+                    .iter()
+                    .any(|of| run.reaches(&self.program, of, LARGEST_OF_GATES))
+            {
+                // What a gate holds back is 0 in one engine, and a small part of it in another one.
+                return None;
+            }
+            if call.name.to_lowercase().contains("maxpool") || call.name.contains("max_pool") {
+                // A window of padding alone has a place that is none, and one with NaN has several.
+                let has_places = tensors(&value).len() > 1;
+                if has_places && tensors(&value).into_iter().any(has_limit) {
+                    return None;
+                }
+            }
             let (mut ids, mut id) = (Vec::new(), next);
             let found = structure(&value, &mut id, &mut ids);
             if ids.is_empty() || ids.len() > 6 {

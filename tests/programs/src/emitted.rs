@@ -2,16 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use fx_nn::Result;
 use fx_nn::graph_module::Folder;
 use fx_nn::module::Module;
 use fx_nn::prelude::*;
 use fx_nn::value::Value;
-use fx_nn::{Error, Result};
 
 use crate::calls::Calls;
 use crate::compare::Given;
 use crate::generate::{Case, Generator};
-use crate::judge::{self, Expected, Mode, Verdict};
+use crate::judge::{self, Compared};
 use crate::paths::arguments;
 use crate::report::Counts;
 
@@ -39,11 +39,6 @@ fn folder_of(folder: &Path, seed: u64) -> PathBuf {
 pub fn write(folder: &Path, case: &Case) -> Result<()> {
     let gm = judge::traced(case)?;
     Folder::new("Program").write(&gm, folder_of(folder, case.seed))
-}
-
-/// What becomes of a case that is not written.
-pub fn refused(expected: &Result<Expected>, error: Error) -> Verdict {
-    judge::compared(EMITTED, Mode::Own, expected, || Err(error))
 }
 
 fn runs(case: &Case, mut one: impl FnMut(usize) -> Result<Value>) -> Result<Vec<Given>> {
@@ -75,9 +70,11 @@ pub fn judge(folder: &Path, programs: &[(u64, Load)]) -> Result<(Counts, Vec<Str
             let gm = symbolic_trace(&*load(&weights)?)?;
             runs(&case, |at| gm.forward(arguments(&case, at)))
         };
-        let verdict = fx_nn::no_grad(|| judge::compared(EMITTED, Mode::Own, &expected, eager));
+        let verdict =
+            fx_nn::no_grad(|| judge::compared(EMITTED, Compared::Values, &expected, eager));
         wrong.extend(counts.verdict(EMITTED, *seed, &verdict));
-        let verdict = fx_nn::no_grad(|| judge::compared(TRACED, Mode::Own, &expected, traced));
+        let verdict =
+            fx_nn::no_grad(|| judge::compared(TRACED, Compared::Values, &expected, traced));
         wrong.extend(counts.verdict(TRACED, *seed, &verdict));
     }
     Ok((counts, wrong))

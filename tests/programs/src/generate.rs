@@ -69,6 +69,73 @@ impl Case {
         program.layers = made.collect::<Result<_>>()?;
         Ok(program)
     }
+
+    /// A program of one call, on tensors of its own, of which the first three are inputs.
+    ///
+    /// # Errors
+    /// Returns an error if eager code refuses the call.
+    pub fn of_call(call: Call, tensors: &[Tensor]) -> Result<Self> {
+        let none = || Tensor::from_vec(vec![0f32], ());
+        let input = |at: usize| tensors.get(at).cloned().map_or_else(none, Ok);
+        let inputs = [input(0)?, input(1)?, input(2)?];
+        let specs = inputs.iter().map(Spec::of).chain([Spec::int("k")]);
+        let specs = specs.collect();
+        let bindings = vec![(inputs, 1)];
+        let mut draft = Draft::new(&bindings, false);
+        draft.program.constants = tensors.get(3..).unwrap_or_default().to_vec();
+        let source = |at: usize| match at.checked_sub(3) {
+            Some(constant) => Source::Constant(constant),
+            None => Source::Var(at),
+        };
+        let (name, call) = (call.name.clone(), Arc::new(call));
+        let mut layers = Vec::new();
+        if call.kind == Kind::Layer {
+            draft
+                .program
+                .layers
+                .push(fx_differential::make_layer(&call)?);
+            layers.push(call.clone());
+        }
+        let step = draft.tried(Step::Call {
+            call,
+            from: (0..tensors.len()).map(source).collect(),
+            layer: layers.first().map(|_| 0),
+            shape: Shape::Plain,
+            gives: Vec::new(),
+        });
+        let step = step.ok_or_else(|| Error::msg(format_args!("eager code refuses `{name}`")))?;
+        draft.program.results = Results::Flat(step.gives().to_vec());
+        draft.program.steps.push(step);
+        Ok(Case {
+            seed: 0,
+            program: draft.program,
+            layers,
+            specs,
+            bindings,
+            named: false,
+            bf16: false,
+            refused: false,
+        })
+    }
+
+    /// Whether a half type stands in it.
+    pub(crate) fn has_halves(&self) -> bool {
+        let is_half = |dtype: DType| matches!(dtype, DType::F16 | DType::BF16);
+        let given = self.bindings[0].0.iter().chain(&self.program.constants);
+        let mut dtypes = given.filter_map(|x| x.dtype().ok());
+        let fits = |step: &&Step| match step {
+            Step::Call { from, .. } => from
+                .iter()
+                .any(|of| matches!(of, Source::Fit(_, _, _, dtype) if is_half(*dtype))),
+            _ => false,
+        };
+        dtypes.any(is_half) || self.program.all_steps().iter().any(fits)
+    }
+}
+
+/// Whether a function takes a tensor to be sorted.
+fn is_sorted(call: &Call, at: usize) -> bool {
+    matches!((&*call.name, at), ("bucketize", 1) | ("searchsorted", 0))
 }
 
 impl<'c> Generator<'c> {
@@ -273,7 +340,7 @@ impl<'c> Generator<'c> {
                 continue;
             }
             let constants = draft.program.constants.len();
-            let from = self.sources(draft, &stored, attempt)?;
+            let from = self.sources(draft, &call, &stored, attempt)?;
             let layer = if call.kind == Kind::Layer {
                 draft
                     .program
@@ -308,6 +375,7 @@ impl<'c> Generator<'c> {
     fn sources(
         &mut self,
         draft: &mut Draft,
+        call: &Call,
         stored: &[Tensor],
         attempt: usize,
     ) -> Option<Vec<Source>> {
@@ -327,7 +395,9 @@ impl<'c> Generator<'c> {
                 .copied()
                 .filter(|id| draft.dtype(*id) == Some(dtype))
                 .collect();
-            let keep = attempt == 4 || (attempt > 0 && at != fresh && self.chance(0.5));
+            let keep = is_sorted(call, at)
+                || attempt == 4
+                || (attempt > 0 && at != fresh && self.chance(0.5));
             let source = if keep || ids.is_empty() {
                 None
             } else if !same.is_empty() && (attempt < 2 || draft.named) && self.chance(0.8) {

@@ -2,17 +2,20 @@
 //!
 //! Invariant: a refusal of one path has a rule in `refusals`, or is a fault.
 
+use std::cell::OnceCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 
 use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
-use fx_nn::{GraphModule, Result};
+use fx_nn::{Error, GraphModule, Result, no_grad};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use crate::compare::{Given, Tolerance, compare};
 use crate::engines::Engines;
-use crate::generate::Case;
+use crate::generate::{Binding, Case};
+use crate::gradients;
 use crate::paths::{Path, Paths};
 use crate::plants::Plant;
 use crate::program::Run;
@@ -35,11 +38,13 @@ pub enum Verdict {
     Panic(String),
 }
 
-/// What eager runs give, of a program as it is, trained and in evaluation; nothing where noise decides it.
-pub struct Expected {
+/// What eager runs of a case give; each kind is run when a path first asks for it.
+pub struct Expected<'c> {
+    case: &'c Case,
     own: Runs,
-    trained: Option<Runs>,
-    evaluated: Option<Runs>,
+    trained: OnceCell<Option<Runs>>,
+    evaluated: OnceCell<Option<Runs>>,
+    gradients: OnceCell<Option<Runs>>,
 }
 
 type Runs = Vec<(Given, Tolerance)>;
@@ -56,68 +61,51 @@ pub fn caught<T>(f: impl FnOnce() -> T) -> std::result::Result<T, String> {
     })
 }
 
-/// In which mode layers are.
+/// What of a path is compared with eager runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
-    /// Each in its own.
-    Own,
-    /// All are trained.
-    Train,
-    /// All are evaluated.
-    Eval,
-}
-
-impl Mode {
-    /// That of a path.
-    fn of(path: &Path) -> Self {
-        match path.name {
-            name if name.contains("train()") => Mode::Train,
-            name if [
-                "onnx",
-                "stablehlo",
-                "xla",
-                "sharded",
-                "pass FuseBatchNorm",
-                "pass RemoveDropout",
-            ]
-            .iter()
-            .any(|of| name.starts_with(of)) =>
-            {
-                Mode::Eval
-            }
-            _ => Mode::Own,
-        }
-    }
-
-    fn set(self, module: &mut impl ComponentExt) {
-        match self {
-            Mode::Own => {}
-            Mode::Train => module.train(),
-            Mode::Eval => module.eval(),
-        }
-    }
+pub enum Compared {
+    /// Its values, each layer in its own mode.
+    Values,
+    /// Its values, all layers in training.
+    Trained,
+    /// Its values, all layers in evaluation.
+    Evaluated,
+    /// Its gradients, each layer in its own mode.
+    Gradients,
 }
 
 /// Runs on each binding, one after another: what a layer that is trained keeps goes from one to the next.
-fn runs(case: &Case, mode: Mode, noise: Option<u64>) -> Result<Vec<Given>> {
+fn runs(case: &Case, compared: Compared, noise: Option<u64>) -> Result<Vec<Given>> {
     let mut program = case.fresh()?;
-    mode.set(&mut program);
-    let all = case.bindings.iter().map(|(inputs, k)| {
+    match compared {
+        Compared::Values | Compared::Gradients => {}
+        Compared::Trained => program.train(),
+        Compared::Evaluated => program.eval(),
+    }
+    let one = |binding: &Binding| {
+        let (inputs, k) = binding;
         let mut run = Run::new(inputs.clone(), Int::from(*k));
         if let Some(seed) = noise {
             run = run.with_noise(StdRng::seed_from_u64(seed));
         }
         run.steps(&program, &program.steps)?;
-        Given::of(&run.results(&program.results)?)
+        run.results(&program.results)
+    };
+    let all = case.bindings.iter().map(|binding| match compared {
+        Compared::Gradients => {
+            let binding = gradients::learning(binding)?;
+            gradients::of(&binding, &one(&binding)?)
+        }
+        _ => Given::of(&no_grad(|| one(binding))?),
     });
     all.collect()
 }
 
-fn measured(case: &Case, mode: Mode) -> Result<Option<Runs>> {
-    let own = runs(case, mode, None)?;
+fn measured(case: &Case, compared: Compared) -> Result<Option<Runs>> {
+    let own = runs(case, compared, None)?;
     // A run that noise makes impossible says nothing.
     let moved: Vec<Vec<Given>> = (0..3)
-        .filter_map(|seed| runs(case, mode, Some(seed)).ok())
+        .filter_map(|seed| runs(case, compared, Some(seed)).ok())
         .collect();
     let mut measured = Vec::new();
     for (at, given) in own.into_iter().enumerate() {
@@ -126,6 +114,13 @@ fn measured(case: &Case, mode: Mode) -> Result<Option<Runs>> {
             return Ok(None);
         }
         let tolerance = Tolerance::of(&given, &moved);
+        let tolerance = match compared {
+            Compared::Gradients => {
+                let half = case.has_halves().then_some(DType::F16);
+                tolerance.of_sums(&given, half.unwrap_or(DType::F32))
+            }
+            _ => tolerance,
+        };
         measured.push((given, tolerance));
     }
     Ok(Some(measured))
@@ -135,26 +130,29 @@ fn measured(case: &Case, mode: Mode) -> Result<Option<Runs>> {
 ///
 /// # Errors
 /// Returns an error if the program is refused.
-pub fn expected(case: &Case) -> Result<Option<Expected>> {
-    fx_nn::no_grad(|| {
-        let Some(own) = measured(case, Mode::Own)? else {
-            return Ok(None);
+pub fn expected(case: &Case) -> Result<Option<Expected<'_>>> {
+    let own = measured(case, Compared::Values)?;
+    Ok(own.map(|own| Expected {
+        case,
+        own,
+        trained: OnceCell::new(),
+        evaluated: OnceCell::new(),
+        gradients: OnceCell::new(),
+    }))
+}
+
+impl Expected<'_> {
+    /// What a path is compared with; nothing where noise decides it, or a mode refuses the program.
+    fn of(&self, compared: Compared) -> Option<&Runs> {
+        let cell = match compared {
+            Compared::Trained if !self.case.layers.is_empty() => &self.trained,
+            Compared::Evaluated if !self.case.layers.is_empty() => &self.evaluated,
+            Compared::Gradients => &self.gradients,
+            _ => return Some(&self.own),
         };
-        let other = |mode| {
-            let is_other = !case.layers.is_empty();
-            if is_other {
-                measured(case, mode).ok().flatten()
-            } else {
-                Some(own.clone())
-            }
-        };
-        let (trained, evaluated) = (other(Mode::Train), other(Mode::Eval));
-        Ok(Some(Expected {
-            own,
-            trained,
-            evaluated,
-        }))
-    })
+        cell.get_or_init(|| measured(self.case, compared).ok().flatten())
+            .as_ref()
+    }
 }
 
 /// The case as a graph module.
@@ -172,42 +170,89 @@ pub fn traced(case: &Case) -> Result<GraphModule> {
     Ok(gm)
 }
 
-/// Judges a case on a path.
-pub fn judge(
-    case: &Case,
-    expected: &Result<Expected>,
-    path: &Path,
-    engines: Option<&mut Engines>,
-    plant: &Plant,
-) -> Verdict {
-    let mut paths = Paths {
-        case,
-        engines,
-        plant: plant.clone(),
-    };
-    // A layer that is trained changes: each path has its own.
-    let run = || {
-        let mut gm = traced(&plant.planted(case))?;
-        if Mode::of(path) == Mode::Eval {
-            gm.eval();
+/// A case with what is expected of it.
+pub struct Judge<'c> {
+    case: &'c Case,
+    plant: &'c Plant,
+    expected: Rc<Result<Expected<'c>>>,
+    /// The graph that all paths share: a program without layers leaves nothing in it.
+    traced: OnceCell<GraphModule>,
+}
+
+impl<'c> Judge<'c> {
+    /// The judge of a case; nothing where noise decides what it gives.
+    pub fn new(case: &'c Case, plant: &'c Plant) -> Option<Self> {
+        Some(Judge {
+            case,
+            plant,
+            expected: Rc::new(expected(case).transpose()?),
+            traced: OnceCell::new(),
+        })
+    }
+
+    /// A judge of the same case with a fault.
+    #[must_use]
+    pub fn planted(&self, plant: &'c Plant) -> Self {
+        Judge {
+            case: self.case,
+            plant,
+            expected: Rc::clone(&self.expected),
+            traced: OnceCell::new(),
         }
-        path.run(&mut paths, &gm)
-    };
-    let verdict = compared(path.name, Mode::of(path), expected, run);
-    match verdict {
-        Verdict::Wrong(text) => match refusals::difference(path.name, case, &text) {
-            Some(rule) => Verdict::Refused(rule, text),
-            None => Verdict::Wrong(text),
-        },
-        other => other,
+    }
+
+    /// Whether eager code refuses the case.
+    pub fn is_refused(&self) -> bool {
+        self.expected.is_err()
+    }
+
+    /// What becomes of the case where a path refuses it.
+    pub fn refused(&self, path: &str, error: Error) -> Verdict {
+        compared(path, Compared::Values, &self.expected, || Err(error))
+    }
+
+    /// What becomes of the case on a path.
+    pub fn verdict(&self, path: &Path, engines: Option<&mut Engines>) -> Verdict {
+        let mut paths = Paths {
+            case: self.case,
+            engines,
+            plant: self.plant,
+        };
+        let run = || {
+            let traced = || traced(&self.plant.planted(self.case));
+            if !self.case.layers.is_empty() {
+                // A layer that is trained changes: each path has its own.
+                let mut gm = traced()?;
+                if path.compared == Compared::Evaluated {
+                    gm.eval();
+                }
+                return path.run(&mut paths, &gm);
+            }
+            let gm = match self.traced.get() {
+                Some(gm) => gm,
+                None => {
+                    let gm = traced()?;
+                    self.traced.get_or_init(|| gm)
+                }
+            };
+            path.run(&mut paths, gm)
+        };
+        let verdict = compared(path.name, path.compared, &self.expected, run);
+        match verdict {
+            Verdict::Wrong(text) => match refusals::difference(path.name, self.case, &text) {
+                Some(rule) => Verdict::Refused(rule, text),
+                None => Verdict::Wrong(text),
+            },
+            other => other,
+        }
     }
 }
 
 /// Compares what a path gives with what is expected.
 pub fn compared(
     path: &str,
-    mode: Mode,
-    expected: &Result<Expected>,
+    compared: Compared,
+    expected: &Result<Expected<'_>>,
     run: impl FnOnce() -> Result<Vec<Given>>,
 ) -> Verdict {
     let found = match caught(run) {
@@ -219,6 +264,8 @@ pub fn compared(
         (Err(error), Ok(_)) => Verdict::Wrong(format!(
             "eager code refuses it ({error}), and the path gives a value"
         )),
+        // Noise decides it, or eager code refuses that mode.
+        (Ok(expected), _) if expected.of(compared).is_none() => Verdict::RefusedByAll,
         (Ok(_), Err(error)) => {
             let text = error.to_string();
             if text.starts_with("unread: ") {
@@ -230,22 +277,15 @@ pub fn compared(
             }
         }
         (Ok(expected), Ok(found)) => {
-            let runs = match mode {
-                Mode::Own => Some(&expected.own),
-                Mode::Train => expected.trained.as_ref(),
-                Mode::Eval => expected.evaluated.as_ref(),
-            };
-            let Some(runs) = runs else {
-                return Verdict::Same(0);
-            };
-            let mut compared = 0;
-            for (at, ((given, tolerance), found)) in runs.iter().zip(&found).enumerate() {
+            let runs = expected.of(compared).into_iter().flatten();
+            let mut count = 0;
+            for (at, ((given, tolerance), found)) in runs.zip(&found).enumerate() {
                 match compare(given, tolerance, found) {
-                    Ok(count) => compared += count,
+                    Ok(values) => count += values,
                     Err(error) => return Verdict::Wrong(format!("binding {at}: {error}")),
                 }
             }
-            Verdict::Same(compared)
+            Verdict::Same(count)
         }
     }
 }

@@ -7,6 +7,7 @@ mod draft;
 pub mod emitted;
 pub mod engines;
 pub mod generate;
+mod gradients;
 pub mod judge;
 mod noise;
 pub mod paths;

@@ -8,7 +8,7 @@ use fx_programs::calls::Calls;
 use fx_programs::emitted;
 use fx_programs::engines::Engines;
 use fx_programs::generate::{Case, Generator};
-use fx_programs::judge::{self, Verdict, caught};
+use fx_programs::judge::{self, Judge, Verdict, caught};
 use fx_programs::paths;
 use fx_programs::plants::Plant;
 use fx_programs::report::Counts;
@@ -61,12 +61,8 @@ fn still_fails(
     engines: Option<&mut Engines>,
     plant: &Plant,
 ) -> bool {
-    let expected = match judge::expected(case) {
-        Ok(None) => return false,
-        Ok(Some(expected)) => Ok(expected),
-        Err(error) => Err(error),
-    };
-    is_fault(&judge::judge(case, &expected, path, engines, plant))
+    let judge = Judge::new(case, plant);
+    judge.is_some_and(|judge| is_fault(&judge.verdict(path, engines)))
 }
 
 fn is_fault(verdict: &Verdict) -> bool {
@@ -87,7 +83,7 @@ fn main() -> Result<()> {
         None => None,
     };
     let mut paths = paths::all();
-    paths.retain(|path| options.xla || path.name != "xla");
+    paths.retain(|path| options.xla || path.name != paths::XLA);
     let mut counts = Counts::new(calls.names());
     let mut emitted = 0;
     let mut generator = Generator::new(&calls);
@@ -97,17 +93,15 @@ fn main() -> Result<()> {
         if options.verbose {
             println!("{seed}: {:#?} {:?}", case.program.steps, case.specs);
         }
-        let expected = match judge::expected(&case) {
-            Ok(None) => continue,
-            Ok(Some(expected)) => Ok(expected),
-            Err(error) => Err(error),
+        let Some(judge) = Judge::new(&case, &options.plant) else {
+            continue;
         };
-        if expected.is_err() {
+        if judge.is_refused() {
             counts.add("refused_by_all", 1);
         }
         match caught(|| judge::traced(&case)) {
             Ok(Ok(_)) => {}
-            Ok(Err(_)) if expected.is_err() => continue,
+            Ok(Err(_)) if judge.is_refused() => continue,
             Ok(Err(error)) => {
                 counts.add("wrong", 1);
                 println!("{seed}: cannot be traced: {error}");
@@ -127,7 +121,7 @@ fn main() -> Result<()> {
         {
             emitted += 1;
             if let Err(error) = emitted::write(folder, &case) {
-                let verdict = emitted::refused(&expected, error);
+                let verdict = judge.refused(emitted::EMITTED, error);
                 counts
                     .verdict(emitted::EMITTED, seed, &verdict)
                     .into_iter()
@@ -139,7 +133,7 @@ fn main() -> Result<()> {
             if !(path.takes)(&case) || options.only.as_ref().is_some_and(|only| only != path.name) {
                 continue;
             }
-            let verdict = judge::judge(&case, &expected, path, engines.as_mut(), &options.plant);
+            let verdict = judge.verdict(path, engines.as_mut());
             if let Some(line) = counts.verdict(path.name, seed, &verdict) {
                 println!("{line}");
             }

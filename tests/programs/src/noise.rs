@@ -3,12 +3,15 @@
 //!
 //! Invariant: what is computed exactly is not moved.
 
+use std::ops::Range;
+
 use fx_differential::Call;
-use fx_nn::Result;
 use fx_nn::prelude::*;
+use fx_nn::{Error, Result};
 use rand::Rng;
 use rand::rngs::StdRng;
 
+use crate::compare::LARGEST_WHOLE;
 use crate::program::Step;
 
 /// What gives the same bits on every path, however it is computed.
@@ -34,6 +37,10 @@ const CANCELS: &str = "tanhshrink Tanhshrink gelu GELU";
 
 /// What subtracts 1 from a power.
 const CANCELS_ONE: &str = "elu ELU celu CELU selu SELU";
+
+/// What weighs by `1 - z`, a gate: what it gives is as exact as numbers around 1.
+const AROUND_ONE: &str =
+    "gru GRU gru_cell GRUCell lstm LSTM lstm_cell LSTMCell rnn_tanh rnn_tanh_cell RNN RNNCell";
 
 /// Whether a call loses digits on the way.
 pub(crate) fn cancels(call: &Call) -> bool {
@@ -73,6 +80,12 @@ pub(crate) fn epsilon(dtype: DType) -> f64 {
     }
 }
 
+/// A number of this size, above or below 0: rounding does not take all of it away again.
+fn either_way(random: &mut StdRng, size: Range<f64>) -> f64 {
+    let size = random.random_range(size);
+    if random.random_bool(0.5) { size } else { -size }
+}
+
 /// The tensor, its numbers moved.
 ///
 /// # Errors
@@ -80,18 +93,28 @@ pub(crate) fn epsilon(dtype: DType) -> f64 {
 pub(crate) fn moved(x: &Tensor, step: &Step, random: &mut StdRng) -> Result<Tensor> {
     let dtype = x.dtype()?;
     if !dtype.is_floating_point() {
-        return Ok(x.clone());
+        let is_wrapped = |number: &f64| number.abs() > LARGEST_WHOLE as f64;
+        return match x.to_vec()?.iter().any(is_wrapped) {
+            true => Err(Error::msg("whole numbers that may wrap around")),
+            false => Ok(x.clone()),
+        };
     }
-    let exact = match step {
-        Step::Call { call, .. } => is_exact(call),
-        _ => true,
+    let (exact, around_one) = match step {
+        Step::Call { call, .. } => {
+            let around_one = AROUND_ONE.split_whitespace().any(|name| name == call.name);
+            (is_exact(call), around_one)
+        }
+        _ => (true, false),
     };
     let numbers = x.to_vec()?.into_iter().map(|number| {
         // A whole number that is exact stays.
         if exact && number.fract() == 0.0 {
             return number;
         }
-        let by = random.random_range(-2.0..2.0) * epsilon(dtype);
+        let by = either_way(random, 1.0..2.0) * epsilon(dtype);
+        if around_one {
+            return number + by;
+        }
         if number == 0.0 && !exact {
             return by * 0.01;
         }
@@ -113,7 +136,7 @@ pub(crate) fn nudged(x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
     }
     let numbers = x.to_vec()?.into_iter();
     let numbers: Vec<f64> = numbers
-        .map(|number| number * (1.0 + random.random_range(-1.0..1.0) * epsilon(dtype)))
+        .map(|number| number * (1.0 + either_way(random, 0.5..1.0) * epsilon(dtype)))
         .collect();
     Tensor::from_vec(numbers, x.dims()?)?.to_dtype(dtype)
 }

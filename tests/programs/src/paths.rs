@@ -4,6 +4,7 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use fx_nn::cpu::Cpu;
@@ -26,7 +27,9 @@ use fx_stablehlo::shard::{DimSharding, ShardRules, mesh, reference, shard};
 use crate::calls::{NOT_IN_ONNX, NOT_IN_STABLEHLO, plain};
 use crate::compare::Given;
 use crate::engines::Engines;
-use crate::generate::Case;
+use crate::generate::{Binding, Case};
+use crate::gradients;
+use crate::judge::Compared;
 use crate::plants::Plant;
 use crate::program::{Results, Step};
 
@@ -34,6 +37,8 @@ use crate::program::{Results, Step};
 pub struct Path {
     /// Its name.
     pub name: &'static str,
+    /// What of it is compared.
+    pub compared: Compared,
     run: fn(&mut Paths<'_>, &GraphModule) -> Result<Vec<Given>>,
     /// Whether it can take a case.
     pub takes: fn(&Case) -> bool,
@@ -46,12 +51,15 @@ pub struct Paths<'p> {
     /// The engines of other formats, if they are asked for.
     pub engines: Option<&'p mut Engines>,
     /// A fault that is planted.
-    pub plant: Plant,
+    pub plant: &'p Plant,
 }
 
 /// The arguments of a binding.
 pub fn arguments(case: &Case, at: usize) -> CallArgs {
-    let (inputs, k) = &case.bindings[at];
+    call(&case.bindings[at])
+}
+
+fn call((inputs, k): &Binding) -> CallArgs {
     let mut args: Vec<Value> = inputs.iter().map(IntoValue::into_value).collect();
     args.push(k.into_value());
     CallArgs {
@@ -132,14 +140,14 @@ fn in_xla(case: &Case) -> bool {
 /// A folder that ends with its path.
 struct Folder(PathBuf);
 
+/// The engine keeps the last program by its folder: no two have one name.
+static FOLDERS: AtomicUsize = AtomicUsize::new(0);
+
 impl Folder {
-    fn of(case: &Case) -> Result<Self> {
-        let name = format!("fx_program_{}_{}", std::process::id(), case.seed);
-        let folder = std::env::temp_dir().join(name);
-        if folder.exists() {
-            std::fs::remove_dir_all(&folder).map_err(fx_nn::Error::other)?;
-        }
-        Ok(Folder(folder))
+    fn new() -> Self {
+        let at = FOLDERS.fetch_add(1, Ordering::Relaxed);
+        let name = format!("fx_program_{}_{at}", std::process::id());
+        Folder(std::env::temp_dir().join(name))
     }
 }
 
@@ -178,28 +186,65 @@ impl Paths<'_> {
 
     fn onnx(&self, gm: &GraphModule) -> Result<Vec<u8>> {
         let export = fx_onnx::Export::specs(self.case.specs.clone());
-        Ok(gm.to_onnx_bytes(&export)?.0)
+        self.plant.onnx(gm.to_onnx_bytes(&export)?.0)
     }
 
-    /// The inputs of a file, by name.
-    fn named(&self, gm: &GraphModule, at: usize) -> Vec<(String, Value)> {
-        let names = gm
+    fn gradients(&self, gm: &GraphModule) -> Result<Vec<Given>> {
+        let all = self.case.bindings.iter().map(|binding| {
+            let binding = gradients::learning(binding)?;
+            gradients::of(&binding, &gm.forward::<Value>(call(&binding))?)
+        });
+        all.collect()
+    }
+
+    /// What another engine gives for a file.
+    fn engine(&mut self, gm: &GraphModule, engine: &str, file: &[u8]) -> Result<Vec<Given>> {
+        let names: Vec<String> = gm
             .graph()
             .placeholders()
-            .map(|node| node.name().to_string());
-        names.zip(arguments(self.case, at).args).collect()
+            .map(|node| node.name().to_string())
+            .collect();
+        let engines = self.engines.as_mut();
+        let engines = engines.ok_or_else(|| fx_nn::Error::msg("engine: not asked for"))?;
+        let all = (0..self.case.bindings.len()).map(|at| {
+            let inputs: Vec<_> = names
+                .iter()
+                .cloned()
+                .zip(arguments(self.case, at).args)
+                .collect();
+            engines.run(engine, file, &inputs)
+        });
+        all.collect()
     }
 }
 
 macro_rules! passes {
-    ($($name:literal $takes:ident $pass:expr;)*) => {
-        [$(Path { name: $name, takes: $takes, run: |p, gm| p.passed(gm, &$pass) }),*]
+    ($($compared:ident $name:literal $takes:ident $pass:expr;)*) => {
+        [$(Path {
+            name: $name,
+            compared: Compared::$compared,
+            takes: $takes,
+            run: |p, gm| p.passed(gm, &$pass),
+        }),*]
     };
 }
 
+/// The path of programs that XLA runs.
+pub const XLA: &str = "stablehlo, xla";
+
 /// Every path.
 pub fn all() -> Vec<Path> {
-    let path = |name, takes, run| Path { name, run, takes };
+    let of = |compared| {
+        move |name, takes, run| Path {
+            name,
+            compared,
+            takes,
+            run,
+        }
+    };
+    let path = of(Compared::Values);
+    let (trained, evaluated) = (of(Compared::Trained), of(Compared::Evaluated));
+    let learnt = of(Compared::Gradients);
     let mut all = vec![
         path("traced", any, |p, gm| p.forward(gm)),
         path("shapes", runs, |p, gm| {
@@ -217,6 +262,10 @@ pub fn all() -> Vec<Path> {
         }),
         path("opened", any, |p, gm| p.forward(&gm.opened()?)),
         path("decomposed", any, |p, gm| p.forward(&p.core(gm)?)),
+        learnt("traced, gradients", runs, |p, gm| p.gradients(gm)),
+        learnt("decomposed, gradients", runs, |p, gm| {
+            p.gradients(&p.core(gm)?)
+        }),
         path("split", any, |p, gm| {
             let mut at = 0;
             let split = gm.split(&SplitOptions::new(), |_| {
@@ -239,12 +288,12 @@ pub fn all() -> Vec<Path> {
         path("compiled like", any, |p, gm| {
             p.forward(&gm.compile(Compile::new(Cpu::new()).like(arguments(p.case, 0)))?)
         }),
-        path("compiled, train()", trains, |p, gm| {
+        trained("compiled, train()", trains, |p, gm| {
             let mut compiled = gm.compile(Compile::new(Cpu::new()).like(arguments(p.case, 0)))?;
             p.plant.train(&mut compiled);
             p.forward(&compiled)
         }),
-        path("onnx read back", in_onnx, |p, gm| {
+        evaluated("onnx read back", in_onnx, |p, gm| {
             let file = Bytes::from(p.onnx(gm)?);
             let read = fx_onnx::from_bytes(&file).map_err(|error| {
                 // That fx cannot read what it wrote is counted by itself.
@@ -262,39 +311,23 @@ pub fn all() -> Vec<Path> {
             });
             runs.collect()
         }),
-        path("onnx runtime", in_onnx, |p, gm| {
+        evaluated("onnx runtime", in_onnx, |p, gm| {
             let file = p.onnx(gm)?;
-            let inputs: Vec<_> = (0..p.case.bindings.len())
-                .map(|at| p.named(gm, at))
-                .collect();
-            let engines = p.engines.as_mut();
-            let engines = engines.ok_or_else(|| fx_nn::Error::msg("engine: not asked for"))?;
-            inputs
-                .iter()
-                .map(|inputs| engines.run("onnx", &file, inputs))
-                .collect()
+            p.engine(gm, "onnx", &file)
         }),
-        path("stablehlo", in_stablehlo, |p, gm| {
+        evaluated("stablehlo", in_stablehlo, |p, gm| {
             let export = fx_stablehlo::Export::specs(p.case.specs.clone());
             gm.to_stablehlo_text(&export)?;
             Ok(Vec::new())
         }),
-        path("xla", in_xla, |p, gm| {
-            let folder = Folder::of(p.case)?;
+        evaluated(XLA, in_xla, |p, gm| {
+            let folder = Folder::new();
             let export = fx_stablehlo::Export::specs(p.case.specs.clone());
             gm.to_stablehlo(&folder.0, &export)?;
-            let inputs: Vec<_> = (0..p.case.bindings.len())
-                .map(|at| p.named(gm, at))
-                .collect();
             let path = folder.0.to_string_lossy();
-            let engines = p.engines.as_mut();
-            let engines = engines.ok_or_else(|| fx_nn::Error::msg("engine: not asked for"))?;
-            inputs
-                .iter()
-                .map(|inputs| engines.run("stablehlo", path.as_bytes(), inputs))
-                .collect()
+            p.engine(gm, "stablehlo", path.as_bytes())
         }),
-        path("sharded reference", is_straight, |p, _| {
+        evaluated("sharded reference", is_straight, |p, _| {
             let mut program = p.case.fresh()?;
             program.eval();
             let (inputs, k) = &p.case.bindings[0];
@@ -336,18 +369,18 @@ pub fn all() -> Vec<Path> {
         }),
     ];
     all.extend(passes! {
-        "pass DeadCode" any DeadCode;
-        "pass Cse" any Cse::new();
-        "pass FoldConstants" any FoldConstants::new();
-        "pass NormalizeArguments" any NormalizeArguments::by_name();
-        "pass MethodsToFunctions" any MethodsToFunctions;
-        "pass Canonicalize" any Canonicalize;
-        "pass AnnotateTypes" any AnnotateTypes;
-        "pass SimplifyControl" any SimplifyControl;
-        "pass RemoveIdentity" any RemoveIdentity;
-        "pass RemoveDropout" keeps RemoveDropout;
-        "pass FuseBatchNorm" runs FuseBatchNorm;
-        "pass MergeMatmul" any MergeMatmul;
+        Values "pass DeadCode" any DeadCode;
+        Values "pass Cse" any Cse::new();
+        Values "pass FoldConstants" any FoldConstants::new();
+        Values "pass NormalizeArguments" any NormalizeArguments::by_name();
+        Values "pass MethodsToFunctions" any MethodsToFunctions;
+        Values "pass Canonicalize" any Canonicalize;
+        Values "pass AnnotateTypes" any AnnotateTypes;
+        Values "pass SimplifyControl" any SimplifyControl;
+        Values "pass RemoveIdentity" any RemoveIdentity;
+        Evaluated "pass RemoveDropout" keeps RemoveDropout;
+        Evaluated "pass FuseBatchNorm" runs FuseBatchNorm;
+        Values "pass MergeMatmul" any MergeMatmul;
     });
     all.push(path("all passes", runs, |p, gm| {
         let mut gm = gm.clone();
@@ -370,7 +403,7 @@ pub fn all() -> Vec<Path> {
 impl Path {
     /// Whether it needs no other engine.
     pub fn is_inside(&self) -> bool {
-        !["onnx runtime", "xla"].contains(&self.name)
+        !["onnx runtime", XLA].contains(&self.name)
     }
 
     /// What it gives, once for each binding.
@@ -378,6 +411,9 @@ impl Path {
     /// # Errors
     /// Returns an error if it refuses the program.
     pub fn run(&self, paths: &mut Paths<'_>, gm: &GraphModule) -> Result<Vec<Given>> {
-        fx_nn::no_grad(|| (self.run)(paths, gm))
+        match self.compared {
+            Compared::Gradients => (self.run)(paths, gm),
+            _ => fx_nn::no_grad(|| (self.run)(paths, gm)),
+        }
     }
 }

@@ -5,7 +5,9 @@
 use fx_nn::module::ComponentExt;
 use fx_nn::passes::Decompositions;
 use fx_nn::prelude::*;
-use fx_nn::{GraphModule, Result};
+use fx_nn::{Error, GraphModule, Result};
+use fx_onnx::proto::ModelProto;
+use prost::Message;
 
 use crate::generate::Case;
 use crate::program::{Body, End, Number, Part, Results, Step};
@@ -16,7 +18,7 @@ pub struct Plant(pub String);
 
 impl Plant {
     /// The faults.
-    pub const ALL: [&str; 12] = [
+    pub const ALL: [&str; 14] = [
         "branches",
         "operands",
         "ellipsis",
@@ -27,6 +29,8 @@ impl Plant {
         "result",
         "constant",
         "decomposition",
+        "subgradient",
+        "onnx",
         "train",
         "comparison",
     ];
@@ -41,13 +45,39 @@ impl Plant {
     /// Returns an error if they cannot be read.
     pub fn decompositions(&self) -> Result<Decompositions> {
         let core = Decompositions::core()?;
-        Ok(match self.is("decomposition") {
-            true => core.rule(function!(ops::softplus), |call| {
+        if self.is("decomposition") {
+            return Ok(core.rule(function!(ops::softplus), |call| {
                 let x: Tensor = call.arg("x")?;
                 ops::relu(&x)
-            }),
-            false => core,
-        })
+            }));
+        }
+        if self.is("subgradient") {
+            // At 0 its gradient is the slope in PyTorch, and 1 here.
+            return Ok(core.rule(function!(ops::leaky_relu), |call| {
+                let x: Tensor = call.arg("x")?;
+                let slope: f64 = call.arg("negative_slope")?;
+                ops::r#where(&x.ge(0)?, &x, &(&x * slope)?)
+            }));
+        }
+        Ok(core)
+    }
+
+    /// A file of ONNX; `onnx` exchanges the operands of its differences and quotients.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
+    pub fn onnx(&self, file: Vec<u8>) -> Result<Vec<u8>> {
+        if !self.is("onnx") {
+            return Ok(file);
+        }
+        let mut model = ModelProto::decode(&*file).map_err(Error::other)?;
+        let graph = model.graph.iter_mut();
+        for node in graph.flat_map(|graph| &mut graph.node) {
+            if ["Sub", "Div"].contains(&&*node.op_type) {
+                node.input.reverse();
+            }
+        }
+        Ok(model.encode_to_vec())
     }
 
     /// Sets a compiled module to training; `train` forgets it.

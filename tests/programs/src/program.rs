@@ -15,7 +15,7 @@ use fx_nn::value::{IntoValue, Value};
 use fx_nn::{Dims, Result};
 use rand::rngs::StdRng;
 
-use crate::noise;
+use crate::{gradients, noise};
 
 /// A value of a program, by number.
 pub type Id = usize;
@@ -318,6 +318,12 @@ impl Run {
         }
     }
 
+    /// Whether a number of a source is beyond a limit.
+    pub(crate) fn reaches(&self, program: &Program, source: &Source, limit: f64) -> bool {
+        let numbers = self.source(program, source).and_then(|x| x.to_vec());
+        numbers.is_ok_and(|all| all.iter().any(|number| number.abs() > limit))
+    }
+
     /// Runs steps.
     ///
     /// # Errors
@@ -387,7 +393,10 @@ impl Run {
         };
         for (id, value) in step.gives().iter().zip(results) {
             let value = match &self.noise {
-                Some(noise) => noise::moved(&value, step, &mut noise.borrow_mut())?,
+                Some(noise) => {
+                    let moved = noise::moved(&value, step, &mut noise.borrow_mut())?;
+                    gradients::carried(&value, moved)?
+                }
                 None => value,
             };
             self.set(*id, value);
@@ -413,7 +422,7 @@ impl Run {
         {
             let moved = tensors
                 .iter()
-                .map(|x| noise::nudged(x, &mut noise.borrow_mut()));
+                .map(|x| gradients::carried(x, noise::nudged(x, &mut noise.borrow_mut())?));
             tensors = moved.collect::<Result<_>>()?;
         }
         let value = match layer {
@@ -430,7 +439,8 @@ impl Run {
         match (&self.noise, tensors.first()) {
             (Some(noise), Some(x)) if noise::cancels(call) => {
                 let y = Tensor::from_value(value?)?;
-                Ok(noise::lost(call, &y, x, &mut noise.borrow_mut())?.into_value())
+                let moved = noise::lost(call, &y, x, &mut noise.borrow_mut())?;
+                Ok(gradients::carried(&y, moved)?.into_value())
             }
             _ => value,
         }

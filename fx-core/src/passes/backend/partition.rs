@@ -128,23 +128,27 @@ impl Partitioner {
         let mut levels = vec![0u32; graph.index_bound()];
         let mut groups = Groups::new(graph.index_bound());
         let mut last_ordered: Option<usize> = None;
-        // Supported calls are on odd levels, all others on even ones.
+        // Supported calls are on odd levels, all others on even ones. What is given is on none, but a tensor that a
+        // call changes: its reads come before and after that call.
+        let takes = |at: usize| matches!(colours[at], Colour::Counts | Colour::Joins);
+        let mut has_level = vec![false; graph.index_bound()];
         let mut inputs: Vec<usize> = Vec::new();
         for node in graph.nodes() {
             let at = node.index();
-            if colours[at] == Colour::None {
+            has_level[at] = colours[at] != Colour::None || ordered.contains(node);
+            if !has_level[at] {
                 continue;
             }
-            let is_taken = colours[at] != Colour::Left;
+            let is_taken = takes(at);
             inputs.clear();
             inputs.extend(node.all_input_nodes().map(|input| input.index()));
             if ordered.contains(node) {
                 inputs.extend(last_ordered.replace(at));
             }
-            inputs.retain(|input| colours[*input] != Colour::None);
+            inputs.retain(|input| has_level[*input]);
             let mut level = u32::from(is_taken);
             for input in &inputs {
-                let rises = (colours[*input] != Colour::Left) != is_taken;
+                let rises = takes(*input) != is_taken;
                 level = level.max(levels[*input] + u32::from(rises));
             }
             levels[at] = level;

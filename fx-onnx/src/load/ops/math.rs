@@ -25,15 +25,15 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "Floor" => |cx| unary(cx, ops::floor),
         "Identity" => |cx| Ok(vec![cx.input(0).clone()]),
         "Log" => |cx| unary(cx, ops::log),
-        "Neg" => |cx| match cx.input(0).as_sizes() {
-            Some((items, scalar)) => {
+        "Neg" => |cx| match cx.input(0) {
+            V::Ints(items, scalar) => {
                 let items = items
                     .iter()
                     .map(|n| *n * -1)
                     .collect::<Result<Vec<Int>>>()?;
-                Ok(vec![V::Ints(items, scalar)])
+                Ok(vec![V::Ints(items, *scalar)])
             }
-            None => unary(cx, |x| -x),
+            _ => unary(cx, |x| -x),
         },
         "Reciprocal" => |cx| unary(cx, ops::reciprocal),
         "Relu" => |cx| {
@@ -223,7 +223,7 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         },
         "PRelu" => |cx| {
             let (x, slope) = (cx.tensor(0)?, cx.tensor(1)?);
-            cx.like(ops::r#where(&x.lt(0.0)?, (&x * slope)?, &x)?)
+            cx.like(ops::r#where(&x.gt(0.0)?, &x, (&x * slope)?)?)
         },
         _ => return None,
     })

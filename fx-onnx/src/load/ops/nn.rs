@@ -281,6 +281,10 @@ fn loss(cx: &NodeCx<'_>, logits: bool) -> Given {
         weights = ops::masked_fill(&weights, ignored, 0.0)?;
     }
     each = (each * &weights)?;
+    if let Some(ignored) = &ignored {
+        // Infinity times a weight of 0 would be none.
+        each = ops::masked_fill(&each, ignored, 0.0)?;
+    }
     let y = match &*reduction {
         "none" => each,
         "sum" => ops::sum(&each, Dims::All, false)?,

@@ -131,6 +131,17 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
             table.extend(weights);
             is_out.push(u8::from(out));
         }
+        if mode == "nearest" {
+            // No number is computed: an infinity stays one.
+            let places = table.chunks(from.max(1)).map(|weights: &[f64]| {
+                let place = weights.iter().position(|weight| *weight == 1.0);
+                place.unwrap_or(0) as i64
+            });
+            let places = Tensor::from_vec(places.collect::<Vec<i64>>(), to)?;
+            y = ops::index_select(&y, dim as i64, &places)?;
+            outside = outside_of(outside, is_out, dim, rank)?;
+            continue;
+        }
         let wide = if y.dtype().is_ok_and(|d| d == DType::F64) || !dtype.is_floating_point() {
             DType::F64
         } else {
@@ -142,15 +153,7 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
             -1,
             dim as i64,
         )?;
-        if is_out.contains(&1) {
-            let mut own = vec![1i64; rank];
-            own[dim] = to as i64;
-            let own = ops::reshape(&Tensor::from_vec(is_out, to)?.ne(0)?, own)?;
-            outside = Some(match outside {
-                Some(outside) => ops::logical_or(&outside, &own)?,
-                None => own,
-            });
-        }
+        outside = outside_of(outside, is_out, dim, rank)?;
     }
     if let Some(outside) = outside {
         y = ops::masked_fill(&y, &outside, rule.extrapolated)?;
@@ -161,6 +164,26 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
         as_type(&y, dtype)?
     };
     cx.of(y, dtype)
+}
+
+/// What lies outside of the source, with the places of one more dim.
+fn outside_of(
+    outside: Option<Tensor>,
+    is_out: Vec<u8>,
+    dim: usize,
+    rank: usize,
+) -> Result<Option<Tensor>> {
+    if !is_out.contains(&1) {
+        return Ok(outside);
+    }
+    let mut own = vec![1i64; rank];
+    own[dim] = is_out.len() as i64;
+    let count = is_out.len();
+    let own = ops::reshape(&Tensor::from_vec(is_out, count)?.ne(0)?, own)?;
+    Ok(Some(match outside {
+        Some(outside) => ops::logical_or(&outside, &own)?,
+        None => own,
+    }))
 }
 
 /// How a place of a resized dim is computed.

@@ -1,5 +1,7 @@
 //! Element by element: functions of one number, and of two that broadcast.
 
+use std::cmp::Ordering;
+
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
@@ -102,22 +104,34 @@ rules! {
         let name = cx.op("Where", &[&far, &tail, &near]);
         call.given(name)
     },
-    // Beside 1, a half type has no digits for small numbers.
+    // What `1 + x` has lost of x is put back by the factor `x / ((1 + x) - 1)`.
     log1p => |cx, call| {
         let own = cx.widened(call, "x")?;
-        let x = in_f32(cx, &own)?;
+        let x = exact(cx, &own)?;
         let one = cx.number(1.0, x.dtype);
         let more = cx.op("Add", &[&x.name, &one]);
-        let name = cx.op("Log", &[&more]);
+        let log = cx.op("Log", &[&more]);
+        let rest = cx.op("Sub", &[&more, &one]);
+        let factor = cx.op("Div", &[&x.name, &rest]);
+        let whole = cx.op("Mul", &[&log, &factor]);
+        // There is no such factor of 0 and of infinity, where the result is x.
+        let infinity = cx.number(f64::INFINITY, x.dtype);
+        let (is_small, is_infinite) = (cx.op("Equal", &[&more, &one]), cx.op("Equal", &[&more, &infinity]));
+        let is_own = cx.op("Or", &[&is_small, &is_infinite]);
+        let name = cx.op("Where", &[&is_own, &x.name, &whole]);
         let name = cx.given_as(name, x.dtype, own.dtype)?;
         call.given(name)
     },
+    // `tanh(x / 2)` keeps the digits of small numbers, which `exp(x) - 1` loses.
     expm1 => |cx, call| {
         let own = cx.widened(call, "x")?;
-        let x = in_f32(cx, &own)?;
-        let one = cx.number(1.0, x.dtype);
+        let x = exact(cx, &own)?;
+        let (one, half) = (cx.number(1.0, x.dtype), cx.number(0.5, x.dtype));
         let exp = cx.op("Exp", &[&x.name]);
-        let name = cx.op("Sub", &[&exp, &one]);
+        let more = cx.op("Add", &[&exp, &one]);
+        let middle = cx.op("Mul", &[&x.name, &half]);
+        let tanh = cx.op("Tanh", &[&middle]);
+        let name = cx.op("Mul", &[&tanh, &more]);
         let name = cx.given_as(name, x.dtype, own.dtype)?;
         call.given(name)
     },
@@ -451,12 +465,16 @@ pub(super) fn common(a: &Val, b: &Val) -> DType {
         Val::Bool(_) => DType::Bool,
         _ => DType::I64,
     };
-    let weak = |val: &Val| !matches!(val, Val::Tensor(of) if of.rank() > 0);
+    // A tensor without dims counts less than one with dims, and a number less than both.
+    let weight = |val: &Val| match val {
+        Val::Tensor(of) => 1 + usize::from(of.rank() > 0),
+        _ => 0,
+    };
     let (x, y) = (of(a), of(b));
-    match (weak(a), weak(b)) {
-        (false, true) => beside(x, y, matches!(b, Val::Tensor(_))),
-        (true, false) => beside(y, x, matches!(a, Val::Tensor(_))),
-        _ => x.promote(y),
+    match weight(a).cmp(&weight(b)) {
+        Ordering::Greater => beside(x, y, matches!(b, Val::Tensor(_))),
+        Ordering::Less => beside(y, x, matches!(a, Val::Tensor(_))),
+        Ordering::Equal => x.promote(y),
     }
 }
 
@@ -609,13 +627,6 @@ pub(super) fn remainder(cx: &mut Cx, call: &OpCall<'_>, a: &str, b: &str) -> Res
 }
 
 /// Where the sign bit is set, NaN aside: of zeros, by their reciprocals.
-fn in_f32(cx: &mut Cx, x: &Operand) -> Result<Operand> {
-    match x.dtype {
-        DType::F16 | DType::BF16 => cx.cast(x, DType::F32),
-        _ => Ok(x.clone()),
-    }
-}
-
 fn is_negative(cx: &mut Cx, x: &Operand) -> Name {
     let zero = cx.number(0.0, x.dtype);
     let below = cx.op("Less", &[&x.name, &zero]);

@@ -101,15 +101,13 @@ fn idle(_: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
 fn filled(cx: &mut Cx, call: &OpCall<'_>, parameter: Option<&str>, number: f64) -> Result<Val> {
     call.needs_no(&["x", "shape", "size"]);
     let (meta, dtype) = (call.result()?, call.dtype()?);
-    let value = match parameter {
-        Some(name) => cx.operand(&call.val(name)?, dtype)?,
-        None => Operand {
-            name: cx.number(number, dtype),
-            dtype,
-            shape: Vec::new(),
-        },
+    let name = match parameter {
+        Some(name) => {
+            let value = cx.operand(&call.val(name)?, dtype)?;
+            cx.expand(&value, &meta.shape)?
+        }
+        None => cx.filled(&meta.shape, number, dtype)?,
     };
-    let name = cx.expand(&value, &meta.shape)?;
     call.given(name)
 }
 

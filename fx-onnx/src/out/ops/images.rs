@@ -123,32 +123,32 @@ fn conv(cx: &mut Cx, call: &OpCall<'_>, dims: usize, transposed: bool) -> Result
     let carried = |cx: &mut Cx, of: &Operand| cx.cast(of, input.dtype);
     let weight = carried(cx, &weight)?;
     let bias = bias.map(|bias| carried(cx, &bias)).transpose()?;
-    let node = cx
-        .node(op)
-        .input(&input.name)
-        .input(&weight.name)
-        .optional(bias.as_ref().map(|of| &of.name));
-    let kernel = weight.shape[2..].iter().filter_map(|dim| dim.as_number());
-    let node = node
-        .ints("kernel_shape", kernel)
-        .ints("strides", call.several("stride", dims)?);
     let (mut behind, mut more) = (pads.clone(), Vec::new());
+    // Places behind that no window reaches.
+    let mut rest = vec![0; dims];
     if transposed {
         more = call.several("output_padding", dims)?;
         let strides = call.several("stride", dims)?;
         for dim in 0..dims {
             // Engines take less than a stride: what is cut behind is cut less instead.
             if more[dim] >= strides[dim] {
-                if more[dim] > behind[dim] {
-                    return Err(Error::msg(
-                        "an output padding of a stride or more, which engines do not take: pad behind",
-                    ));
-                }
-                behind[dim] -= more[dim];
+                rest[dim] = (more[dim] - behind[dim]).max(0);
+                behind[dim] = (behind[dim] - more[dim]).max(0);
                 more[dim] = 0;
             }
         }
     }
+    let is_longer = rest.iter().any(|count| *count > 0);
+    let own = bias.as_ref().filter(|_| !is_longer);
+    let node = cx
+        .node(op)
+        .input(&input.name)
+        .input(&weight.name)
+        .optional(own.map(|of| &of.name));
+    let kernel = weight.shape[2..].iter().filter_map(|dim| dim.as_number());
+    let node = node
+        .ints("kernel_shape", kernel)
+        .ints("strides", call.several("stride", dims)?);
     let node = node
         .ints("pads", [pads, behind].concat())
         .ints("dilations", call.several("dilation", dims)?);
@@ -157,7 +157,18 @@ fn conv(cx: &mut Cx, call: &OpCall<'_>, dims: usize, transposed: bool) -> Result
         true => node.ints("output_padding", more),
         false => node,
     };
-    let name = node.output();
+    let mut name = node.output();
+    if is_longer {
+        let pads = [vec![0; dims + 4], rest].concat();
+        let pads = cx.i64s(&pads);
+        name = cx.op("Pad", &[&name, &pads]);
+        if let Some(bias) = bias {
+            let shape: Vec<i64> = [1, -1].into_iter().chain(vec![1; dims]).collect();
+            let shape = cx.i64s(&shape);
+            let bias = cx.op("Reshape", &[&bias.name, &shape]);
+            name = cx.op("Add", &[&name, &bias]);
+        }
+    }
     let name = cx.given_as(name, input.dtype, x.dtype)?;
     let name = unbatched(cx, name, added);
     call.given(name)

@@ -224,6 +224,13 @@ fn classes(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
         target.name = cx.op("Unsqueeze", &[&target.name, &zero]);
     }
     let reduction = call.text("reduction")?;
+    if own.shape[usize::from(!single)].as_number() == Some(0) {
+        // Every class that there may be is ignored.
+        call.needs_no(&["ignore_index"]);
+        let none = if reduction == "mean" { f64::NAN } else { 0.0 };
+        let name = cx.filled(&call.result()?.shape, none, own.dtype)?;
+        return call.given(name);
+    }
     let node = cx
         .node(op)
         .input(&x.name)
@@ -264,13 +271,6 @@ fn along(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
 fn filled(cx: &mut Cx, count: &Dim, number: f64, dtype: DType) -> Result<Name> {
     match count.as_known() {
         Some(count) => Ok(cx.numbers(&vec![number; count], dtype)),
-        None => {
-            let one = Operand {
-                name: cx.number(number, dtype),
-                dtype,
-                shape: Vec::new(),
-            };
-            cx.expand(&one, std::slice::from_ref(count))
-        }
+        None => cx.filled(std::slice::from_ref(count), number, dtype),
     }
 }

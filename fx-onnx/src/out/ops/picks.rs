@@ -72,7 +72,7 @@ rules! {
         let axis = call.place("dim", x.rank())?;
         let is_number = x.rank() == 0;
         let value = cx.operand(&call.val("value")?, x.dtype)?;
-        if index.shape.iter().any(|size| *size == 0) {
+        if has_no_elements(&index) {
             return call.val("x");
         }
         let (x, index) = (lifted(cx, &x)?, lifted(cx, &index)?);
@@ -86,11 +86,14 @@ rules! {
         let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
         let axis = call.place("dim", x.rank())? as usize;
         let is_number = x.rank() == 0;
+        let value = cx.operand(&call.val("value")?, x.dtype)?;
+        if has_no_elements(&index) {
+            return call.val("x");
+        }
         let x = lifted(cx, &x)?;
         let mut shape = x.shape.clone();
         shape[axis] = index.shape.first().cloned().unwrap_or_else(|| Dim::from(1));
         let index = spread(cx, &index, axis, &shape)?;
-        let value = cx.operand(&call.val("value")?, x.dtype)?;
         let source = cx.expand(&value, &shape)?;
         let name = cx.node("ScatterElements").input(&x.name).input(&index).input(&source).int("axis", axis as i64).output();
         given_back(cx, call, name, &x, is_number)
@@ -132,8 +135,11 @@ rules! {
             count => Dim::from(count),
         };
         let (depth, values) = (cx.sizes(&[depth])?, cx.numbers(&[0.0, 1.0], DType::I64));
-        let name = cx.node("OneHot").input(&x.name).input(&depth).input(&values).int("axis", -1).output();
-        call.given(name)
+        let flat = lifted(cx, &x)?;
+        let name = cx.node("OneHot").input(&flat.name).input(&depth).input(&values).int("axis", -1).output();
+        let shape = [&[Dim::from(1)], &*call.result()?.shape].concat();
+        let rows = Operand { shape, ..x.clone() };
+        given_back(cx, call, name, &rows, x.rank() == 0)
     },
 }
 
@@ -204,10 +210,10 @@ fn scattered(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
     );
     let axis = call.place("dim", x.rank())?;
     let is_number = x.rank() == 0;
-    let (x, index, source) = (lifted(cx, &x)?, lifted(cx, &index)?, lifted(cx, &source)?);
-    if has_no_elements(&x) {
-        return Ok(Val::Tensor(call.tensor("x")?));
+    if has_no_elements(&index) {
+        return call.val("x");
     }
+    let (x, index, source) = (lifted(cx, &x)?, lifted(cx, &index)?, lifted(cx, &source)?);
     let own = x.dtype;
     let (x, source) = (wide(cx, &x, reduction)?, wide(cx, &source, reduction)?);
     // The source may be larger than the places.

@@ -32,10 +32,6 @@ fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         ));
     }
     let name = match (how.mode(), known) {
-        (_, Some(known)) if known.iter().any(|(_, to)| *to == 0) => {
-            let places = known.iter().map(|(_, to)| vec![0; *to]);
-            picked(cx, &x, places)
-        }
         (Mode::Area, None) => {
             return Err(Error::msg(
                 "`area` where sizes are named: ONNX has means of places of sizes that are known",
@@ -45,7 +41,9 @@ fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
             Some(name) => name,
             None => summed(cx, &x, &how, &known)?,
         },
-        (Mode::Nearest | Mode::NearestExact, Some(known)) if !is_onnx(&how, &known)? => {
+        (Mode::Nearest | Mode::NearestExact, Some(known))
+            if is_copied(&how, &known) || !is_onnx(&how, &known)? =>
+        {
             let dims = known.iter().enumerate();
             let taps = dims.map(|(dim, (from, to))| how.taps(dim, *from, *to));
             let taps = taps.collect::<Result<Vec<_>>>()?.into_iter();
@@ -63,6 +61,7 @@ fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
             summed(cx, &x, &how, &known)?
         }
         (Mode::Linear, Some(known)) if stays(&how, &known) => summed(cx, &x, &how, &known)?,
+        (Mode::Cubic, Some(known)) if is_copied(&how, &known) => summed(cx, &x, &how, &known)?,
         _ => node(cx, call, &x, &how)?,
     };
     call.given(name)
@@ -71,6 +70,11 @@ fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
 /// Whether PyTorch leaves a dim alone whose factor ONNX would follow: one that keeps its size, whatever the factor.
 fn stays(how: &Resampling, known: &[(usize, usize)]) -> bool {
     how.factors().is_some() && known.iter().any(|(from, to)| from == to)
+}
+
+/// Whether engines copy what PyTorch moves by a factor: images of which every dim keeps its size.
+fn is_copied(how: &Resampling, known: &[(usize, usize)]) -> bool {
+    how.factors().is_some() && known.iter().all(|(from, to)| from == to)
 }
 
 /// Whether ONNX's antialias is PyTorch's, which moves corners with the edges.

@@ -98,11 +98,6 @@ rules! {
             }
             names.push(cx.cast(&x, dtype)?.name);
         }
-        if names.is_empty() {
-            let none = Operand { name: cx.number(0.0, dtype), dtype, shape: Vec::new() };
-            let name = cx.expand(&none, &call.result()?.shape)?;
-            return call.given(name);
-        }
         let mut node = cx.node("Concat").int("axis", axis);
         for name in &names {
             node = node.input(name);
@@ -129,19 +124,8 @@ rules! {
         call.given(name)
     },
     stack => |cx, call| {
-        let dtype = call.dtype()?;
         let axis = call.place("dim", call.result()?.shape.len())?;
-        let axes = cx.i64s(&[axis]);
-        let mut names: Vec<Name> = Vec::new();
-        for x in call.tensors("tensors")? {
-            let x = cx.cast(&x, dtype)?;
-            names.push(cx.op("Unsqueeze", &[&x.name, &axes]));
-        }
-        let mut node = cx.node("Concat").int("axis", axis);
-        for name in &names {
-            node = node.input(name);
-        }
-        let name = node.output();
+        let name = together(cx, &call.tensors("tensors")?, call.dtype()?, axis)?;
         call.given(name)
     },
     chunk => pieces, split => pieces, split_with_sizes => pieces,
@@ -433,6 +417,10 @@ fn padded(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         other => Err(Error::msg(format_args!("a pad is {}", other.describe()))),
     });
     let pad: Vec<Dim> = pad.collect::<Result<_>>()?;
+    if pad.is_empty() {
+        call.needs_no(&["value"]);
+        return Ok(Val::Tensor(x));
+    }
     let rank = x.rank();
     let mut before = vec![Dim::from(0); rank];
     let mut after = before.clone();
@@ -474,9 +462,30 @@ fn padded(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     call.given(name)
 }
 
-/// What a scan gives is stacked already.
-pub(crate) fn stacked(_: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
-    call.val("items")
+/// Tensors along a new dim.
+fn together(cx: &mut Cx, tensors: &[Operand], dtype: DType, axis: i64) -> Result<Name> {
+    let axes = cx.i64s(&[axis]);
+    let mut names: Vec<Name> = Vec::new();
+    for x in tensors {
+        let x = cx.cast(x, dtype)?;
+        names.push(cx.op("Unsqueeze", &[&x.name, &axes]));
+    }
+    let mut node = cx.node("Concat").int("axis", axis);
+    for name in &names {
+        node = node.input(name);
+    }
+    Ok(node.output())
+}
+
+/// What a scan gives is stacked already; what its steps give, if they were written one by one, is not.
+pub(crate) fn stacked(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
+    match call.val("items")? {
+        Val::List(_) => {
+            let name = together(cx, &call.tensors("items")?, call.dtype()?, 0)?;
+            call.given(name)
+        }
+        whole => Ok(whole),
+    }
 }
 
 fx_nn::function_table! { crate::out::Rule {

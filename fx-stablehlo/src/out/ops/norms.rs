@@ -18,7 +18,7 @@ rules! {
         // How the running statistics move, which are no results of a program.
         call.needs_no(&["momentum"]);
         let (mean, variance) = match running {
-            (Some(mean), Some(variance)) if !training => (cx.convert(&mean, wide.dtype), cx.convert(&variance, wide.dtype)),
+            (Some(mean), Some(variance)) if !training => (mean, variance),
             _ => {
                 let dims: Vec<i64> = (0..x.rank() as i64).filter(|dim| *dim != 1).collect();
                 moments(cx, &wide, &dims)?
@@ -85,10 +85,11 @@ fn normalized(
     variance: &Array,
     dims: &[i64],
 ) -> Result<Array> {
-    let raised = cx.with_number("add", variance, call.float("eps")?);
+    let (mean, variance) = (cx.convert(mean, x.dtype), cx.convert(variance, x.dtype));
+    let raised = cx.with_number("add", &variance, call.float("eps")?);
     let by = cx.unary("rsqrt", &raised);
     let (mean, by) = (
-        cx.broadcast(mean, dims, &x.shape),
+        cx.broadcast(&mean, dims, &x.shape),
         cx.broadcast(&by, dims, &x.shape),
     );
     let apart = cx.binary("subtract", x, &mean);

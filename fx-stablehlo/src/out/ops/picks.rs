@@ -216,7 +216,7 @@ pub(super) fn take_flat(cx: &mut Cx, x: &Array, places: &[i64], shape: &[i64]) -
 /// The elements along a dim at places of one shape with the tensor's rank.
 pub(super) fn along(cx: &mut Cx, x: &Array, dim: usize, index: &Array) -> Array {
     if x.rank() == 0 {
-        return x.clone();
+        return cx.broadcast(x, &[], &index.shape);
     }
     let places = grid(cx, x, dim, index);
     take_rows(cx, x, &places)
@@ -312,14 +312,18 @@ fn scattered(
     op: &str,
     include_self: bool,
 ) -> Result<Val> {
-    let (mut x, index) = (cx.tensor(call, "x")?, cx.tensor(call, "index")?);
-    let dim = dim_of(call, "dim", x.rank())?;
-    let src = cx.convert(src, x.dtype);
-    if x.rank() == 0 {
-        let one = |cx: &mut Cx, of: &Array| cx.reshape(of, &[1]);
-        let (flat, at, from) = (one(cx, &x), one(cx, &index), one(cx, &src));
-        let put = put_rows(cx, &flat, &[(0, at)], &from, op)?;
-        return Ok(cx.reshape(&put, &[]).into());
+    let (own, mut index) = (cx.tensor(call, "x")?, cx.tensor(call, "index")?);
+    let dim = dim_of(call, "dim", own.rank())?;
+    // Such an index has dims of its own.
+    if index.count() == 0 {
+        return Ok(own.into());
+    }
+    let (mut x, mut src) = (own.clone(), cx.convert(src, own.dtype));
+    if own.rank() == 0 {
+        // A number is a row of one.
+        for of in [&mut x, &mut index, &mut src] {
+            *of = cx.reshape(of, &[of.count()]);
+        }
     }
     // The source may be larger than the places.
     let zeros = vec![0; src.rank()];
@@ -335,7 +339,8 @@ fn scattered(
         let neutral = cx.splat(start, x.dtype, &src.shape);
         x = put_rows(cx, &x, &places, &neutral, "second")?;
     }
-    put_rows(cx, &x, &places, &src, op).map(Val::from)
+    let y = put_rows(cx, &x, &places, &src, op)?;
+    Ok(cx.reshape(&y, &own.shape).into())
 }
 
 /// A dim moved to the front.
@@ -355,11 +360,21 @@ fn from_front(cx: &mut Cx, x: &Array, dim: usize) -> Array {
 
 /// Rows of a source put at places along a dim.
 fn rows_put(cx: &mut Cx, call: &OpCall<'_>, source: &Array, op: &str) -> Result<Val> {
-    let (x, index) = (cx.tensor(call, "x")?, cx.tensor(call, "index")?);
-    let dim = dim_of(call, "dim", x.rank())?;
+    let (own, index) = (cx.tensor(call, "x")?, cx.tensor(call, "index")?);
+    let dim = dim_of(call, "dim", own.rank())?;
     let index = cx.reshape(&index, &[index.count()]);
-    let source = cx.convert(source, x.dtype);
-    let (x, source) = (to_front(cx, &x, dim), to_front(cx, &source, dim));
+    let source = cx.convert(source, own.dtype);
+    if own.rank() == 0 {
+        // A number is a row of one.
+        let (flat, rows) = (
+            cx.reshape(&own, &[1]),
+            cx.reshape(&source, &[source.count()]),
+        );
+        let rows = cx.expand(&rows, &index.shape)?;
+        let put = put_rows(cx, &flat, &[(0, index)], &rows, op)?;
+        return Ok(cx.reshape(&put, &[]).into());
+    }
+    let (x, source) = (to_front(cx, &own, dim), to_front(cx, &source, dim));
     let rows = put_rows(cx, &x, &[(0, index)], &source, op)?;
     Ok(from_front(cx, &rows, dim).into())
 }

@@ -76,7 +76,7 @@ rules! {
     repeat => |cx, call| tiled(cx, call, "repeats"), tile => |cx, call| tiled(cx, call, "dims"),
     repeat_interleave => |cx, call| {
         let x = cx.tensor(call, "x")?;
-        let (x, dim) = match call.is_none("dim")? {
+        let (x, dim) = match call.is_none("dim")? || x.rank() == 0 {
             true => (cx.reshape(&x, &[x.count()]), 0),
             false => (x.clone(), dim_of(call, "dim", x.rank())?),
         };
@@ -107,6 +107,10 @@ rules! {
         let (dtype, shape) = cx.result(call)?;
         let mut parts = Vec::new();
         for x in cx.tensors(call, "tensors")? {
+            // An empty tensor of one dim joins anything.
+            if x.shape == [0] && shape.len() > 1 {
+                continue;
+            }
             let x = cx.convert(&x, dtype);
             parts.push(if x.rank() == 0 { cx.reshape(&x, &[1]) } else { x });
         }
@@ -536,9 +540,18 @@ fn padded(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     Ok(x.into())
 }
 
-/// What a scan gives is stacked already.
-fn stacked(_: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
-    call.val("items")
+/// What a scan gives is stacked already; what its steps give, if they were written one by one, is not.
+fn stacked(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
+    let whole = call.val("items")?;
+    if !matches!(whole, Val::List(_)) {
+        return Ok(whole);
+    }
+    let mut rows = Vec::new();
+    for x in cx.tensors(call, "items")? {
+        let shape = [&[1], &*x.shape].concat();
+        rows.push(cx.reshape(&x, &shape));
+    }
+    Ok(cx.concatenate(&rows, 0).into())
 }
 
 fx_nn::function_table! { crate::out::Rule {
