@@ -38,9 +38,13 @@ const CANCELS: &str = "tanhshrink Tanhshrink gelu GELU";
 /// What subtracts 1 from a power.
 const CANCELS_ONE: &str = "elu ELU celu CELU selu SELU";
 
-/// What weighs by `1 - z`, a gate: what it gives is as exact as numbers around 1.
-const AROUND_ONE: &str =
-    "gru GRU gru_cell GRUCell lstm LSTM lstm_cell LSTMCell rnn_tanh rnn_tanh_cell RNN RNNCell";
+/// What weighs by `1 - z`, a gate, adds a bias to normal numbers, or gives unit vectors: as exact as numbers around 1.
+const AROUND_ONE: &str = "
+    gru GRU gru_cell GRUCell lstm LSTM lstm_cell LSTMCell rnn_tanh rnn_tanh_cell RNN RNNCell batch_norm BatchNorm1d
+    BatchNorm2d BatchNorm3d instance_norm InstanceNorm1d InstanceNorm2d InstanceNorm3d layer_norm LayerNorm group_norm
+    GroupNorm logit log_softmax LogSoftmax MultiheadAttention Transformer TransformerEncoder TransformerDecoder
+    TransformerEncoderLayer TransformerDecoderLayer svd qr eigh
+";
 
 /// Whether a call loses digits on the way.
 pub(crate) fn cancels(call: &Call) -> bool {
