@@ -442,7 +442,10 @@ impl Writer<'_> {
         else {
             return Ok(None);
         };
-        if !shape.iter().any(|size| size.as_number() == Some(0)) {
+        // A size that the call itself decides is none to write.
+        let mut symbols = shape.iter().flat_map(|size| size.symbols());
+        let is_known = symbols.all(|symbol| self.cx.symbol(&symbol).is_some());
+        if !is_known || !shape.iter().any(|size| size.as_number() == Some(0)) {
             return Ok(None);
         }
         let name = self.cx.filled(shape, 0.0, dtype)?;
