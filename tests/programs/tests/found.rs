@@ -128,6 +128,8 @@ fn places_without_elements() -> Result<()> {
 #[test]
 fn numbers_as_tensors() -> Result<()> {
     function("one_hot", json!([t(0), 2]), &[wholes([], &[1.0])?])?;
+    let rows = [f32s([4, 2], &[1.0, 2.0, 3.0])?, wholes([], &[1.0])?];
+    function("index_select", json!([t(0), 1, t(1)]), &rows)?;
     let places = wholes([3], &[0.0])?;
     function(
         "gather",

@@ -22,6 +22,8 @@ rules! {
         if x.rank() == 0 {
             return Ok(x.into());
         }
+        // One place is a row of one.
+        let index = cx.reshape(&index, &[index.count()]);
         Ok(take(cx, &x, dim, &index).into())
     },
     take => |cx, call| {
