@@ -59,6 +59,16 @@ impl Writer<'_> {
             (Operator::Add, [a, b], _) if self.is_list(a) => {
                 format!("{}.concat({})?", self.receiver(a), self.list(b))
             }
+            // A tensor and a truth value, which Rust's symbols do not join.
+            (op, [a, b], [_, _])
+                if op.infix().is_some()
+                    && !self.types.of(node).is_scalar()
+                    && [a, b].iter().any(|arg| matches!(arg, Argument::Bool(_))) =>
+            {
+                let path = self.item_path(function.path());
+                let (a, b) = (self.lent(a), self.lent(b));
+                format!("{path}.call_as::<{}>(({a}, {b}))?", self.types.of(node))
+            }
             (op, _, [a, b]) => match op.infix() {
                 Some(sign) => format!("({a} {sign} {b})?"),
                 None => self.unwritten(op, &lent),

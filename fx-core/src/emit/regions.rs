@@ -26,6 +26,15 @@ pub(crate) enum Control<'g> {
 pub(crate) const MAX_NESTED: usize = 16;
 
 impl Control<'_> {
+    /// Whether a call gives anything.
+    pub fn gives(&self) -> bool {
+        match self {
+            Control::Scan(..) => true,
+            Control::Branch(sides) => !sides[0].graph.results().is_empty(),
+            Control::Loop(body) => body.graph.results().len() > 1,
+        }
+    }
+
     /// The type of what a call gives, whose arguments have these types.
     pub fn result(&self, args: &[ParamType]) -> String {
         let operands = args.get(1..).unwrap_or_default();

@@ -454,6 +454,7 @@ impl Writer<'_> {
         let mut text = match node.num_users() {
             // An item of a tuple that nobody takes: unpacking recorded it.
             0 if self.is_tuple_item(node) => String::new(),
+            0 if region.is_some_and(Control::gives) => format!("let _ = {expression};"),
             0 if expression.ends_with('}') => expression,
             0 if expression.ends_with("clone()") => format!("let _ = {expression};"),
             0 => format!("{expression};"),
@@ -612,7 +613,7 @@ impl Writer<'_> {
     }
 
     /// The path of an item; fx-core's items may be named through a library that re-exports them.
-    fn item_path(&self, path: &str) -> String {
+    pub(super) fn item_path(&self, path: &str) -> String {
         if path.contains(['{', '<']) {
             self.problem(format!("`{path}` has no path that can be named"));
         }

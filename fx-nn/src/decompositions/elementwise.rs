@@ -3,6 +3,7 @@
 use std::f64::consts::{LN_2, LN_10, PI};
 
 use fx_core::Result;
+use fx_core::passes::DecomposedCall;
 
 use super::{Wide, decompose, in_common, times, widened};
 use crate::tensor::{Number, Tensor};
@@ -25,14 +26,10 @@ decompose! {
     ops::logit(x: Tensor, eps: Option<f64>) => logit(&x, eps);
     ops::isposinf(x: Tensor) => x.eq(f64::INFINITY);
     ops::isneginf(x: Tensor) => x.eq(f64::NEG_INFINITY);
-    ops::addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) |call| => {
-        let first = in_common(call, &BLENDED, ("tensor1", &tensor1))?;
-        &x + times(&(first * in_common(call, &BLENDED, ("tensor2", &tensor2))?)?, value)?
-    };
-    ops::addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) |call| => {
-        let first = in_common(call, &BLENDED, ("tensor1", &tensor1))?;
-        &x + times(&(first / in_common(call, &BLENDED, ("tensor2", &tensor2))?)?, value)?
-    };
+    ops::addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) |call| =>
+        blended(call, [&x, &tensor1, &tensor2], value, |a, b| a * b);
+    ops::addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) |call| =>
+        blended(call, [&x, &tensor1, &tensor2], value, |a, b| a / b);
     ops::lerp(x: Tensor, end: Tensor, weight: TensorOrNumber) |call| => {
         let wide = Wide::of(call, &["x", "end", "weight"]);
         let weight = match weight {
@@ -48,7 +45,19 @@ decompose! {
     ops::logical_xor(x: Tensor, other: Tensor) => ops::logical_not(&x)?.ne(&ops::logical_not(&other)?);
 }
 
-const BLENDED: [&str; 3] = ["x", "tensor1", "tensor2"];
+/// `x` and a number times what is made of two tensors.
+fn blended(
+    call: &DecomposedCall<'_>,
+    [x, a, b]: [&Tensor; 3],
+    value: Number,
+    made: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let names = ["x", "tensor1", "tensor2"];
+    let wide = Wide::of(call, &names);
+    let a = wide.up(&in_common(call, &names, ("tensor1", a))?)?;
+    let b = wide.up(&in_common(call, &names, ("tensor2", b))?)?;
+    wide.down(&(wide.up(x)? + times(&made(&a, &b)?, value)?)?)
+}
 
 fn sinc(x: &Tensor) -> Result<Tensor> {
     let is_zero = x.eq(0)?;

@@ -11,27 +11,28 @@ use crate::tensor::Tensor;
 
 decompose! {
     ops::mse_loss(x: Tensor, target: Tensor, reduction: String) |call| =>
-        reduced(squared(&difference(call, &x, &target)?), &reduction);
+        of_differences(call, &x, &target, &reduction, squared);
     ops::l1_loss(x: Tensor, target: Tensor, reduction: String) |call| =>
-        reduced(difference(call, &x, &target)?.abs(), &reduction);
+        of_differences(call, &x, &target, &reduction, Tensor::abs);
     ops::smooth_l1_loss(x: Tensor, target: Tensor, reduction: String, beta: f64) |call| =>
-        reduced(smooth_l1(&difference(call, &x, &target)?, beta), &reduction);
+        of_differences(call, &x, &target, &reduction, |x| smooth_l1(x, beta));
     ops::huber_loss(x: Tensor, target: Tensor, reduction: String, delta: f64) |call| =>
-        reduced(curve_and_line(&difference(call, &x, &target)?, delta, delta), &reduction);
+        of_differences(call, &x, &target, &reduction, |x| curve_and_line(x, delta, delta));
     ops::binary_cross_entropy_with_logits(
         x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String, pos_weight: Option<Tensor>
     ) |call| => {
-        let wide = Wide::of(call, &["x", "target", "weight", "pos_weight"]);
-        let [weight, pos_weight] = [weight, pos_weight].map(|of| of.map(|of| wide.up(&of)).transpose());
-        let losses = cross_entropy_of_logits(&wide.up(&x)?, &wide.up(&target)?, pos_weight?.as_ref());
-        wide.down(&reduced(weighted(losses, weight?.as_ref()), &reduction)?)
+        of_wide(call, &["x", "target", "weight", "pos_weight"], &reduction, |wide| {
+            let [weight, pos_weight] = [weight, pos_weight].map(|of| of.map(|of| wide.up(&of)).transpose());
+            let losses = cross_entropy_of_logits(&wide.up(&x)?, &wide.up(&target)?, pos_weight?.as_ref());
+            weighted(losses, weight?.as_ref())
+        })
     };
     ops::kl_div(x: Tensor, target: Tensor, reduction: String, log_target: bool) |call| => {
-        let wide = Wide::of(call, &["x", "target"]);
         let is_batched = reduction == "batchmean";
         let reduction = if is_batched { "sum" } else { &*reduction };
-        let losses = kl_div(&wide.up(&x)?, &wide.up(&target)?, log_target);
-        let y = wide.down(&reduced(losses, reduction)?)?;
+        let y = of_wide(call, &["x", "target"], reduction, |wide| {
+            kl_div(&wide.up(&x)?, &wide.up(&target)?, log_target)
+        })?;
         // One number is a batch of itself.
         match is_batched && rank_of(call, "x") != Some(0) {
             true => y / ops::size(&x, 0)?,
@@ -41,32 +42,61 @@ decompose! {
     ops::poisson_nll_loss(
         x: Tensor, target: Tensor, log_input: bool, full: bool, eps: f64, reduction: String
     ) |call| => {
-        let wide = Wide::of(call, &["x", "target"]);
-        let losses = poisson(&wide.up(&x)?, &wide.up(&target)?, log_input, full, eps);
-        wide.down(&reduced(losses, &reduction)?)
+        of_wide(call, &["x", "target"], &reduction, |wide| {
+            poisson(&wide.up(&x)?, &wide.up(&target)?, log_input, full, eps)
+        })
     };
-    ops::margin_ranking_loss(x1: Tensor, x2: Tensor, target: Tensor, margin: f64, reduction: String) =>
-        reduced(ranked(&(&x1 - &x2)?, &target, margin), &reduction);
-    ops::hinge_embedding_loss(x: Tensor, target: Tensor, margin: f64, reduction: String) =>
-        reduced(hinge(&x, &target, margin), &reduction);
+    ops::margin_ranking_loss(x1: Tensor, x2: Tensor, target: Tensor, margin: f64, reduction: String) |call| => {
+        of_wide(call, &["x1", "x2", "target"], &reduction, |wide| {
+            ranked(&(wide.up(&x1)? - wide.up(&x2)?)?, &wide.up(&target)?, margin)
+        })
+    };
+    ops::hinge_embedding_loss(x: Tensor, target: Tensor, margin: f64, reduction: String) |call| => {
+        of_wide(call, &["x", "target"], &reduction, |wide| hinge(&wide.up(&x)?, &wide.up(&target)?, margin))
+    };
     ops::cosine_embedding_loss(x1: Tensor, x2: Tensor, target: Tensor, margin: f64, reduction: String) =>
         reduced(cosine(&x1, &x2, &target, margin), &reduction);
     ops::soft_margin_loss(x: Tensor, target: Tensor, reduction: String) =>
         reduced(ops::log1p(&(-(&target * &x)?)?.exp()?), &reduction);
-    ops::multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String) |call| =>
-        reduced(soft_margins(&x, &target, weight.as_ref(), rank_of(call, "x")), &reduction);
+    ops::multilabel_soft_margin_loss(x: Tensor, target: Tensor, weight: Option<Tensor>, reduction: String) |call| => {
+        of_wide(call, &["x", "target", "weight"], &reduction, |wide| {
+            let weight = weight.map(|of| wide.up(&of)).transpose()?;
+            soft_margins(&wide.up(&x)?, &wide.up(&target)?, weight.as_ref(), rank_of(call, "x"))
+        })
+    };
     ops::triplet_margin_loss(
         anchor: Tensor, positive: Tensor, negative: Tensor, margin: f64, p: f64, eps: f64, swap: bool, reduction: String
     ) |call| => {
-        let wide = Wide::of(call, &["anchor", "positive", "negative"]);
-        let of = [&wide.up(&anchor)?, &wide.up(&positive)?, &wide.up(&negative)?];
-        wide.down(&reduced(triplet(of, margin, p, eps, swap), &reduction)?)
+        of_wide(call, &["anchor", "positive", "negative"], &reduction, |wide| {
+            let of = [&wide.up(&anchor)?, &wide.up(&positive)?, &wide.up(&negative)?];
+            triplet(of, margin, p, eps, swap)
+        })
     };
 }
 
-fn difference(call: &DecomposedCall<'_>, x: &Tensor, target: &Tensor) -> Result<Tensor> {
+/// Losses and their reduction, in `f32` where all floats among these arguments are of one half type.
+fn of_wide(
+    call: &DecomposedCall<'_>,
+    names: &[&str],
+    reduction: &str,
+    losses: impl FnOnce(Wide) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let wide = Wide::of(call, names);
+    wide.down(&reduced(losses(wide), reduction)?)
+}
+
+/// The losses of differences, and their reduction.
+fn of_differences(
+    call: &DecomposedCall<'_>,
+    x: &Tensor,
+    target: &Tensor,
+    reduction: &str,
+    losses: impl FnOnce(&Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
     let [x, target] = alike(call, ("x", x), ("target", target))?;
-    x - target
+    of_wide(call, &["x", "target"], reduction, |wide| {
+        losses(&(wide.up(&x)? - wide.up(&target)?)?)
+    })
 }
 
 fn squared(x: &Tensor) -> Result<Tensor> {

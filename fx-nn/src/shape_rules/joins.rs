@@ -62,12 +62,12 @@ pub(super) fn one_shape(
     Ok(shape)
 }
 
-fn shapes_of(tensors: &[&TensorMeta]) -> Vec<Vec<Dim>> {
+pub(super) fn shapes_of(tensors: &[&TensorMeta]) -> Vec<Vec<Dim>> {
     tensors.iter().map(|meta| meta.shape.clone()).collect()
 }
 
 /// The shapes without empty vectors, which fit everything, if there are others.
-fn without_empty(mut shapes: Vec<Vec<Dim>>) -> Vec<Vec<Dim>> {
+pub(super) fn without_empty(mut shapes: Vec<Vec<Dim>>) -> Vec<Vec<Dim>> {
     let is_empty = |shape: &[Dim]| matches!(shape, [size] if *size == 0);
     if shapes.iter().any(|shape| !is_empty(shape)) {
         shapes.retain(|shape| !is_empty(shape));

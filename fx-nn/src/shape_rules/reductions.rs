@@ -236,7 +236,7 @@ fn diff(call: &mut RuleCall<'_>) -> Result<Fake> {
     if n == 0 {
         return Ok(like(x, x.dtype));
     }
-    let shapes: Vec<Vec<Dim>> = parts.iter().map(|meta| meta.shape.clone()).collect();
+    let shapes = super::joins::without_empty(super::joins::shapes_of(&parts));
     let shape = super::joins::one_shape(call, &shapes, Some(place))?;
     let size = shape.get(place).cloned().unwrap_or(Dim::known(0));
     let left = super::not_negative(call, (size - n)?)?;

@@ -82,19 +82,23 @@ impl From<Vec<i64>> for Dims {
     }
 }
 
-macro_rules! dims_from_tuple {
-    ($($ty:ty),+) => {$(
-        impl From<$ty> for Dims {
-            fn from(dims: $ty) -> Self {
-                Dims::Many(<[i64; _]>::from(dims).to_vec())
+/// A list of numbers that a function takes is as well written as a tuple: `(2, 3)`.
+macro_rules! from_tuples {
+    ($($to:ident of $item:ident),+) => {$(
+        from_tuples!(@each $to $item: [] [a] [a b] [a b c] [a b c d] [a b c d e] [a b c d e f]);
+    )+};
+    (@each $to:ident $item:ident: $([$($name:ident)*])+) => {$(
+        impl From<($(from_tuples!(@item $item $name),)*)> for $to {
+            fn from(($($name,)*): ($(from_tuples!(@item $item $name),)*)) -> Self {
+                let items: [$item; _] = [$($name),*];
+                items.into()
             }
         }
     )+};
+    (@item $item:ident $name:ident) => { $item };
 }
-dims_from_tuple! {
-    (i64, i64), (i64, i64, i64), (i64, i64, i64, i64), (i64, i64, i64, i64, i64),
-    (i64, i64, i64, i64, i64, i64)
-}
+pub(super) use from_tuples;
+from_tuples!(Dims of i64, Shape of usize);
 
 impl IntoValue for Dims {
     fn into_value(self) -> Value {
@@ -131,48 +135,6 @@ impl From<&[usize]> for Shape {
 impl From<usize> for Shape {
     fn from(dim: usize) -> Self {
         Shape(vec![dim])
-    }
-}
-
-impl From<()> for Shape {
-    fn from((): ()) -> Self {
-        Shape(Vec::new())
-    }
-}
-
-impl From<(usize,)> for Shape {
-    fn from((a,): (usize,)) -> Self {
-        Shape(vec![a])
-    }
-}
-
-impl From<(usize, usize)> for Shape {
-    fn from((a, b): (usize, usize)) -> Self {
-        Shape(vec![a, b])
-    }
-}
-
-impl From<(usize, usize, usize)> for Shape {
-    fn from((a, b, c): (usize, usize, usize)) -> Self {
-        Shape(vec![a, b, c])
-    }
-}
-
-impl From<(usize, usize, usize, usize)> for Shape {
-    fn from((a, b, c, d): (usize, usize, usize, usize)) -> Self {
-        Shape(vec![a, b, c, d])
-    }
-}
-
-impl From<(usize, usize, usize, usize, usize)> for Shape {
-    fn from(dims: (usize, usize, usize, usize, usize)) -> Self {
-        Shape(<[usize; 5]>::from(dims).to_vec())
-    }
-}
-
-impl From<(usize, usize, usize, usize, usize, usize)> for Shape {
-    fn from(dims: (usize, usize, usize, usize, usize, usize)) -> Self {
-        Shape(<[usize; 6]>::from(dims).to_vec())
     }
 }
 

@@ -114,6 +114,9 @@ impl Index for NewAxis {
     }
 }
 
+/// The most parts of an index.
+pub(super) const MOST_PARTS: usize = 12;
+
 macro_rules! tuples {
     ($($name:ident)+) => {
         impl<$($name: Index),+> Index for ($($name,)+) {
@@ -131,6 +134,12 @@ tuples! { A B C }
 tuples! { A B C D }
 tuples! { A B C D E }
 tuples! { A B C D E F }
+tuples! { A B C D E F G }
+tuples! { A B C D E F G H }
+tuples! { A B C D E F G H I }
+tuples! { A B C D E F G H I J }
+tuples! { A B C D E F G H I J K }
+tuples! { A B C D E F G H I J K L }
 
 impl Tensor {
     /// A part of the tensor, PyTorch's `x[index]`: a position removes a dim, a range keeps it.

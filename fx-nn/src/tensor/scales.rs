@@ -7,6 +7,8 @@ use fx_core::trace::FromValue;
 use fx_core::value::{IntoValue, Value};
 use fx_core::{Error, Result};
 
+use super::args::from_tuples;
+
 /// Factors of an image's sizes: one for all dims, one for each, or none.
 ///
 /// ```
@@ -58,17 +60,7 @@ impl<const N: usize> From<[f64; N]> for Scales {
     }
 }
 
-impl From<(f64, f64)> for Scales {
-    fn from((height, width): (f64, f64)) -> Self {
-        Scales::Each(vec![height, width])
-    }
-}
-
-impl From<(f64, f64, f64)> for Scales {
-    fn from((depth, height, width): (f64, f64, f64)) -> Self {
-        Scales::Each(vec![depth, height, width])
-    }
-}
+from_tuples!(Scales of f64);
 
 impl IntoValue for Scales {
     fn into_value(self) -> Value {

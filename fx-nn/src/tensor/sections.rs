@@ -5,6 +5,8 @@ use fx_core::trace::FromValue;
 use fx_core::value::{IntoValue, Value};
 use fx_core::{Error, Result};
 
+use super::args::from_tuples;
+
 /// A number of pieces, `3`, or the places between them, `[2, 5]`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -32,6 +34,8 @@ impl From<Vec<i64>> for Sections {
         Sections::At(places)
     }
 }
+
+from_tuples!(Sections of i64);
 
 impl IntoValue for Sections {
     fn into_value(self) -> Value {

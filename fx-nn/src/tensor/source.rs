@@ -3,6 +3,8 @@
 use fx_core::tensor::{IndexSource, TensorSource};
 use fx_core::value::Operator;
 
+use super::index::MOST_PARTS;
+
 /// This crate's names of operators that Rust lacks.
 pub(super) struct Spelling;
 
@@ -49,6 +51,7 @@ fn part(index: &IndexSource) -> Option<String> {
             let parts: Option<Vec<String>> = parts.iter().map(part).collect();
             match parts?.as_slice() {
                 [one] => format!("({one},)"),
+                many if many.len() > MOST_PARTS => return None,
                 many => format!("({})", many.join(", ")),
             }
         }

@@ -10,8 +10,9 @@ use fx_nn::value::Value;
 
 use crate::calls::Calls;
 use crate::compare::Given;
+use crate::expected::{Compared, expected};
 use crate::generate::{Case, Generator};
-use crate::judge::{self, Compared};
+use crate::judge;
 use crate::paths::arguments;
 use crate::report::Counts;
 
@@ -57,7 +58,7 @@ pub fn judge(folder: &Path, programs: &[(u64, Load)]) -> Result<(Counts, Vec<Str
     let mut wrong = Vec::new();
     for (seed, load) in programs {
         let case = generator.case(*seed)?;
-        let Ok(Some(expected)) = judge::expected(&case) else {
+        let Ok(Some(expected)) = expected(&case) else {
             continue;
         };
         let expected = Ok(expected);

@@ -8,17 +8,14 @@ use std::rc::Rc;
 
 use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
-use fx_nn::{Error, GraphModule, Result, no_grad};
-use rand::SeedableRng;
-use rand::rngs::StdRng;
+use fx_nn::{Error, GraphModule, Result};
 
-use crate::compare::{Given, Tolerance, compare};
+use crate::compare::{Given, compare};
 use crate::engines::Engines;
-use crate::generate::{Binding, Case};
-use crate::gradients;
+use crate::expected::{Compared, Expected, expected};
+use crate::generate::Case;
 use crate::paths::{Path, Paths};
 use crate::plants::Plant;
-use crate::program::Run;
 use crate::refusals;
 
 /// What became of a case on a path.
@@ -38,17 +35,6 @@ pub enum Verdict {
     Panic(String),
 }
 
-/// What eager runs of a case give; each kind is run when a path first asks for it.
-pub struct Expected<'c> {
-    case: &'c Case,
-    own: Runs,
-    trained: OnceCell<Option<Runs>>,
-    evaluated: OnceCell<Option<Runs>>,
-    gradients: OnceCell<Option<Runs>>,
-}
-
-type Runs = Vec<(Given, Tolerance)>;
-
 /// Runs, catching a panic.
 ///
 /// # Errors
@@ -59,100 +45,6 @@ pub fn caught<T>(f: impl FnOnce() -> T) -> std::result::Result<T, String> {
         let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
         text.unwrap_or("a panic").to_string()
     })
-}
-
-/// What of a path is compared with eager runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Compared {
-    /// Its values, each layer in its own mode.
-    Values,
-    /// Its values, all layers in training.
-    Trained,
-    /// Its values, all layers in evaluation.
-    Evaluated,
-    /// Its gradients, each layer in its own mode.
-    Gradients,
-}
-
-/// Runs on each binding, one after another: what a layer that is trained keeps goes from one to the next.
-fn runs(case: &Case, compared: Compared, noise: Option<u64>) -> Result<Vec<Given>> {
-    let mut program = case.fresh()?;
-    match compared {
-        Compared::Values | Compared::Gradients => {}
-        Compared::Trained => program.train(),
-        Compared::Evaluated => program.eval(),
-    }
-    let one = |binding: &Binding| {
-        let (inputs, k) = binding;
-        let mut run = Run::new(inputs.clone(), Int::from(*k));
-        if let Some(seed) = noise {
-            run = run.with_noise(StdRng::seed_from_u64(seed));
-        }
-        run.steps(&program, &program.steps)?;
-        run.results(&program.results)
-    };
-    let all = case.bindings.iter().map(|binding| match compared {
-        Compared::Gradients => {
-            let binding = gradients::learning(binding)?;
-            gradients::of(&binding, &one(&binding)?)
-        }
-        _ => Given::of(&no_grad(|| one(binding))?),
-    });
-    all.collect()
-}
-
-fn measured(case: &Case, compared: Compared) -> Result<Option<Runs>> {
-    let own = runs(case, compared, None)?;
-    // A run that noise makes impossible says nothing.
-    let moved: Vec<Vec<Given>> = (0..3)
-        .filter_map(|seed| runs(case, compared, Some(seed)).ok())
-        .collect();
-    let mut measured = Vec::new();
-    for (at, given) in own.into_iter().enumerate() {
-        let moved: Vec<Given> = moved.iter().map(|all| all[at].clone()).collect();
-        if moved.len() < 3 || Tolerance::is_unstable(&given, &moved) {
-            return Ok(None);
-        }
-        let tolerance = Tolerance::of(&given, &moved);
-        let tolerance = match compared {
-            Compared::Gradients => {
-                let half = case.has_halves().then_some(DType::F16);
-                tolerance.of_sums(&given, half.unwrap_or(DType::F32))
-            }
-            _ => tolerance,
-        };
-        measured.push((given, tolerance));
-    }
-    Ok(Some(measured))
-}
-
-/// What eager runs of a case give; nothing where noise decides it.
-///
-/// # Errors
-/// Returns an error if the program is refused.
-pub fn expected(case: &Case) -> Result<Option<Expected<'_>>> {
-    let own = measured(case, Compared::Values)?;
-    Ok(own.map(|own| Expected {
-        case,
-        own,
-        trained: OnceCell::new(),
-        evaluated: OnceCell::new(),
-        gradients: OnceCell::new(),
-    }))
-}
-
-impl Expected<'_> {
-    /// What a path is compared with; nothing where noise decides it, or a mode refuses the program.
-    fn of(&self, compared: Compared) -> Option<&Runs> {
-        let cell = match compared {
-            Compared::Trained if !self.case.layers.is_empty() => &self.trained,
-            Compared::Evaluated if !self.case.layers.is_empty() => &self.evaluated,
-            Compared::Gradients => &self.gradients,
-            _ => return Some(&self.own),
-        };
-        cell.get_or_init(|| measured(self.case, compared).ok().flatten())
-            .as_ref()
-    }
 }
 
 /// The case as a graph module.
@@ -201,6 +93,18 @@ impl<'c> Judge<'c> {
         }
     }
 
+    /// The graph of the case.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be traced.
+    pub fn traced(&self) -> Result<&GraphModule> {
+        if let Some(gm) = self.traced.get() {
+            return Ok(gm);
+        }
+        let gm = traced(&self.plant.planted(self.case))?;
+        Ok(self.traced.get_or_init(|| gm))
+    }
+
     /// Whether eager code refuses the case.
     pub fn is_refused(&self) -> bool {
         self.expected.is_err()
@@ -219,23 +123,15 @@ impl<'c> Judge<'c> {
             plant: self.plant,
         };
         let run = || {
-            let traced = || traced(&self.plant.planted(self.case));
-            if !self.case.layers.is_empty() {
-                // A layer that is trained changes: each path has its own.
-                let mut gm = traced()?;
-                if path.compared == Compared::Evaluated {
-                    gm.eval();
-                }
-                return path.run(&mut paths, &gm);
+            if self.case.layers.is_empty() {
+                return path.run(&mut paths, self.traced()?);
             }
-            let gm = match self.traced.get() {
-                Some(gm) => gm,
-                None => {
-                    let gm = traced()?;
-                    self.traced.get_or_init(|| gm)
-                }
-            };
-            path.run(&mut paths, gm)
+            // A layer that is trained changes: each path has its own.
+            let mut gm = traced(&self.plant.planted(self.case))?;
+            if matches!(path.compared, Compared::Evaluated | Compared::InFile) {
+                gm.eval();
+            }
+            path.run(&mut paths, &gm)
         };
         let verdict = compared(path.name, path.compared, &self.expected, run);
         match verdict {

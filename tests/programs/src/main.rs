@@ -8,7 +8,7 @@ use fx_programs::calls::Calls;
 use fx_programs::emitted;
 use fx_programs::engines::Engines;
 use fx_programs::generate::{Case, Generator};
-use fx_programs::judge::{self, Judge, Verdict, caught};
+use fx_programs::judge::{Judge, Verdict, caught};
 use fx_programs::paths;
 use fx_programs::plants::Plant;
 use fx_programs::report::Counts;
@@ -99,7 +99,7 @@ fn main() -> Result<()> {
         if judge.is_refused() {
             counts.add("refused_by_all", 1);
         }
-        match caught(|| judge::traced(&case)) {
+        match caught(|| judge.traced().map(|_| ())) {
             Ok(Ok(_)) => {}
             Ok(Err(_)) if judge.is_refused() => continue,
             Ok(Err(error)) => {

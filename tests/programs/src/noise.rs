@@ -38,6 +38,9 @@ const CANCELS: &str = "tanhshrink Tanhshrink gelu GELU";
 /// What subtracts 1 from a power.
 const CANCELS_ONE: &str = "elu ELU celu CELU selu SELU";
 
+/// What sums pixels with weights, which are rounded too.
+const WEIGHS: &str = "interpolate Upsample";
+
 /// What weighs by `1 - z`, a gate, adds a bias to normal numbers, or gives unit vectors: as exact as numbers around 1.
 const AROUND_ONE: &str = "
     gru GRU gru_cell GRUCell lstm LSTM lstm_cell LSTMCell rnn_tanh rnn_tanh_cell RNN RNNCell batch_norm BatchNorm1d
@@ -46,11 +49,30 @@ const AROUND_ONE: &str = "
     TransformerEncoderLayer TransformerDecoderLayer svd qr eigh
 ";
 
+/// Whether ONNX Runtime computes a call as exactly as numbers around 1: its sigmoid is a quotient of polynomials.
+pub(crate) fn is_sigmoid(call: &Call) -> bool {
+    ["sigmoid", "Sigmoid", "silu", "SiLU"].contains(&&*call.name)
+}
+
+/// The numbers, each moved by about the last bit of 1.
+///
+/// # Errors
+/// Returns an error if they cannot be read.
+pub(crate) fn around_one(x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
+    let dtype = x.dtype()?;
+    let numbers = x.to_vec()?.into_iter();
+    let numbers: Vec<f64> = numbers
+        .map(|number| number + either_way(random, 1.0..2.0) * epsilon(dtype))
+        .collect();
+    Tensor::from_vec(numbers, x.dims()?)?.to_dtype(dtype)
+}
+
 /// Whether a call loses digits on the way.
 pub(crate) fn cancels(call: &Call) -> bool {
     let mut names = CANCELS
         .split_whitespace()
-        .chain(CANCELS_ONE.split_whitespace());
+        .chain(CANCELS_ONE.split_whitespace())
+        .chain(WEIGHS.split_whitespace());
     names.any(|name| name == call.name)
 }
 
@@ -60,6 +82,18 @@ pub(crate) fn cancels(call: &Call) -> bool {
 /// Returns an error if their numbers cannot be read.
 pub(crate) fn lost(call: &Call, y: &Tensor, x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
     let dtype = y.dtype()?;
+    if !dtype.is_floating_point() {
+        return Ok(y.clone());
+    }
+    if WEIGHS.split_whitespace().any(|name| name == call.name) {
+        let sizes = x.to_vec()?.into_iter().map(f64::abs);
+        let largest = sizes.filter(|size| size.is_finite()).fold(0.0, f64::max);
+        let mut weighed = y.to_vec()?;
+        for y in &mut weighed {
+            *y += largest * random.random_range(-1.0..1.0) * epsilon(dtype);
+        }
+        return Tensor::from_vec(weighed, y.dims()?)?.to_dtype(dtype);
+    }
     let is_power = CANCELS_ONE.split_whitespace().any(|name| name == call.name);
     let numbers = y.to_vec()?.into_iter().zip(x.to_vec()?);
     let numbers: Vec<f64> = numbers

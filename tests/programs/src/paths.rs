@@ -27,9 +27,9 @@ use fx_stablehlo::shard::{DimSharding, ShardRules, mesh, reference, shard};
 use crate::calls::{NOT_IN_ONNX, NOT_IN_STABLEHLO, plain};
 use crate::compare::Given;
 use crate::engines::Engines;
+use crate::expected::Compared;
 use crate::generate::{Binding, Case};
 use crate::gradients;
-use crate::judge::Compared;
 use crate::plants::Plant;
 use crate::program::{Results, Step};
 
@@ -248,7 +248,7 @@ pub fn all() -> Vec<Path> {
     };
     let path = of(Compared::Values);
     let (trained, evaluated) = (of(Compared::Trained), of(Compared::Evaluated));
-    let learnt = of(Compared::Gradients);
+    let (learnt, in_file) = (of(Compared::Gradients), of(Compared::InFile));
     let mut all = vec![
         path("traced", any, |p, gm| p.forward(gm)),
         path("shapes", runs, |p, gm| {
@@ -297,7 +297,7 @@ pub fn all() -> Vec<Path> {
             p.plant.train(&mut compiled);
             p.forward(&compiled)
         }),
-        evaluated("onnx read back", in_onnx, |p, gm| {
+        in_file("onnx read back", in_onnx, |p, gm| {
             let file = Bytes::from(p.onnx(gm)?);
             let read = fx_onnx::from_bytes(&file).map_err(|error| {
                 // That fx cannot read what it wrote is counted by itself.
@@ -315,7 +315,7 @@ pub fn all() -> Vec<Path> {
             });
             runs.collect()
         }),
-        evaluated("onnx runtime", in_onnx, |p, gm| {
+        in_file("onnx runtime", in_onnx, |p, gm| {
             let file = p.onnx(gm)?;
             p.engine(gm, "onnx", &file)
         }),

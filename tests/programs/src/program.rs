@@ -2,8 +2,6 @@
 //!
 //! Invariant: a step reads ids that earlier steps, or the body around it, have given.
 
-use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use fx_differential::{AnyIndex, Call};
@@ -13,9 +11,8 @@ use fx_nn::prelude::*;
 use fx_nn::trace::CallArgs;
 use fx_nn::value::{IntoValue, Value};
 use fx_nn::{Dims, Result};
-use rand::rngs::StdRng;
 
-use crate::{gradients, noise};
+use crate::probe::Probe;
 
 /// A value of a program, by number.
 pub type Id = usize;
@@ -178,7 +175,7 @@ pub struct Run {
     pub values: Vec<Option<Tensor>>,
     k: Int,
     counter: Option<Int>,
-    noise: Option<Rc<RefCell<StdRng>>>,
+    probe: Option<Probe>,
 }
 
 #[trace]
@@ -248,13 +245,13 @@ impl Run {
             values: inputs.into_iter().map(Some).collect(),
             k,
             counter: None,
-            noise: None,
+            probe: None,
         }
     }
 
-    /// The same, with each number moved by about the last bit of its type.
-    pub fn with_noise(mut self, noise: StdRng) -> Self {
-        self.noise = Some(Rc::new(RefCell::new(noise)));
+    /// The same with a probe.
+    pub(crate) fn with(mut self, probe: Probe) -> Self {
+        self.probe = Some(probe);
         self
     }
 
@@ -392,11 +389,8 @@ impl Run {
             }
         };
         for (id, value) in step.gives().iter().zip(results) {
-            let value = match &self.noise {
-                Some(noise) => {
-                    let moved = noise::moved(&value, step, &mut noise.borrow_mut())?;
-                    gradients::carried(&value, moved)?
-                }
+            let value = match &self.probe {
+                Some(probe) => probe.result(step, value)?,
                 None => value,
             };
             self.set(*id, value);
@@ -417,13 +411,8 @@ impl Run {
     ) -> Result<Value> {
         let tensors = from.iter().map(|of| self.source(program, of));
         let mut tensors: Vec<Tensor> = tensors.collect::<Result<_>>()?;
-        if let Some(noise) = &self.noise
-            && !noise::is_exact(call)
-        {
-            let moved = tensors
-                .iter()
-                .map(|x| gradients::carried(x, noise::nudged(x, &mut noise.borrow_mut())?));
-            tensors = moved.collect::<Result<_>>()?;
+        if let Some(probe) = &self.probe {
+            tensors = probe.given(call, tensors)?;
         }
         let value = match layer {
             Some(at) => {
@@ -436,13 +425,9 @@ impl Run {
             }
             None => fx_differential::run_call(call, &tensors),
         };
-        match (&self.noise, tensors.first()) {
-            (Some(noise), Some(x)) if noise::cancels(call) => {
-                let y = Tensor::from_value(value?)?;
-                let moved = noise::lost(call, &y, x, &mut noise.borrow_mut())?;
-                Ok(gradients::carried(&y, moved)?.into_value())
-            }
-            _ => value,
+        match &self.probe {
+            Some(probe) => probe.called(call, &tensors, value?),
+            None => value,
         }
     }
 

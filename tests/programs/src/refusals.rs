@@ -1,10 +1,9 @@
 //! Why one path may refuse what others run: a fixed list. A refusal that is not here is a fault.
 
-use fx_nn::value::DType;
-
 use crate::calls::plain;
+use crate::expected::given_limits;
 use crate::generate::Case;
-use crate::noise::epsilon;
+use crate::probe::Limit;
 use crate::program::Step;
 
 /// A rule: the start of the path's name, a part of the error's text, and why that is right.
@@ -250,56 +249,64 @@ pub fn rule(path: &str, text: &str) -> Option<&'static str> {
     found.map(|(_, _, why)| *why)
 }
 
-/// What another engine computes by a rule of its own: the path, a part of the functions' names, a part of the text, and
-/// the rule.
-const DIFFERENCES: &[(&str, &str, &str, &str)] = &[
+/// What another engine computes by a rule of its own where a function is given a limit: the path, a part of the
+/// function's name, the limit, a part of the text, and the rule.
+const LIMITS: &[(&str, &str, Limit, &str, &str)] = &[
     (
         "onnx",
         "signbit",
+        Limit::NotFinite,
         " is 0e0, expected 1e0",
         "the sign of NaN is no part of its value",
     ),
     (
         "onnx runtime",
-        "floordivide",
-        "inf, expected ",
-        "ONNX Runtime's quotients have another sign of 0",
-    ),
-    (
-        "onnx runtime",
         "maxpool",
+        Limit::NotFinite,
         "expected NaN",
         "ONNX Runtime's largest number of a window leaves NaN out",
     ),
     (
         "onnx runtime",
         "rnn",
+        Limit::NotFinite,
         "expected NaN",
         "ONNX Runtime's recurrent layers leave NaN out",
     ),
     (
         "onnx runtime",
         "gru",
+        Limit::NotFinite,
         "expected NaN",
         "ONNX Runtime's recurrent layers leave NaN out",
     ),
     (
         "onnx runtime",
         "lstm",
+        Limit::NotFinite,
         "expected NaN",
         "ONNX Runtime's recurrent layers leave NaN out",
     ),
     (
         "onnx runtime",
         "softm",
+        Limit::NotFinite,
         "expected NaN",
         "ONNX Runtime's largest number of a softmax leaves NaN out",
     ),
     (
         "onnx runtime",
         "localresponsenorm",
+        Limit::NotFinite,
         " is NaN, expected ",
         "ONNX Runtime moves the window of a local response norm by differences, in which infinities stay",
+    ),
+    (
+        "onnx runtime",
+        "conv",
+        Limit::Nothing,
+        "expected ",
+        "ONNX Runtime leaves a convolution of nothing as its memory was",
     ),
 ];
 
@@ -318,47 +325,33 @@ fn numbers(text: &str) -> Option<(f64, f64)> {
 
 /// The rule by which another engine gives another value.
 pub fn difference(path: &str, case: &Case, text: &str) -> Option<&'static str> {
-    let steps = case.program.all_steps();
-    let calls = |part: &str| {
-        steps.iter().any(|step| match step {
-            Step::Call { call, .. } => plain(&call.name).contains(part),
-            _ => false,
-        })
-    };
-    if path.starts_with("onnx")
-        && numbers(text).is_some_and(|(a, b)| (a - b).abs() <= SINGLE * b.abs())
-    {
+    if !path.starts_with("onnx") {
+        return None;
+    }
+    if numbers(text).is_some_and(|(a, b)| (a - b).abs() <= SINGLE * b.abs()) {
         return Some("numbers that are attributes of ONNX are float32");
     }
-    if path.starts_with("onnx")
-        && (text.contains(" is NaN, expected ") || text.contains(", expected NaN"))
-        && WEIGHED.iter().any(|part| calls(part))
+    let calls = |step: &&Step| matches!(step, Step::Call { call, .. } if plain(&call.name) == "floordivide");
+    if path == "onnx runtime"
+        && text.contains("inf, expected ")
+        && case.program.all_steps().iter().any(calls)
+    {
+        return Some("ONNX Runtime's quotients have another sign of 0");
+    }
+    let limits = given_limits(case);
+    let is_given = |part: &str, limit: Limit| {
+        limits
+            .iter()
+            .any(|(name, given)| name.contains(part) && *given == limit)
+    };
+    if (text.contains(" is NaN, expected ") || text.contains(", expected NaN"))
+        && WEIGHED.iter().any(|part| is_given(part, Limit::NotFinite))
     {
         return Some("an infinity times a weight of 0 is NaN in a product of matrices");
     }
-    if path == "onnx runtime"
-        && (calls("sigmoid") || calls("silu"))
-        && numbers(text).is_some_and(|(a, b)| (a - b).abs() <= SINGLE)
-    {
-        return Some("ONNX Runtime's sigmoid is exact beside 1, and not beside small results");
-    }
-    if path.starts_with("onnx")
-        && case.has_halves()
-        && numbers(text).is_some_and(|(a, b)| {
-            let is_flipped = [a, b] == [0.0, 1.0] || [a, b] == [1.0, 0.0];
-            let is_near = (a - b).abs() <= epsilon(DType::F16) * b.abs().max(1.0);
-            let tolerance = text
-                .rsplit_once("tolerance ")
-                .map(|(_, number)| number.parse());
-            let is_about =
-                matches!(tolerance, Some(Ok::<f64, _>(most)) if (a - b).abs() <= 4.0 * most);
-            is_flipped || is_near || is_about || !a.is_finite() || !b.is_finite()
-        })
-    {
-        return Some("engines compute halves in float32, and round some of their steps");
-    }
-    let mut rules = DIFFERENCES.iter();
-    let found = rules
-        .find(|(of, name, part, _)| path.starts_with(of) && text.contains(part) && calls(name));
+    let mut rules = LIMITS.iter();
+    let found = rules.find(|(of, name, limit, part, _)| {
+        path.starts_with(of) && text.contains(part) && is_given(name, *limit)
+    });
     found.map(|(.., why)| *why)
 }

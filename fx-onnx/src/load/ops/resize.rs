@@ -119,28 +119,30 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
         if from == to && factors[dim] == 1.0 && transform != "tf_crop_and_resize" {
             continue;
         }
-        if to.saturating_mul(from) > cx.reader.limits.constant_bytes / 8 {
+        if from == 0 && to > 0 {
+            return Err(fx_nn::Error::msg("an image without places has no points"));
+        }
+        let weighed = if mode == "nearest" { 1 } else { from };
+        if to.saturating_mul(weighed) > cx.reader.limits.constant_bytes / 8 {
             return Err(fx_nn::Error::msg(
                 "an image of a size beyond `Limits::constant_bytes`",
             ));
         }
-        let mut table = Vec::with_capacity(to * from);
-        let mut is_out = Vec::with_capacity(to);
-        for place in 0..to {
-            let (weights, out) = rule.weights(place, from, to, factors[dim], bounds);
-            table.extend(weights);
-            is_out.push(u8::from(out));
-        }
+        let points: Vec<(f64, bool)> = (0..to)
+            .map(|place| rule.point(place, from, to, factors[dim], bounds))
+            .collect();
+        let is_out = points.iter().map(|(_, out)| u8::from(*out)).collect();
         if mode == "nearest" {
             // No number is computed: an infinity stays one.
-            let places = table.chunks(from.max(1)).map(|weights: &[f64]| {
-                let place = weights.iter().position(|weight| *weight == 1.0);
-                place.unwrap_or(0) as i64
-            });
+            let places = points.iter().map(|(point, _)| rule.near(*point, from));
             let places = Tensor::from_vec(places.collect::<Vec<i64>>(), to)?;
             y = ops::index_select(&y, dim as i64, &places)?;
             outside = outside_of(outside, is_out, dim, rank)?;
             continue;
+        }
+        let mut table = Vec::with_capacity(to * from);
+        for (point, _) in &points {
+            table.extend(rule.weights(*point, from, factors[dim]));
         }
         let wide = if y.dtype().is_ok_and(|d| d == DType::F64) || !dtype.is_floating_point() {
             DType::F64
@@ -198,15 +200,15 @@ struct Weighting<'r> {
 }
 
 impl Weighting<'_> {
-    /// The weights of the source's places for a place of the result, and whether it lies outside.
-    fn weights(
+    /// Where a place of the result lies in the source, and whether that is outside.
+    fn point(
         &self,
         place: usize,
         from: usize,
         to: usize,
         scale: f64,
         bounds: Option<(f64, f64)>,
-    ) -> (Vec<f64>, bool) {
+    ) -> (f64, bool) {
         // In `float32`, as scales are given: which of two places is nearer depends on the last bit.
         let (at, size, target, scale) = (place as f32, from as f32, to as f32, scale as f32);
         let source = match self.transform {
@@ -231,20 +233,27 @@ impl Weighting<'_> {
             }
             _ => (at + 0.5) / scale - 0.5,
         };
-        let (source, size, scale) = (f64::from(source), f64::from(size), f64::from(scale));
+        let (source, size) = (f64::from(source), f64::from(size));
         let out = self.transform == "tf_crop_and_resize" && (source < 0.0 || source > size - 1.0);
-        let mut weights = vec![0.0; from];
-        let last = from as i64 - 1;
-        if self.mode == "nearest" {
-            let near = match self.nearest {
-                "floor" => source.floor(),
-                "ceil" => source.ceil(),
-                "round_prefer_ceil" => (source + 0.5).floor(),
-                _ => (source - 0.5).ceil(),
-            };
-            weights[(near as i64).clamp(0, last) as usize] = 1.0;
-            return (weights, out);
-        }
+        (source, out)
+    }
+
+    /// The nearest place to a point of the source.
+    fn near(&self, point: f64, from: usize) -> i64 {
+        let near = match self.nearest {
+            "floor" => point.floor(),
+            "ceil" => point.ceil(),
+            "round_prefer_ceil" => (point + 0.5).floor(),
+            _ => (point - 0.5).ceil(),
+        };
+        (near as i64).clamp(0, from as i64 - 1)
+    }
+
+    /// The weights of the source's places for a point of it.
+    fn weights(&self, point: f64, from: usize, scale: f64) -> Vec<f64> {
+        let (mut weights, last) = (vec![0.0; from], from as i64 - 1);
+        // As the point was computed.
+        let scale = f64::from(scale as f32);
         let stretch = if self.antialias && scale < 1.0 {
             1.0 / scale
         } else {
@@ -264,12 +273,12 @@ impl Weighting<'_> {
             }
         };
         let (low, high) = (
-            (source - radius).floor() as i64,
-            (source + radius).ceil() as i64,
+            (point - radius).floor() as i64,
+            (point + radius).ceil() as i64,
         );
         let mut sum = 0.0;
         for near in low..=high {
-            let weight = kernel(near as f64 - source);
+            let weight = kernel(near as f64 - point);
             let inside = (0..=last).contains(&near);
             if weight == 0.0 || (self.exclude && !inside) {
                 continue;
@@ -280,6 +289,6 @@ impl Weighting<'_> {
         if sum != 0.0 {
             weights.iter_mut().for_each(|weight| *weight /= sum);
         }
-        (weights, out)
+        weights
     }
 }

@@ -369,8 +369,8 @@ fn erfc_tail(cx: &mut Cx, x: &Operand) -> Name {
     cx.op("Mul", &[&t, &power])
 }
 
-/// A float of a type that every engine tests.
-fn exact(cx: &mut Cx, x: &Operand) -> Result<Operand> {
+/// A float of a type that every engine tests and sums.
+pub(super) fn exact(cx: &mut Cx, x: &Operand) -> Result<Operand> {
     match x.dtype {
         DType::F32 | DType::F64 => Ok(x.clone()),
         _ => cx.cast(x, DType::F32),

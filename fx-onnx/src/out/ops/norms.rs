@@ -4,6 +4,7 @@ use fx_nn::prelude::*;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
+use super::arithmetic::exact;
 use super::rules;
 use crate::out::context::Cx;
 use fx_nn::lowering::OpCall;
@@ -111,10 +112,7 @@ rules! {
             let name = node.int("axis", -(dims.len() as i64)).float("epsilon", eps).output();
             return call.given(name);
         }
-        let wide = match x.dtype {
-            DType::F16 | DType::BF16 => cx.cast(&x, DType::F32)?,
-            _ => x.clone(),
-        };
+        let wide = exact(cx, &x)?;
         let axes: Vec<i64> = (1..=dims.len() as i64).map(|at| -at).collect();
         let axes = cx.i64s(&axes);
         let square = cx.op("Mul", &[&wide.name, &wide.name]);
@@ -195,10 +193,7 @@ rules! {
 
 /// What is left of each channel without its mean, over its deviation; in `float32` where `x` is of a half type.
 fn normalized(cx: &mut Cx, x: &Operand, eps: f64) -> Result<Name> {
-    let wide = match x.dtype {
-        DType::F16 | DType::BF16 => cx.cast(x, DType::F32)?,
-        _ => x.clone(),
-    };
+    let wide = exact(cx, x)?;
     let axes: Vec<i64> = (0..x.rank() as i64).filter(|dim| *dim != 1).collect();
     let axes = cx.i64s(&axes);
     let mean = cx.op("ReduceMean", &[&wide.name, &axes]);
@@ -214,22 +209,22 @@ fn normalized(cx: &mut Cx, x: &Operand, eps: f64) -> Result<Name> {
 
 fn classes(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
     let (own, mut target) = (call.tensor("x")?, call.tensor("target")?);
+    let single = own.rank() == 1;
+    let reduction = call.text("reduction")?;
+    if own.shape[usize::from(!single)].as_number() == Some(0) {
+        // Every class that there may be is ignored.
+        call.needs_no(&["ignore_index", "weight"]);
+        let none = if reduction == "mean" { f64::NAN } else { 0.0 };
+        let name = cx.filled(&call.result()?.shape, none, own.dtype)?;
+        return call.given(name);
+    }
     let mut x = cx.carried(op, &own)?;
     let weight = call.optional_tensor("weight")?;
     let weight = weight.map(|of| cx.cast(&of, x.dtype)).transpose()?;
-    let single = x.rank() == 1;
     if single {
         let zero = cx.i64s(&[0]);
         x.name = cx.op("Unsqueeze", &[&x.name, &zero]);
         target.name = cx.op("Unsqueeze", &[&target.name, &zero]);
-    }
-    let reduction = call.text("reduction")?;
-    if own.shape[usize::from(!single)].as_number() == Some(0) {
-        // Every class that there may be is ignored.
-        call.needs_no(&["ignore_index"]);
-        let none = if reduction == "mean" { f64::NAN } else { 0.0 };
-        let name = cx.filled(&call.result()?.shape, none, own.dtype)?;
-        return call.given(name);
     }
     let node = cx
         .node(op)

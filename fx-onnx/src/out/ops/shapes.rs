@@ -87,45 +87,12 @@ rules! {
     },
     repeat => tiled, tile => tiled,
     cat => |cx, call| {
-        let dtype = call.dtype()?;
-        let rank = call.result()?.shape.len();
-        let axis = call.place("dim", rank)?;
-        let mut names: Vec<Name> = Vec::new();
-        for x in call.tensors("tensors")? {
-            // An empty tensor of one dim joins anything.
-            if x.rank() == 1 && rank > 1 && x.shape[0] == 0 {
-                continue;
-            }
-            names.push(cx.cast(&x, dtype)?.name);
-        }
-        let mut node = cx.node("Concat").int("axis", axis);
-        for name in &names {
-            node = node.input(name);
-        }
-        let name = node.output();
-        call.given(name)
+        let axis = call.place("dim", call.result()?.shape.len())?;
+        joined(cx, call, axis)
     },
     hstack => |cx, call| {
-        let dtype = call.dtype()?;
         let axis = i64::from(call.result()?.shape.len() > 1);
-        let mut names: Vec<Name> = Vec::new();
-        for x in call.tensors("tensors")? {
-            // An empty tensor of one dim joins anything.
-            if axis == 1 && x.rank() == 1 && x.shape[0] == 0 {
-                continue;
-            }
-            let mut x = cx.cast(&x, dtype)?;
-            if x.rank() == 0 {
-                x.name = cx.reshape(&x, &[Dim::from(1)])?;
-            }
-            names.push(x.name);
-        }
-        let mut node = cx.node("Concat").int("axis", axis);
-        for name in &names {
-            node = node.input(name);
-        }
-        let name = node.output();
-        call.given(name)
+        joined(cx, call, axis)
     },
     stack => |cx, call| {
         let axis = call.place("dim", call.result()?.shape.len())?;
@@ -255,6 +222,29 @@ rules! {
         call.given(name)
     },
     size => |_, _| Err(Error::msg("a size that is not known before the file runs")),
+}
+
+/// Tensors after one another along an axis, numbers as vectors of one element.
+fn joined(cx: &mut Cx, call: &OpCall<'_>, axis: i64) -> Result<Val> {
+    let (dtype, rank) = (call.dtype()?, call.result()?.shape.len());
+    let mut names: Vec<Name> = Vec::new();
+    for x in call.tensors("tensors")? {
+        // An empty tensor of one dim joins anything.
+        if x.rank() == 1 && rank > 1 && x.shape[0] == 0 {
+            continue;
+        }
+        let mut x = cx.cast(&x, dtype)?;
+        if x.rank() == 0 {
+            x.name = cx.reshape(&x, &[Dim::from(1)])?;
+        }
+        names.push(x.name);
+    }
+    let mut node = cx.node("Concat").int("axis", axis);
+    for name in &names {
+        node = node.input(name);
+    }
+    let name = node.output();
+    call.given(name)
 }
 
 /// Asking metas for their number of dims.

@@ -365,18 +365,15 @@ fn rows_put(cx: &mut Cx, call: &OpCall<'_>, source: &Array, op: &str) -> Result<
     let (own, index) = (cx.tensor(call, "x")?, cx.tensor(call, "index")?);
     let dim = dim_of(call, "dim", own.rank())?;
     let index = cx.reshape(&index, &[index.count()]);
-    let source = cx.convert(source, own.dtype);
+    let (mut x, mut source) = (own.clone(), cx.convert(source, own.dtype));
     if own.rank() == 0 {
         // A number is a row of one.
-        let (flat, rows) = (
-            cx.reshape(&own, &[1]),
-            cx.reshape(&source, &[source.count()]),
-        );
-        let rows = cx.expand(&rows, &index.shape)?;
-        let put = put_rows(cx, &flat, &[(0, index)], &rows, op)?;
-        return Ok(cx.reshape(&put, &[]).into());
+        x = cx.reshape(&x, &[1]);
+        source = cx.reshape(&source, &[source.count()]);
+        source = cx.expand(&source, &index.shape)?;
     }
-    let (x, source) = (to_front(cx, &own, dim), to_front(cx, &source, dim));
+    let (x, source) = (to_front(cx, &x, dim), to_front(cx, &source, dim));
     let rows = put_rows(cx, &x, &[(0, index)], &source, op)?;
-    Ok(from_front(cx, &rows, dim).into())
+    let y = from_front(cx, &rows, dim);
+    Ok(cx.reshape(&y, &own.shape).into())
 }

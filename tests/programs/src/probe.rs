@@ -1,0 +1,124 @@
+//! What a run does beside its steps, to measure how far its numbers may be from those of another way to compute them.
+//!
+//! Invariant: what a probe changes is numbers, and no shape that they do not decide.
+
+use std::cell::RefCell;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use fx_differential::Call;
+use fx_nn::Result;
+use fx_nn::prelude::*;
+use fx_nn::value::{IntoValue, Value};
+use rand::rngs::StdRng;
+
+use crate::calls::plain;
+use crate::program::Step;
+use crate::{gradients, noise};
+
+/// A probe of a run, which the runs of its bodies share.
+#[derive(Clone)]
+pub(crate) enum Probe {
+    /// Moves each number by about its last bit.
+    Noise(Rc<RefCell<StdRng>>),
+    /// The same, and what ONNX Runtime computes as exactly as numbers around 1 is moved like these.
+    FileNoise(Rc<RefCell<StdRng>>),
+    /// Computes halves in `float32`, and rounds none of them.
+    Wide,
+    /// Notes the functions that are given what engines differ in.
+    Limits(Rc<RefCell<BTreeSet<(String, Limit)>>>),
+}
+
+/// What a tensor has that engines differ in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Limit {
+    /// NaN or an infinity.
+    NotFinite,
+    /// No elements.
+    Nothing,
+}
+
+fn is_half(x: &Tensor) -> bool {
+    matches!(x.dtype(), Ok(DType::F16 | DType::BF16))
+}
+
+fn wide(x: &Tensor) -> Result<Tensor> {
+    if is_half(x) {
+        ops::to_dtype(x, DType::F32)
+    } else {
+        Ok(x.clone())
+    }
+}
+
+fn limit(x: &Tensor) -> Option<Limit> {
+    let numbers = x.to_vec().ok()?;
+    if numbers.is_empty() {
+        return Some(Limit::Nothing);
+    }
+    let is_finite = numbers.iter().all(|number| number.is_finite());
+    (!is_finite).then_some(Limit::NotFinite)
+}
+
+impl Probe {
+    /// The tensors that a call is given.
+    ///
+    /// # Errors
+    /// Returns an error if their numbers cannot be read.
+    pub(crate) fn given(&self, call: &Call, tensors: Vec<Tensor>) -> Result<Vec<Tensor>> {
+        match self {
+            Probe::Noise(random) | Probe::FileNoise(random) if !noise::is_exact(call) => {
+                let moved = tensors.iter().map(|x| {
+                    let moved = noise::nudged(x, &mut random.borrow_mut())?;
+                    gradients::carried(x, moved)
+                });
+                moved.collect()
+            }
+            Probe::Noise(_) | Probe::FileNoise(_) => Ok(tensors),
+            Probe::Wide => tensors.iter().map(wide).collect(),
+            Probe::Limits(names) => {
+                let limits = tensors.iter().filter_map(limit);
+                let noted = limits.map(|limit| (plain(&call.name), limit));
+                names.borrow_mut().extend(noted);
+                Ok(tensors)
+            }
+        }
+    }
+
+    /// What a call gives of these tensors.
+    ///
+    /// # Errors
+    /// Returns an error if its numbers cannot be read.
+    pub(crate) fn called(&self, call: &Call, tensors: &[Tensor], given: Value) -> Result<Value> {
+        let (Probe::Noise(random) | Probe::FileNoise(random)) = self else {
+            return Ok(given);
+        };
+        let is_around_one = matches!(self, Probe::FileNoise(_)) && noise::is_sigmoid(call);
+        let Some(x) = tensors
+            .first()
+            .filter(|_| is_around_one || noise::cancels(call))
+        else {
+            return Ok(given);
+        };
+        let y = Tensor::from_value(given)?;
+        let random = &mut random.borrow_mut();
+        let moved = match is_around_one {
+            true => noise::around_one(&y, random)?,
+            false => noise::lost(call, &y, x, random)?,
+        };
+        Ok(gradients::carried(&y, moved)?.into_value())
+    }
+
+    /// A result of a step.
+    ///
+    /// # Errors
+    /// Returns an error if its numbers cannot be read.
+    pub(crate) fn result(&self, step: &Step, value: Tensor) -> Result<Tensor> {
+        match self {
+            Probe::Noise(random) | Probe::FileNoise(random) => {
+                let moved = noise::moved(&value, step, &mut random.borrow_mut())?;
+                gradients::carried(&value, moved)
+            }
+            Probe::Wide | Probe::Limits(_) => Ok(value),
+        }
+    }
+}
