@@ -26,7 +26,7 @@ decompose! {
     ops::silu(x: Tensor) => &x * ops::sigmoid(&x)?;
     ops::mish(x: Tensor) => &x * ops::tanh(&ops::softplus(&x, 1.0, 20.0)?)?;
     ops::gelu(x: Tensor, approximate: String) => gelu(&x, &approximate);
-    ops::glu(x: Tensor, dim: i64) => glu(&x, dim);
+    ops::glu(x: Tensor, dim: i64) |call| => widened(call, ("x", &x), |x| glu(x, dim));
     ops::hardsigmoid(x: Tensor) => ops::clamp(&(&x + 3.0)?, 0, 6)? / 6.0;
     ops::hardswish(x: Tensor) => hardswish(&x);
     ops::hardshrink(x: Tensor, lambd: f64) => ops::r#where(&x.abs()?.le(lambd)?, 0, &x);

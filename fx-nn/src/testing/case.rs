@@ -10,7 +10,7 @@ use fx_core::value::{DType, Value};
 use fx_core::{Error, GraphModule, Result};
 
 use super::Rewrite;
-use super::close::{Gap, Slack, gap, largest, leaves, map_tensors, spread};
+use super::close::{Gap, Slack, gap, largest, leaves, map_tensors, spread, with_steps};
 use crate::error::Fx;
 use crate::nn::replace::replace;
 use crate::tensor::{Dims, Tensor};
@@ -172,7 +172,7 @@ impl Trial<'_> {
                 return Ok(Verdict::Wrong(wrong(format!("the result fails: {error}"))));
             }
         };
-        if let Some(what) = self.apart(instance, &before, &after)? {
+        if let Some(what) = self.apart(instance, &before, (&after_gm, &after))? {
             return Ok(Verdict::Wrong(Wrong {
                 after: Some(after),
                 ..wrong(what)
@@ -205,8 +205,15 @@ impl Trial<'_> {
         for x in leaves(&ours).0 {
             size = size.max(largest(&x.to_vec()?));
         }
+        // A slope of parts that cancel each other: those of a result over its least input.
+        let least = least_input(inputs)?.max(1e-6);
+        let mut result = 0.0f64;
+        for x in leaves(&before).0 {
+            result = result.max(largest(&x.to_vec()?));
+        }
+        let parts = 64.0 * f64::EPSILON * result / least;
         let slack = Slack {
-            fixed: Some((1e-6, 1e-9 * size + 1e-14)),
+            fixed: Some((1e-6, 1e-9 * size + 1e-14 + parts)),
             ..self.slack
         };
         match gap(&ours, &theirs, slack, None)? {
@@ -222,7 +229,12 @@ impl Trial<'_> {
     }
 
     /// What differs, beyond what rounding explains.
-    fn apart(&self, instance: &Instance, before: &Value, after: &Value) -> Result<Option<String>> {
+    fn apart(
+        &self,
+        instance: &Instance,
+        before: &Value,
+        (after_gm, after): (&GraphModule, &Value),
+    ) -> Result<Option<String>> {
         let of = |gap: Gap| gap.text("its result");
         let Some(first) = gap(before, after, self.slack, None)? else {
             return Ok(None);
@@ -241,7 +253,15 @@ impl Trial<'_> {
             ..self.slack
         };
         let gm = own(&instance.gm)?;
-        let moved = no_grad(|| spread(&gm, &instance.inputs, before, self.seed))?;
+        let spread_of = |gm: &GraphModule, result: &Value| {
+            no_grad(|| spread(gm, &instance.inputs, result, self.seed))
+        };
+        let moved = spread_of(&gm, before)?;
+        if gap(before, after, slack, Some(&moved))?.is_none() {
+            return Ok(None);
+        }
+        let steps = spread_of(own(after_gm)?.as_ref(), after)?;
+        let moved = with_steps(moved, before, &steps)?;
         Ok(gap(before, after, slack, Some(&moved))?.map(of))
     }
 
@@ -289,6 +309,18 @@ impl Trial<'_> {
         let gradients = gradients.into_iter().map(Value::object);
         Ok(Some(Value::List(gradients.collect())))
     }
+}
+
+/// The least size of a number of float inputs that is not 0; at most 1.
+fn least_input(inputs: &[Value]) -> Result<f64> {
+    let mut least = 1.0f64;
+    for x in inputs.iter().flat_map(|input| leaves(input).0) {
+        if x.dtype()?.is_floating_point() {
+            let sizes = x.to_vec()?.into_iter().map(f64::abs);
+            least = sizes.filter(|size| *size > 0.0).fold(least, f64::min);
+        }
+    }
+    Ok(least)
 }
 
 /// Whether no tensor of it has elements.

@@ -200,3 +200,42 @@ fn operators_with_arguments_by_name_lose_none() -> Result<()> {
     }
     Ok(())
 }
+
+/// What nobody uses of a branch is no value of a statement; a truth value beside a tensor has no symbol in Rust; an
+/// index of more parts than tuples have is a call.
+#[test]
+fn statements_that_rust_takes() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: &Tensor, k: Int| {
+        let _unused = control::cond(k.gt(1)?, || x.relu(), || x.exp())?;
+        let parts = vec![Value::None; 13];
+        let deep: Tensor = operator::getitem.call_as((x, Value::Tuple(parts.into())))?;
+        let unlike: Tensor = operator::ne.call_as((&deep, false))?;
+        Ok::<_, Error>(unlike)
+    }))?;
+    assert_snapshot!(gm.code(), @"");
+    Ok(())
+}
+
+/// A graph may hold a tuple where a function takes a list: its source is Rust all the same.
+#[test]
+fn tuples_where_lists_are_taken() -> Result<()> {
+    let x = Tensor::from_vec((0..24).map(f64::from).collect(), (2, 3, 4))?;
+    assert_eq!(ops::flip(&x, ())?.to_vec()?, x.to_vec()?);
+    assert_eq!(ops::flip(&x, (0,))?.dims()?, [2, 3, 4]);
+    assert_eq!(x.tensor_split((1, 2), -1)?.len()?, 3);
+    assert_eq!(x.dsplit(())?.len()?, 1);
+    let image = ops::interpolate(&x, None, (2.0,), "nearest", None)?;
+    assert_eq!(image.dims()?, [2, 3, 8]);
+    let part = x.i((
+        NewAxis,
+        ..,
+        NewAxis,
+        0..2,
+        NewAxis,
+        NewAxis,
+        Ellipsis,
+        NewAxis,
+    ))?;
+    assert_eq!(part.dims()?, [1, 2, 1, 2, 1, 1, 4, 1]);
+    Ok(())
+}

@@ -498,3 +498,35 @@ fn functions_are_written_at_their_edges() -> Result<()> {
     assert!(!ops.contains(&"Reshape".to_string()), "{ops:?}");
     Ok(())
 }
+
+/// An engine would round up the known dim as well, by another rule.
+#[test]
+fn a_pool_rounds_up_no_dim_that_an_open_one_is_beside() -> Result<()> {
+    let layer = nn::MaxPool2d {
+        stride: (1, 2).into(),
+        ceil_mode: true,
+        ..nn::MaxPool2d::new(1)
+    };
+    let gm = symbolic_trace(&layer)?;
+    let shape = [
+        fx_nn::shapes::SpecSize::from(1),
+        1.into(),
+        "n".into(),
+        4.into(),
+    ];
+    let specs = [fx_nn::shapes::Spec::tensor(shape, DType::F32)];
+    let bytes = gm.to_onnx_bytes(&Export::specs(specs))?.0;
+    let model = ModelProto::decode(&*bytes).map_err(Error::other)?;
+    let nodes = model.graph.unwrap_or_default().node;
+    let pool = nodes.iter().find(|node| node.op_type == "MaxPool");
+    let pool = pool.ok_or_else(|| Error::msg("no pool"))?;
+    let ceil = pool.attribute.iter().find(|of| of.name == "ceil_mode");
+    assert_eq!(ceil.and_then(|of| of.i).unwrap_or_default(), 0);
+    let x = Tensor::arange(0, 12)?
+        .to_dtype(DType::F32)?
+        .reshape((1, 1, 3, 4))?;
+    let read = Load::new().from_bytes(bytes)?.module;
+    let y: Tensor = read.forward(args(&[&x]))?;
+    assert_eq!(y.to_vec()?, [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
+    Ok(())
+}

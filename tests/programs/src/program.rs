@@ -226,7 +226,11 @@ fn take(value: &Value, shape: &Shape, out: &mut Vec<Tensor>) -> Result<()> {
         Shape::Items(shapes) => {
             for (at, shape) in shapes.iter().enumerate() {
                 match value {
-                    Value::List(items) | Value::Tuple(items) => take(&items[at], shape, out)?,
+                    Value::List(items) | Value::Tuple(items) => {
+                        let item = items.get(at);
+                        let item = item.ok_or_else(|| Error::msg("another number of results"))?;
+                        take(item, shape, out)?;
+                    }
                     _ => {
                         let item: Value = operator::getitem.call_as((value.clone(), at as i64))?;
                         take(&item, shape, out)?;

@@ -252,3 +252,37 @@ fn a_scan_that_does_not_read_what_it_scans() -> Result<()> {
     case.program.results = Results::Flat(vec![6, 7]);
     on_every_path("scan", &case)
 }
+
+/// Steps that round, or are infinite, in halves.
+#[test]
+fn steps_of_halves() -> Result<()> {
+    let x = || halves([4], &[300.0, 0.0, 0.0, 1.0]);
+    function(
+        "mse_loss",
+        json!([t(0), t(1), "mean"]),
+        &[x()?, halves([4], &[0.0])?],
+    )?;
+    let scores = halves([2, 2], &[164.875, 198.0, -102.625, -124.25])?;
+    function(
+        "multilabel_soft_margin_loss",
+        json!([t(0), t(1), null, "mean"]),
+        &[scores.clone(), scores],
+    )?;
+    function(
+        "glu",
+        json!([t(0), 0]),
+        &[halves([6], &[0.0, 0.0, -INF, 0.0, 0.0, -46.0])?],
+    )?;
+    let small = halves([3], &[-0.000_361, 0.4, -1.0])?;
+    function("addcdiv", json!([t(0), t(0), t(0), 1.5]), &[small])
+}
+
+#[test]
+fn differences_behind_nothing() -> Result<()> {
+    let x = f32s([1, 1], &[-2.0])?;
+    function(
+        "diff",
+        json!([t(0), 2, 0, t(1), null]),
+        &[x, f32s([0], &[])?],
+    )
+}

@@ -211,21 +211,31 @@ fn window(
         Some(meta) => meta.shape.clone(),
         None => Vec::new(),
     };
-    let known = |shape: &[fx_nn::value::Dim]| -> Option<Vec<i64>> {
-        let own = shape.get(shape.len().checked_sub(dims)?..)?;
-        own.iter().map(|dim| dim.as_number()).collect()
-    };
-    let (Some(own), Some(made)) = (known(&x.shape), known(&result)) else {
-        window.ceil = true;
-        return Ok(window);
-    };
+    // A mean over padding that was added needs the numbers of all dims.
+    let is_fixed = (0..dims).all(|dim| size(&x.shape, dim, dims).is_some());
+    let mut is_known = true;
     for dim in 0..dims {
-        let reach = (made[dim] - 1) * window.stride[dim]
-            + window.dilation[dim] * (window.kernel[dim] - 1)
-            + 1;
-        window.behind[dim] = (reach - own[dim] - window.before[dim]).max(0);
+        let (Some(own), Some(made)) = (size(&x.shape, dim, dims), size(&result, dim, dims)) else {
+            // Steps of 1 leave nothing to round.
+            is_known &= window.stride[dim] == 1;
+            continue;
+        };
+        let reach =
+            (made - 1) * window.stride[dim] + window.dilation[dim] * (window.kernel[dim] - 1) + 1;
+        window.behind[dim] = (reach - own - window.before[dim]).max(0);
+        is_known &= window.behind[dim] == window.before[dim] || is_fixed;
     }
-    Ok(window)
+    match is_known {
+        true => Ok(window),
+        false => rounded_up(call, x, window),
+    }
+}
+
+/// A size of the last dims, if it is a number.
+fn size(shape: &[fx_nn::value::Dim], dim: usize, dims: usize) -> Option<i64> {
+    shape
+        .get((shape.len() + dim).checked_sub(dims)?)?
+        .as_number()
 }
 
 /// The window with the padding that was asked for, where an engine that rounds up has as many windows.
@@ -234,12 +244,10 @@ fn rounded_up(call: &OpCall<'_>, x: &Operand, window: Window) -> Result<Window> 
     let (own, made) = (&x.shape, result.first().map(|meta| &meta.shape));
     let dims = window.kernel.len();
     for dim in 0..dims {
-        let size = |shape: &[fx_nn::value::Dim]| {
-            shape
-                .get((shape.len() + dim).checked_sub(dims)?)?
-                .as_number()
-        };
-        let (own, made) = (size(own), made.and_then(|made| size(made)));
+        let (own, made) = (
+            size(own, dim, dims),
+            made.and_then(|made| size(made, dim, dims)),
+        );
         let count = own.map(|own| {
             let reach = window.dilation[dim] * (window.kernel[dim] - 1) + 1;
             let rest = own + 2 * window.before[dim] - reach;
