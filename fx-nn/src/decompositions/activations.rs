@@ -18,26 +18,33 @@ decompose! {
     ops::threshold(x: Tensor, threshold: f64, value: Number) |call| =>
         ops::r#where(&x.le(threshold)?, beside(call, value), &x);
     ops::leaky_relu(x: Tensor, negative_slope: f64) => ops::r#where(&x.gt(0)?, &x, &(&x * negative_slope)?);
-    ops::elu(x: Tensor, alpha: f64) => bent(&x, |low| ops::expm1(low)? * alpha);
+    ops::elu(x: Tensor, alpha: f64) |call| => widened(call, ("x", &x), |x| {
+        bent(x, |low| ops::expm1(low)? * alpha)
+    });
     ops::celu(x: Tensor, alpha: f64) |call| => widened(call, ("x", &x), |x| {
         bent(x, |low| ops::expm1(&(low / alpha)?)? * alpha)
     });
-    ops::selu(x: Tensor) => bent(&x, |low| ops::expm1(low)? * SELU_ALPHA)? * SELU_SCALE;
-    ops::silu(x: Tensor) => &x * ops::sigmoid(&x)?;
-    ops::mish(x: Tensor) => &x * ops::tanh(&ops::softplus(&x, 1.0, 20.0)?)?;
-    ops::gelu(x: Tensor, approximate: String) => gelu(&x, &approximate);
+    ops::selu(x: Tensor) |call| => widened(call, ("x", &x), |x| {
+        bent(x, |low| ops::expm1(low)? * SELU_ALPHA)? * SELU_SCALE
+    });
+    ops::silu(x: Tensor) |call| => widened(call, ("x", &x), |x| x * ops::sigmoid(x)?);
+    ops::mish(x: Tensor) |call| => widened(call, ("x", &x), |x| {
+        x * ops::tanh(&ops::softplus(x, 1.0, 20.0)?)?
+    });
+    ops::gelu(x: Tensor, approximate: String) |call| => widened(call, ("x", &x), |x| gelu(x, &approximate));
     ops::glu(x: Tensor, dim: i64) |call| => widened(call, ("x", &x), |x| glu(x, dim));
-    ops::hardsigmoid(x: Tensor) => ops::clamp(&(&x + 3.0)?, 0, 6)? / 6.0;
-    ops::hardswish(x: Tensor) => hardswish(&x);
+    ops::hardsigmoid(x: Tensor) |call| => widened(call, ("x", &x), |x| ops::clamp(&(x + 3.0)?, 0, 6)? / 6.0);
+    ops::hardswish(x: Tensor) |call| => widened(call, ("x", &x), hardswish);
     ops::hardshrink(x: Tensor, lambd: f64) => ops::r#where(&x.abs()?.le(lambd)?, 0, &x);
-    ops::softshrink(x: Tensor, lambd: f64) => softshrink(&x, lambd);
+    ops::softshrink(x: Tensor, lambd: f64) |call| => widened(call, ("x", &x), |x| softshrink(x, lambd));
     ops::softplus(x: Tensor, beta: f64, threshold: f64) |call| =>
         widened(call, ("x", &x), |x| softplus(x, beta, threshold));
     ops::softsign(x: Tensor) => &x / (x.abs()? + 1)?;
-    ops::tanhshrink(x: Tensor) => &x - ops::tanh(&x)?;
+    ops::tanhshrink(x: Tensor) |call| => widened(call, ("x", &x), |x| x - ops::tanh(x)?);
     // At 0 the minimum has half of the slope.
-    ops::logsigmoid(x: Tensor) =>
-        ops::minimum(&x, &ops::zeros_like(&x, None)?)? - ops::log1p(&(-x.abs()?)?.exp()?)?;
+    ops::logsigmoid(x: Tensor) |call| => widened(call, ("x", &x), |x| {
+        ops::minimum(x, &ops::zeros_like(x, None)?)? - ops::log1p(&(-x.abs()?)?.exp()?)?
+    });
     ops::softmax(x: Tensor, dim: i64) |call| => match is_empty(call, "x") {
         true => Ok(x),
         false => widened(call, ("x", &x), |x| softmax(x, dim)),

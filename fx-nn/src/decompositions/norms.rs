@@ -23,6 +23,10 @@ decompose! {
         query: Tensor, key: Tensor, value: Tensor, attn_mask: Option<Tensor>, dropout_p: f64, is_causal: bool,
         scale: Option<f64>, enable_gqa: bool
     ) |call| => {
+        let meta = call.meta("query").and_then(|meta| meta.tensor());
+        let is_nothing = meta.is_some_and(|meta| meta.shape.last().is_some_and(|size| *size == 0));
+        // Of no numbers, the power of their count is no number for Rust.
+        let scale = scale.or(is_nothing.then_some(f64::INFINITY));
         let options = Attention { dropout_p, is_causal, scale, enable_gqa };
         let mask = match &attn_mask {
             Some(mask) => Some((mask, dtype_of(call, "attn_mask").ok_or_else(unknown_mask)?)),

@@ -177,7 +177,9 @@ fn sliced(
     let (dims, at) = kernels_of::slices(op, data, of, indices(op, index)?, false).fx()?;
     let source = source.data(op)?;
     let fits = source.dims() == dims
-        || (data.rank() == 0 || source.rank() == 0) && source.elem_count() == at.len();
+        || data.rank() <= 1
+            && (data.rank() == 0 || source.rank() == 0)
+            && source.elem_count() == at.len();
     if !fits {
         return Err(Error::msg(format_args!(
             "{op}: source {:?} must have shape {dims:?}: a slice of input {:?} for each index along dim {of}",

@@ -110,7 +110,8 @@ fn slices(call: &mut RuleCall<'_>) -> Result<Vec<Dim>> {
 fn require_source(call: &mut RuleCall<'_>) -> Result<()> {
     let (x, source) = (x(call)?, call.tensor("source")?);
     let shape = slices(call)?;
-    match x.shape.is_empty() || source.shape.is_empty() {
+    let is_number = x.shape.is_empty() || source.shape.is_empty();
+    match x.shape.len() <= 1 && is_number {
         true => {
             let many = Dim::product(&call.tensor("index")?.shape)?;
             call.same(&Dim::product(&source.shape)?, &many, || {

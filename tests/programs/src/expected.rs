@@ -81,15 +81,17 @@ fn measured(case: &Case, compared: Compared) -> Result<Option<Runs>> {
             _ => Probe::Noise(random),
         }
     };
+    // Halves have few bits, and comparisons of them many ways to go.
+    let count = if case.has_halves() { 8 } else { 3 };
     // A run that noise makes impossible says nothing.
-    let mut moved: Vec<Vec<Given>> = (0..3)
+    let mut moved: Vec<Vec<Given>> = (0..count)
         .filter_map(|seed| runs(case, compared, Some(noise(seed))).ok())
         .collect();
     if moved.len() < 3 {
         return Ok(None);
     }
     if compared == Compared::InFile && case.has_halves() {
-        // What no half is computed in is rounded as ever.
+        // A program that cannot be run so has what it is rounded to.
         moved.extend(runs(case, compared, Some(Probe::Wide)).ok());
     }
     let mut measured = Vec::new();

@@ -39,7 +39,7 @@ const CANCELS: &str = "tanhshrink Tanhshrink gelu GELU";
 const CANCELS_ONE: &str = "elu ELU celu CELU selu SELU";
 
 /// What sums pixels with weights, which are rounded too.
-const WEIGHS: &str = "interpolate Upsample";
+const WEIGHS: &str = "interpolate interpolate_with Upsample UpsamplingBilinear2d";
 
 /// What weighs by `1 - z`, a gate, adds a bias to normal numbers, or gives unit vectors: as exact as numbers around 1.
 const AROUND_ONE: &str = "
@@ -151,7 +151,7 @@ pub(crate) fn moved(x: &Tensor, step: &Step, random: &mut StdRng) -> Result<Tens
         }
         let by = either_way(random, 1.0..2.0) * epsilon(dtype);
         if around_one {
-            return number + by;
+            return number + by * number.abs().max(1.0);
         }
         if number == 0.0 && !exact {
             return by * 0.01;

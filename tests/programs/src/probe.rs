@@ -23,7 +23,7 @@ pub(crate) enum Probe {
     Noise(Rc<RefCell<StdRng>>),
     /// The same, and what ONNX Runtime computes as exactly as numbers around 1 is moved like these.
     FileNoise(Rc<RefCell<StdRng>>),
-    /// Computes halves in `float32`, and rounds none of them.
+    /// Computes halves in `float32`, and rounds none of them, as an engine that leaves out casts.
     Wide,
     /// Notes the functions that are given what engines differ in.
     Limits(Rc<RefCell<BTreeSet<(String, Limit)>>>),
@@ -32,8 +32,10 @@ pub(crate) enum Probe {
 /// What a tensor has that engines differ in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Limit {
-    /// NaN or an infinity.
-    NotFinite,
+    /// NaN.
+    Nan,
+    /// An infinity.
+    Infinity,
     /// No elements.
     Nothing,
 }
@@ -50,16 +52,29 @@ fn wide(x: &Tensor) -> Result<Tensor> {
     }
 }
 
-fn limit(x: &Tensor) -> Option<Limit> {
-    let numbers = x.to_vec().ok()?;
-    if numbers.is_empty() {
-        return Some(Limit::Nothing);
-    }
-    let is_finite = numbers.iter().all(|number| number.is_finite());
-    (!is_finite).then_some(Limit::NotFinite)
+fn limits(x: &Tensor) -> Vec<Limit> {
+    let numbers = x.to_vec().unwrap_or_default();
+    let limits = [
+        (Limit::Nothing, numbers.is_empty()),
+        (Limit::Nan, numbers.iter().any(|number| number.is_nan())),
+        (
+            Limit::Infinity,
+            numbers.iter().any(|number| number.is_infinite()),
+        ),
+    ];
+    let found = limits.into_iter().filter(|(_, is)| *is);
+    found.map(|(limit, _)| limit).collect()
 }
 
 impl Probe {
+    /// The type that a value is cast to.
+    pub(crate) fn cast(&self, to: DType) -> DType {
+        match (self, to) {
+            (Probe::Wide, DType::F16 | DType::BF16) => DType::F32,
+            _ => to,
+        }
+    }
+
     /// The tensors that a call is given.
     ///
     /// # Errors
@@ -76,7 +91,7 @@ impl Probe {
             Probe::Noise(_) | Probe::FileNoise(_) => Ok(tensors),
             Probe::Wide => tensors.iter().map(wide).collect(),
             Probe::Limits(names) => {
-                let limits = tensors.iter().filter_map(limit);
+                let limits = tensors.iter().flat_map(limits);
                 let noted = limits.map(|limit| (plain(&call.name), limit));
                 names.borrow_mut().extend(noted);
                 Ok(tensors)

@@ -314,7 +314,11 @@ impl Run {
                 };
                 let needed: usize = shape.iter().product();
                 let cut = ops::narrow(&flat, 0, 0, needed)?;
-                ops::to_dtype(&ops::reshape(&cut, shape.clone())?, *dtype)
+                let dtype = self
+                    .probe
+                    .as_ref()
+                    .map_or(*dtype, |probe| probe.cast(*dtype));
+                ops::to_dtype(&ops::reshape(&cut, shape.clone())?, dtype)
             }
         }
     }

@@ -274,7 +274,37 @@ fn steps_of_halves() -> Result<()> {
         &[halves([6], &[0.0, 0.0, -INF, 0.0, 0.0, -46.0])?],
     )?;
     let small = halves([3], &[-0.000_361, 0.4, -1.0])?;
-    function("addcdiv", json!([t(0), t(0), t(0), 1.5]), &[small])
+    function("addcdiv", json!([t(0), t(0), t(0), 1.5]), &[small])?;
+    function(
+        "gelu",
+        json!([t(0), "none"]),
+        &[halves([2], &[-3.78125, 1.25])?],
+    )?;
+    function(
+        "hardsigmoid",
+        json!([t(0)]),
+        &[halves([2], &[-2.998, 2.999])?],
+    )
+}
+
+/// The slope of a quotient is a difference of large numbers near 0.
+#[test]
+fn slopes_near_zero() -> Result<()> {
+    function(
+        "sinc",
+        json!([t(0)]),
+        &[f32s([4], &[0.0, 1e-8, 0.0031, -0.5])?],
+    )
+}
+
+#[test]
+fn attention_over_no_numbers() -> Result<()> {
+    let none = || f32s([2, 2, 0], &[]);
+    function(
+        "scaled_dot_product_attention",
+        json!([t(0), t(1), t(2), null, 0.0, true, null, false]),
+        &[none()?, none()?, f32s([2, 2, 3], &[1.0, 2.0])?],
+    )
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
-use fx_nn::value::Dim;
-use fx_nn::{Bound, Error, Result};
+use fx_nn::value::{Dim, IntoValue};
+use fx_nn::{Bound, Error, Result, operator};
 
 use super::Rule;
 use crate::load::node::{Given, NodeCx};
@@ -371,6 +371,9 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
     }
     let mut x = cx.tensor(0)?;
     let shape = cx.shape(0)?;
+    // What is computed from sizes is taken to be a place; other numbers may count from the end, or lie beyond it.
+    let is_computed = |at: usize| matches!(cx.input(at), V::Tensor(of, _) if of.proxy().is_some());
+    let are_places = ![1, 2].into_iter().any(|at| cx.has(at) && is_computed(at));
     let axes = axes.unwrap_or_else(|| (0..starts.len() as i64).collect());
     for (at, axis) in axes.into_iter().enumerate() {
         let axis = cx.place(axis, shape.len())?;
@@ -399,9 +402,13 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
                     }
                 }
             }
-            (Some(start), Some(stop), None) if step == 1 => {
-                let from = (start != 0).then_some(start);
-                let to = (stop < i64::from(i32::MAX)).then_some(stop);
+            (start, stop, _) if step == 1 && (start.is_some() && stop.is_some() || !are_places) => {
+                let end = |at: &Int, known: Option<i64>, left: fn(i64) -> bool| match known {
+                    Some(known) if left(known) => None,
+                    _ => Some(*at),
+                };
+                let from = end(&starts[at], start, |start| start == 0);
+                let to = end(&ends[at], stop, |stop| stop >= i64::from(i32::MAX));
                 x = part(&x, axis, from, to)?;
             }
             _ if step == 1 => {
@@ -438,24 +445,19 @@ fn bounds(start: i64, stop: i64, size: i64, step: i64) -> (i64, i64) {
     (from_start(start).min(size - 1).max(size.min(1) - 1), stop)
 }
 
-/// A part along a dim, by Rust's index, which stops at the end.
-fn part(x: &Tensor, axis: i64, from: Option<i64>, to: Option<i64>) -> Result<Tensor> {
-    use fx_nn::{Slice, every};
-    let slice: Slice = match (from, to) {
-        (None, None) => return Ok(x.clone()),
-        (Some(from), None) => (from..).into(),
-        (None, Some(to)) => (..to).into(),
-        (Some(from), Some(to)) => (from..to).into(),
+/// A part along a dim, by an index, which stops at the end.
+fn part(x: &Tensor, axis: i64, from: Option<Int>, to: Option<Int>) -> Result<Tensor> {
+    if from.is_none() && to.is_none() {
+        return Ok(x.clone());
+    }
+    let slice = |from: Option<Int>, to: Option<Int>| {
+        Value::Slice(Box::new([from.into_value(), to.into_value(), Value::None]))
     };
-    let whole = || every(1).of(..);
-    match axis {
-        0 => x.i(slice),
-        1 => x.i((whole(), slice)),
-        2 => x.i((whole(), whole(), slice)),
-        3 => x.i((whole(), whole(), whole(), slice)),
-        _ => Err(Error::msg(
-            "a slice of a fifth dim of a size that is not known",
-        )),
+    let whole = (0..axis).map(|_| slice(None, None));
+    let parts: Vec<Value> = whole.chain([slice(from, to)]).collect();
+    match <[Value; 1]>::try_from(parts) {
+        Ok([only]) => operator::getitem.call_as((x, only)),
+        Err(parts) => operator::getitem.call_as((x, Value::Tuple(parts.into()))),
     }
 }
 

@@ -366,9 +366,9 @@ fn rows_put(cx: &mut Cx, call: &OpCall<'_>, source: &Array, op: &str) -> Result<
     let dim = dim_of(call, "dim", own.rank())?;
     let index = cx.reshape(&index, &[index.count()]);
     let (mut x, mut source) = (own.clone(), cx.convert(source, own.dtype));
-    if own.rank() == 0 {
+    if own.rank() <= 1 {
         // A number is a row of one.
-        x = cx.reshape(&x, &[1]);
+        x = cx.reshape(&x, &[x.count()]);
         source = cx.reshape(&source, &[source.count()]);
         source = cx.expand(&source, &index.shape)?;
     }
