@@ -17,8 +17,14 @@ use crate::program::{Id, Program, Results, Run, Shape, Source, Step};
 /// More elements than this make a program slow, and show nothing more.
 pub(crate) const LARGEST: usize = 600;
 
-/// Numbers beyond this are no inputs of gates.
-const LARGEST_OF_GATES: f64 = 1e4;
+/// Numbers beyond these are no inputs: what a gate holds back is 0 in one engine and a small part of it in another one,
+/// and the square of a number is infinite on the way of a norm, or is not.
+const LARGEST_OF: [(&str, f64); 4] = [
+    ("gru", 1e4),
+    ("lstm", 1e4),
+    ("norm", 1e15),
+    ("transformer", 1e15),
+];
 
 /// A program that grows, with its runs.
 pub(crate) struct Draft {
@@ -215,15 +221,10 @@ impl Draft {
         {
             let run = self.runs[0].clone();
             let value = quiet(|| run.call(&self.program, call, from, *layer)).ok()?;
-            let is_gated = ["gru", "lstm"]
-                .iter()
-                .any(|gated| call.name.to_lowercase().contains(gated));
-            if is_gated
-                && from
-                    .iter()
-                    .any(|of| run.reaches(&self.program, of, LARGEST_OF_GATES))
-            {
-                // What a gate holds back is 0 in one engine, and a small part of it in another one.
+            let name = call.name.to_lowercase();
+            let mut limits = LARGEST_OF.iter().filter(|(part, _)| name.contains(part));
+            let exceeds = |limit: f64| from.iter().any(|of| run.reaches(&self.program, of, limit));
+            if limits.any(|(_, limit)| exceeds(*limit)) {
                 return None;
             }
             if call.name.to_lowercase().contains("maxpool") || call.name.contains("max_pool") {

@@ -472,7 +472,10 @@ impl<'c> Generator<'c> {
                     let back = -self.random.random_range(0..2);
                     parts.push(Part::Slice(
                         End::Open,
-                        End::Of(Number::Size(of, dim as i64, back)),
+                        End::Of(match back == 0 && self.chance(0.3) {
+                            true => Number::Shape(of, dim as i64),
+                            false => Number::Size(of, dim as i64, back),
+                        }),
                         1,
                     ));
                 }
@@ -513,6 +516,15 @@ impl<'c> Generator<'c> {
             .collect();
         if ids.is_empty() {
             return None;
+        }
+        if self.chance(0.3) {
+            let kinds = draft.kinds();
+            let one = self.pick(&ids);
+            let alike = ids
+                .into_iter()
+                .filter(|id| kinds.get(id) == kinds.get(&one));
+            let other = self.pick(&alike.collect::<Vec<Id>>());
+            return Some(Test::Alike(self.pick(&["equal", "allclose"]), one, other));
         }
         Some(Test::Mean(
             self.pick(&ids),

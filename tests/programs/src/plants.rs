@@ -5,12 +5,12 @@
 use fx_nn::module::ComponentExt;
 use fx_nn::passes::Decompositions;
 use fx_nn::prelude::*;
-use fx_nn::{Error, GraphModule, Result};
+use fx_nn::{Bound, Error, GraphModule, Result};
 use fx_onnx::proto::ModelProto;
 use prost::Message;
 
 use crate::generate::Case;
-use crate::program::{Body, End, Number, Part, Results, Step};
+use crate::program::{Body, End, Number, Part, Results, Step, Test};
 
 /// A planted fault by name, or none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -52,12 +52,23 @@ impl Plant {
             }));
         }
         if self.is("subgradient") {
-            // At 0 its gradient is the slope in PyTorch, and 1 here.
-            return Ok(core.rule(function!(ops::leaky_relu), |call| {
-                let x: Tensor = call.arg("x")?;
-                let slope: f64 = call.arg("negative_slope")?;
-                ops::r#where(&x.ge(0)?, &x, &(&x * slope)?)
-            }));
+            // At bounds PyTorch's gradient is 0, at 0 it is the slope; here it is 1.
+            return Ok(core
+                .rule(function!(ops::leaky_relu), |call| {
+                    let x: Tensor = call.arg("x")?;
+                    let slope: f64 = call.arg("negative_slope")?;
+                    ops::r#where(&x.ge(0)?, &x, &(&x * slope)?)
+                })
+                .rule(function!(ops::relu6), |call| {
+                    let x: Tensor = call.arg("x")?;
+                    ops::clamp(&x, 0, 6)
+                })
+                .rule(function!(ops::hardtanh), |call| {
+                    let x: Tensor = call.arg("x")?;
+                    let low: Bound = call.arg("min_val")?;
+                    let high: Bound = call.arg("max_val")?;
+                    ops::clamp(&x, low, high)
+                }));
         }
         Ok(core)
     }
@@ -123,7 +134,7 @@ impl Plant {
                         sides.reverse();
                     }
                     if self.is("comparison")
-                        && let crate::program::Test::Compare(_, op, _) = test
+                        && let Test::Compare(_, op, _) = test
                     {
                         *op = match *op {
                             ">" => ">=",

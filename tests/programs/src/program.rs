@@ -37,6 +37,8 @@ pub enum Number {
     Counter,
     /// A size of a value, plus a number.
     Size(Id, i64, i64),
+    /// A size of a value, out of its shape.
+    Shape(Id, i64),
 }
 
 /// An end of a slice.
@@ -70,6 +72,8 @@ pub enum Test {
     Mean(Id, f64),
     /// A comparison of a whole number with another.
     Compare(Number, &'static str, i64),
+    /// Whether two tensors are equal, or about equal.
+    Alike(&'static str, Id, Id),
 }
 
 /// Steps of a side or of a loop.
@@ -299,6 +303,7 @@ impl Run {
                 let size = self.value(id)?.size(dim)?;
                 if plus == 0 { Ok(size) } else { size + plus }
             }
+            Number::Shape(id, dim) => self.value(id)?.shape()?.get(dim),
         }
     }
 
@@ -476,6 +481,14 @@ impl Run {
                 let above = ops::mean(&x, Dims::All, false)?.gt(*least)?;
                 control::cond(above, then, otherwise)
             }
+            Test::Alike(name, a, b) => {
+                let (a, b) = (self.value(*a)?, self.value(*b)?);
+                let alike = match *name {
+                    "equal" => ops::equal(a, b)?,
+                    _ => ops::allclose(a, b, 1e-5, 1e-8, true)?,
+                };
+                control::cond(alike, then, otherwise)
+            }
             Test::Compare(number, op, other) => {
                 let holds = numbers_are(op, self.number(*number)?, *other)?;
                 control::cond(holds, then, otherwise)
@@ -532,7 +545,7 @@ impl Run {
 /// The ids that a step reads, those of its bodies too.
 pub fn reads(step: &Step, out: &mut Vec<Id>) {
     let number = |number: &Number, out: &mut Vec<Id>| {
-        if let Number::Size(id, ..) = number {
+        if let Number::Size(id, ..) | Number::Shape(id, _) = number {
             out.push(*id);
         }
     };
@@ -564,6 +577,7 @@ pub fn reads(step: &Step, out: &mut Vec<Id>) {
         Step::Cond(test, sides, _) => {
             match test {
                 Test::Mean(id, _) => out.push(*id),
+                Test::Alike(_, a, b) => out.extend([*a, *b]),
                 Test::Compare(of, ..) => number(of, out),
             }
             sides.iter().for_each(|side| body(side, out));

@@ -308,6 +308,12 @@ const LIMITS: &[(&str, &str, &[Limit], &str)] = &[
     ),
     (
         "onnx runtime",
+        "gridsample",
+        &[Limit::Nan, Limit::Infinity],
+        "ONNX Runtime takes a pixel for a point that is no number",
+    ),
+    (
+        "onnx runtime",
         "conv",
         &[Limit::Nothing],
         "ONNX Runtime leaves a convolution of nothing as its memory was",

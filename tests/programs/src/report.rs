@@ -6,7 +6,20 @@ use serde_json::{Value as Json, json};
 
 use crate::generate::Case;
 use crate::judge::Verdict;
-use crate::program::{Results, Step};
+use crate::program::{End, Number, Part, Results, Step, Test};
+
+/// The functions by which the ends of a part are read.
+fn sizes<'n>(part: &Part) -> Vec<&'n str> {
+    let Part::Slice(start, stop, _) = part else {
+        return Vec::new();
+    };
+    let name = |end: &End| match end {
+        End::Of(Number::Size(..)) => Some("size"),
+        End::Of(Number::Shape(..)) => Some("getattr"),
+        _ => None,
+    };
+    [start, stop].into_iter().filter_map(name).collect()
+}
 
 const NAMES: [&str; 9] = [
     "programs",
@@ -52,8 +65,13 @@ impl Counts {
         self.add("steps", steps.len());
         let mut names: Vec<&str> = Vec::new();
         for step in &steps {
-            if let Step::Call { call, .. } = step {
-                names.push(&call.name);
+            match step {
+                Step::Call { call, .. } => names.push(&call.name),
+                Step::Cond(Test::Alike(name, ..), ..) => names.push(name),
+                Step::Index(_, parts, _) => {
+                    names.extend(parts.iter().flat_map(|part| sizes(part).into_iter()));
+                }
+                _ => {}
             }
         }
         names.sort_unstable();

@@ -103,6 +103,11 @@ fn places_without_elements() -> Result<()> {
     let x = || f32s([3, 2], &[1.0, 2.0, 3.0]);
     let index = wholes([0, 4], &[])?;
     function("gather", json!([t(0), 0, t(1)]), &[x()?, index.clone()])?;
+    function(
+        "index_put",
+        json!([t(0), [t(1)], t(2), false]),
+        &[x()?, wholes([0], &[])?, f32s([1, 2], &[7.0])?],
+    )?;
     let source = f32s([0, 4], &[])?;
     function(
         "scatter",

@@ -9,14 +9,14 @@ use fx_programs::judge::{Judge, Verdict};
 use fx_programs::paths;
 use fx_programs::plants::Plant;
 
-#[test]
-fn programs_give_the_same_on_every_path() -> Result<()> {
+/// Judges 150 programs.
+fn the_same_on_every_path(first: u64) -> Result<()> {
     let calls = Calls::parse(&recorded()?)?;
     let mut generator = Generator::new(&calls);
     let paths = paths::all();
     let (mut run, mut compared, mut refused) = (0, 0, 0);
     let mut wrong = String::new();
-    for seed in 0..300 {
+    for seed in first..first + 150 {
         let case = generator.case(seed)?;
         let plant = Plant::default();
         let Some(judge) = Judge::new(&case, &plant) else {
@@ -39,8 +39,19 @@ fn programs_give_the_same_on_every_path() -> Result<()> {
     }
     println!("run {run} compared {compared} refused {refused}");
     assert_eq!(wrong, "");
-    assert!(run >= 270, "{run} of 300 programs ran");
+    assert!(run >= 135, "{run} of 150 programs ran");
     Ok(())
+}
+
+// Two tests run beside each other.
+#[test]
+fn programs_give_the_same_on_every_path() -> Result<()> {
+    the_same_on_every_path(0)
+}
+
+#[test]
+fn more_programs_give_the_same_on_every_path() -> Result<()> {
+    the_same_on_every_path(150)
 }
 
 /// The judge sees what is wrong on purpose.
@@ -51,7 +62,8 @@ fn planted_faults_are_seen() -> Result<()> {
     let paths = paths::all();
     let none = Plant::default();
     let mut generator = Generator::new(&calls);
-    for seed in 0..400 {
+    // A tie at which a slope is another one comes at 565.
+    for seed in 560..960 {
         let case = generator.case(seed)?;
         let Some(judge) = Judge::new(&case, &none).filter(|judge| !judge.is_refused()) else {
             continue;
