@@ -172,7 +172,10 @@ def merged(reports):
 def show(total):
     counts, run = total["counts"], max(total["counts"]["run"], 1)
     for name, path in total["paths"].items():
-        print(f"path {name}: " + " ".join(f"{key} {count}" for key, count in path.items()))
+        # What a rule keeps out, a path cannot take.
+        can = path.get("takes", 0) - path.get("refused", 0) - path.get("refused_by_all", 0)
+        share = path.get("compared", 0) / max(can, 1)
+        print(f"path {name}: " + " ".join(f"{key} {count}" for key, count in path.items()) + f" share {share:.2f}")
     for reason, count in sorted(total["reasons"].items(), key=lambda pair: -pair[1]):
         print(f"refused {count}: {reason}")
     print("shares " + " ".join(f"{name} {count / run:.2f}" for name, count in total["shares"].items()))

@@ -12,6 +12,7 @@ It needs PyTorch 2.15 (`pip install torch numpy`). It ends in one line of counts
 import argparse
 import collections
 import json
+import os
 import pathlib
 import random
 import re
@@ -161,7 +162,7 @@ def program(checked):
     profile = "checked" if checked else "release"
     command = ["cargo", "build", "--quiet", "--profile", profile, "-p", "fx-differential"]
     subprocess.run(command, cwd=ROOT, check=True)
-    return ROOT / "target" / profile / "fx-differential"
+    return pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"), profile, "fx-differential")
 
 
 def compare(arguments):

@@ -360,6 +360,12 @@ impl Call {
             .any(|n| n.is_nan() || n.abs() >= 500.0)
     }
 
+    /// The size of its largest element of a common size: at least 1, and at most 1000.
+    pub fn scale(&self) -> f64 {
+        let sizes = self.all().into_iter().flatten().map(f64::abs);
+        sizes.filter(|size| *size <= 1e3).fold(1.0, f64::max)
+    }
+
     /// Whether an element is so near to 0 that its square is 0.
     pub fn is_tiny(&self) -> bool {
         let all = self.all();
