@@ -117,6 +117,13 @@ impl Draft {
         self.first(id).map_or(0, elements)
     }
 
+    /// Whether a value has elements on every binding.
+    pub(crate) fn has_elements(&self, id: Id) -> bool {
+        self.runs
+            .iter()
+            .all(|run| run.value(id).is_ok_and(|x| elements(x) > 0))
+    }
+
     pub(crate) fn fit(&self, id: Id, shape: Vec<usize>, dtype: DType) -> Source {
         let needed: usize = shape.iter().product();
         Source::Fit(id, needed.div_ceil(self.elements(id).max(1)), shape, dtype)

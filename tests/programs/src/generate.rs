@@ -512,7 +512,7 @@ impl<'c> Generator<'c> {
         let ids: Vec<Id> = draft
             .ids()
             .into_iter()
-            .filter(|id| draft.elements(*id) > 0)
+            .filter(|id| draft.has_elements(*id))
             .collect();
         if ids.is_empty() {
             return None;
