@@ -116,6 +116,11 @@ const RULES: &[(&str, &str, &str)] = &[
     ),
     (
         "onnx runtime",
+        "Tensor shape.Size() must be >= 0",
+        "a size that the data decides, less one, is no size where there is nothing",
+    ),
+    (
+        "onnx runtime",
         "relu_clip_fusion.cc",
         "ONNX Runtime's optimizer refuses to join a relu and a clip of float64",
     ),
