@@ -62,10 +62,12 @@ fn blended(
 /// Near 0 by its series: the slope of the quotient is a difference of large numbers there.
 fn sinc(x: &Tensor) -> Result<Tensor> {
     let angle = (x * PI)?;
-    let is_near = angle.abs()?.lt(0.01)?;
+    let is_near = angle.abs()?.lt(0.1)?;
     let square = ops::square(&ops::r#where(&is_near, &angle, 0)?)?;
-    let bend = ((1.0 - (&square / 20.0)?)? * &square)?;
-    let near = (1.0 - (bend / 6.0)?)?;
+    let mut near = (1.0 - (&square / 72.0)?)?;
+    for divisor in [42.0, 20.0, 6.0] {
+        near = (1.0 - ((&square / divisor)? * near)?)?;
+    }
     let far = ops::r#where(&is_near, 1, &angle)?;
     ops::r#where(&is_near, &near, &(far.sin()? / &far)?)
 }

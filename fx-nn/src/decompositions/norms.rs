@@ -25,8 +25,8 @@ decompose! {
     ) |call| => {
         let meta = call.meta("query").and_then(|meta| meta.tensor());
         let is_nothing = meta.is_some_and(|meta| meta.shape.last().is_some_and(|size| *size == 0));
-        // Of no numbers, the power of their count is no number for Rust.
-        let scale = scale.or(is_nothing.then_some(f64::INFINITY));
+        // Scores of no numbers are 0; the power of their count is no number for Rust.
+        let scale = scale.or(is_nothing.then_some(1.0));
         let options = Attention { dropout_p, is_causal, scale, enable_gqa };
         let mask = match &attn_mask {
             Some(mask) => Some((mask, dtype_of(call, "attn_mask").ok_or_else(unknown_mask)?)),

@@ -119,9 +119,16 @@ functions! {
     });
     /// `sin(πx) / πx`, 1 at 0.
     Sinc "sinc" (sinc, |x, y| {
-        let turn = x.times(std::f64::consts::PI)?.cos()?;
-        let zero = x.zeros_like()?;
-        where_cond(&comparison::eq(x, &zero)?, &zero, &turn.sub(y)?.div(x)?)
+        let turn = x.times(std::f64::consts::PI)?;
+        let square = turn.sqr()?;
+        // Near 0 by the series, where the quotient is a difference of equal numbers.
+        let mut series = square.affine(1.0 / 45360.0, -1.0 / 840.0)?;
+        for term in [1.0 / 30.0, -1.0 / 3.0] {
+            series = series.mul(&square)?.affine(1.0, term)?;
+        }
+        let near = series.mul(&turn)?.times(std::f64::consts::PI)?;
+        let is_near = comparison::lt(&turn.abs()?, &x.ones_like()?.times(0.1)?)?;
+        where_cond(&is_near, &near, &turn.cos()?.sub(y)?.div(x)?)
     });
     /// The whole number at or below x.
     Floor "floor" (f64::floor, flat);

@@ -490,6 +490,11 @@ impl Cx {
         match dtype {
             dtype if dtype == x.dtype => x.clone(),
             DType::Bool => self.compare_number("NE", x, 0.0),
+            DType::U8 | DType::I16 if x.dtype.is_floating_point() => {
+                // What is beyond wraps around, and is not held.
+                let wide = self.op("convert", &[x], "", DType::I64, &x.shape);
+                self.op("convert", &[&wide], "", dtype, &x.shape)
+            }
             dtype => self.op("convert", &[x], "", dtype, &x.shape),
         }
     }

@@ -21,6 +21,10 @@ rules! {
         if x.dtype == DType::Bool {
             return Ok(x.into());
         }
+        if matches!(x.dtype, DType::U8 | DType::U32) {
+            // StableHLO has no sign of what has none.
+            return Ok(cx.with_number("minimum", &x, 1.0).into());
+        }
         let sign = cx.unary("sign", &x);
         if !x.dtype.is_floating_point() {
             return Ok(sign.into());

@@ -88,13 +88,29 @@ rules! {
     },
     kthvalue => |cx, call| {
         let at = call.int("k")? - 1;
-        ordered(cx, call, at)
+        let [value, place] = ordered(cx, call, at)?;
+        Ok(Val::List(vec![value.into(), place.into()]))
     },
     median => |cx, call| {
         let x = cx.tensor(call, "x")?;
         let dim = dim_of(call, "dim", x.rank())?;
         let size = x.shape.get(dim).copied().unwrap_or(1);
-        ordered(cx, call, (size - 1) / 2)
+        let [value, place] = ordered(cx, call, (size - 1) / 2)?;
+        if x.rank() == 0 || !x.dtype.is_floating_point() {
+            return Ok(Val::List(vec![value.into(), place.into()]));
+        }
+        // Of a row with NaN, its first NaN.
+        let is_nan = cx.compare("NE", &x, &x);
+        let places = cx.iota(dim, DType::I64, &x.shape);
+        let none = cx.splat(size as f64, DType::I64, &x.shape);
+        let places = cx.select(&is_nan, &places, &none);
+        let first = cx.reduce("minimum", &places, size as f64, &[dim as i64]);
+        let first = cx.reshape(&first, &place.shape);
+        let none = cx.splat(size as f64, DType::I64, &place.shape);
+        let has_nan = cx.compare("LT", &first, &none);
+        let nan = cx.splat(f64::NAN, value.dtype, &value.shape);
+        let (value, place) = (cx.select(&has_nan, &nan, &value), cx.select(&has_nan, &first, &place));
+        Ok(Val::List(vec![value.into(), place.into()]))
     },
     cumsum => |cx, call| {
         let x = widened_rows(cx, call)?;
@@ -302,7 +318,7 @@ pub(super) fn sorted(cx: &mut Cx, x: &Array, dim: usize, descending: bool) -> Re
 }
 
 /// The element at a place of the order along a dim.
-fn ordered(cx: &mut Cx, call: &OpCall<'_>, at: i64) -> Result<Val> {
+fn ordered(cx: &mut Cx, call: &OpCall<'_>, at: i64) -> Result<[Array; 2]> {
     let x = cx.tensor(call, "x")?;
     let dim = dim_of(call, "dim", x.rank())?;
     call.needs_no(&["keepdim"]);
@@ -313,14 +329,13 @@ fn ordered(cx: &mut Cx, call: &OpCall<'_>, at: i64) -> Result<Val> {
         .unwrap_or_default();
     let [values, places] = sorted(cx, &x, dim, false)?;
     if x.rank() == 0 {
-        return Ok(Val::List(vec![values.into(), places.into()]));
+        return Ok([values, places]);
     }
-    let (value, place) = (
-        cx.slice_dim(&values, dim, at, at + 1, 1),
-        cx.slice_dim(&places, dim, at, at + 1, 1),
-    );
-    let (value, place) = (cx.reshape(&value, &shape), cx.reshape(&place, &shape));
-    Ok(Val::List(vec![value.into(), place.into()]))
+    let at = |cx: &mut Cx, of: &Array| {
+        let row = cx.slice_dim(of, dim, at, at + 1, 1);
+        cx.reshape(&row, &shape)
+    };
+    Ok([at(cx, &values), at(cx, &places)])
 }
 
 fn running(cx: &mut Cx, call: &OpCall<'_>, x: &Array, op: &str, start: f64) -> Result<Val> {
