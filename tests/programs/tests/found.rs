@@ -104,6 +104,11 @@ fn places_without_elements() -> Result<()> {
     let index = wholes([0, 4], &[])?;
     function("gather", json!([t(0), 0, t(1)]), &[x()?, index.clone()])?;
     function(
+        "index_copy",
+        json!([t(0), -1, t(1), t(2)]),
+        &[f32s([], &[2.0])?, wholes([0], &[])?, f32s([1, 1, 0], &[])?],
+    )?;
+    function(
         "index_put",
         json!([t(0), [t(1)], t(2), false]),
         &[x()?, wholes([0], &[])?, f32s([1, 2], &[7.0])?],

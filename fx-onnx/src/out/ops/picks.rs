@@ -280,12 +280,13 @@ fn along(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
     let is_number = x.rank() == 0;
     let x = lifted(cx, &x)?;
     source = lifted(cx, &source)?;
+    if has_no_elements(&x) || has_no_elements(&source) {
+        call.needs_no(&["alpha"]);
+        return Ok(Val::Tensor(call.tensor("x")?));
+    }
     if reduction == "add" && call.val("alpha")?.as_f64() != Some(1.0) {
         let alpha = cx.operand(&call.val("alpha")?, x.dtype)?;
         source.name = cx.op("Mul", &[&source.name, &alpha.name]);
-    }
-    if has_no_elements(&x) {
-        return Ok(Val::Tensor(call.tensor("x")?));
     }
     let own = x.dtype;
     let (x, source) = (wide(cx, &x, reduction)?, wide(cx, &source, reduction)?);
