@@ -257,6 +257,18 @@ pub fn rule(path: &str, text: &str) -> Option<&'static str> {
 /// What another engine computes by a rule of its own where a function is given a limit: the path, a part of the
 /// function's name, the limits, and the rule.
 const LIMITS: &[(&str, &str, &[Limit], &str)] = &[
+    (
+        "decomposed, gradients",
+        "attention",
+        &[Limit::Nan, Limit::Infinity],
+        MASKED,
+    ),
+    (
+        "decomposed, gradients",
+        "transformer",
+        &[Limit::Nan, Limit::Infinity],
+        MASKED,
+    ),
     ("", "multidot", &[Limit::Nan, Limit::Infinity], ORDER),
     ("", "chainmatmul", &[Limit::Nan, Limit::Infinity], ORDER),
     (
