@@ -261,7 +261,7 @@ impl Trial<'_> {
             return Ok(None);
         }
         let steps = spread_of(own(after_gm)?.as_ref(), after)?;
-        let moved = with_steps(moved, before, &steps)?;
+        let moved = with_steps(moved, before, &steps, scale)?;
         Ok(gap(before, after, slack, Some(&moved))?.map(of))
     }
 

@@ -243,8 +243,8 @@ pub(super) fn spread(
     Ok(all)
 }
 
-/// What is lost to the steps of a rewritten graph: up to 7 bits of each number, for a formula that loses more is a worse
-/// one.
+/// What is lost to the steps of a rewritten graph: up to 7 bits of each number, or of what it is computed from, for a
+/// formula that loses more is a worse one.
 const STEPS: f64 = 128.0;
 
 /// The spread of a result, with that of the steps by which a rewritten graph computes it.
@@ -252,12 +252,14 @@ pub(super) fn with_steps(
     mut own: Vec<Vec<f64>>,
     before: &Value,
     steps: &[Vec<f64>],
+    scale: f64,
 ) -> Result<Vec<Vec<f64>>> {
     let (tensors, _) = leaves(before);
     for ((own, tensor), steps) in own.iter_mut().zip(tensors).zip(steps) {
         let (numbers, step) = (tensor.to_vec()?, step(tensor.dtype()?));
         for ((most, number), steps) in own.iter_mut().zip(numbers).zip(steps) {
-            *most = most.max(steps.min(STEPS * step * number.abs()));
+            let size = number.abs().max(scale.min(1.0));
+            *most = most.max(steps.min(STEPS * step * size));
         }
     }
     Ok(own)
