@@ -23,10 +23,8 @@ decompose! {
         query: Tensor, key: Tensor, value: Tensor, attn_mask: Option<Tensor>, dropout_p: f64, is_causal: bool,
         scale: Option<f64>, enable_gqa: bool
     ) |call| => {
-        let meta = call.meta("query").and_then(|meta| meta.tensor());
-        let is_nothing = meta.is_some_and(|meta| meta.shape.last().is_some_and(|size| *size == 0));
         // Scores of no numbers are 0; the power of their count is no number for Rust.
-        let scale = scale.or(is_nothing.then_some(1.0));
+        let scale = scale.or(is_empty(call, "query").then_some(1.0));
         let options = Attention { dropout_p, is_causal, scale, enable_gqa };
         let mask = match &attn_mask {
             Some(mask) => Some((mask, dtype_of(call, "attn_mask").ok_or_else(unknown_mask)?)),

@@ -10,7 +10,7 @@ use fx_core::value::{DType, Value};
 use fx_core::{Error, GraphModule, Result};
 
 use super::Rewrite;
-use super::close::{Gap, Slack, gap, largest, leaves, map_tensors, spread, with_steps};
+use super::close::{Gap, Slack, gap, largest_of, leaves, map_tensors, spread, with_steps};
 use crate::error::Fx;
 use crate::nn::replace::replace;
 use crate::tensor::{Dims, Tensor};
@@ -201,16 +201,10 @@ impl Trial<'_> {
                 ))));
             }
         };
-        let mut size = 0.0f64;
-        for x in leaves(&ours).0 {
-            size = size.max(largest(&x.to_vec()?));
-        }
+        let size = largest_of(&leaves(&ours).0)?;
         // A slope of parts that cancel each other: those of a result over its least input.
         let least = least_input(inputs)?.max(1e-6);
-        let mut result = 0.0f64;
-        for x in leaves(&before).0 {
-            result = result.max(largest(&x.to_vec()?));
-        }
+        let result = largest_of(&leaves(&before).0)?;
         let parts = 64.0 * f64::EPSILON * result / least;
         let slack = Slack {
             fixed: Some((1e-6, 1e-9 * size + 1e-14 + parts)),
@@ -242,12 +236,9 @@ impl Trial<'_> {
         if matches!(first, Gap::Exact(_)) || self.slack.fixed.is_some() {
             return Ok(Some(of(first)));
         }
-        let mut scale = 0.0f64;
-        for x in leaves(&Value::List(instance.inputs.clone().into())).0 {
-            if x.dtype()?.is_floating_point() {
-                scale = scale.max(largest(&x.to_vec()?));
-            }
-        }
+        let (mut inputs, _) = leaves(&Value::List(instance.inputs.clone().into()));
+        inputs.retain(|x| x.dtype().is_ok_and(DType::is_floating_point));
+        let scale = largest_of(&inputs)?;
         let slack = Slack {
             scale,
             ..self.slack

@@ -155,9 +155,18 @@ fn tensor_gap(
 }
 
 /// The largest size of the finite ones.
-pub(super) fn largest(numbers: &[f64]) -> f64 {
+fn largest(numbers: &[f64]) -> f64 {
     let finite = numbers.iter().filter(|x| x.is_finite());
     finite.fold(0.0, |most, x| most.max(x.abs()))
+}
+
+/// The largest size of the finite elements of all.
+pub(super) fn largest_of(tensors: &[Tensor]) -> Result<f64> {
+    let mut most = 0.0f64;
+    for x in tensors {
+        most = most.max(largest(&x.to_vec()?));
+    }
+    Ok(most)
 }
 
 /// Where an element stands.
@@ -243,8 +252,8 @@ pub(super) fn spread(
     Ok(all)
 }
 
-/// What is lost to the steps of a rewritten graph: up to 7 bits of each number, or of what it is computed from, for a
-/// formula that loses more is a worse one.
+/// What is lost to the steps of a rewritten graph: up to 7 bits of each number, or of what it is
+/// computed from, for a formula that loses more is a worse one.
 const STEPS: f64 = 128.0;
 
 /// The spread of a result, with that of the steps by which a rewritten graph computes it.

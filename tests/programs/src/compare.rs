@@ -192,6 +192,27 @@ impl Tolerance {
         self
     }
 
+    /// The same, and anything for what differs in other runs.
+    #[must_use]
+    pub(crate) fn open_to(&self, given: &Given, others: &[Given]) -> Self {
+        let mut open = self.clone();
+        for other in others {
+            let leaves = given.leaves.iter().zip(&other.leaves);
+            for ((own, other), most) in leaves.zip(&mut open.0) {
+                let (Leaf::Tensor(_, _, own), Leaf::Tensor(_, _, other)) = (own, other) else {
+                    continue;
+                };
+                let pairs = floats(own).into_iter().zip(floats(other));
+                for ((own, other), most) in pairs.zip(most) {
+                    if !same(own, other, 0.0) {
+                        *most = f64::INFINITY;
+                    }
+                }
+            }
+        }
+        open
+    }
+
     /// Whether a shape differs between runs with noise: nothing can be said then.
     pub fn is_unstable(given: &Given, moved: &[Given]) -> bool {
         let shapes = |given: &Given| -> Vec<Vec<usize>> {

@@ -234,7 +234,7 @@ impl Draft {
             if limits.any(|(_, limit)| exceeds(*limit)) {
                 return None;
             }
-            if call.name.to_lowercase().contains("maxpool") || call.name.contains("max_pool") {
+            if name.contains("maxpool") || name.contains("max_pool") {
                 // A window of padding alone has a place that is none, and one with NaN has several.
                 let has_places = tensors(&value).len() > 1;
                 if has_places && tensors(&value).into_iter().any(has_limit) {

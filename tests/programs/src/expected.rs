@@ -14,9 +14,10 @@ use rand::rngs::StdRng;
 
 use crate::compare::{Given, Tolerance};
 use crate::generate::{Binding, Case};
-use crate::gradients;
 use crate::probe::{Limit, Probe};
-use crate::program::Run;
+use crate::program::{Run, Step};
+use crate::refusals::OwnRule;
+use crate::{gradients, noise};
 
 /// What of a path is compared with eager runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +114,14 @@ fn measured(case: &Case, compared: Compared) -> Result<Option<Runs>> {
     Ok(Some(measured))
 }
 
+/// Whether a file's engines round other numbers than eager runs: halves on the way, or what they approximate.
+fn differs_in_files(case: &Case) -> bool {
+    let steps = case.program.all_steps();
+    let is_sigmoid =
+        |step: &&Step| matches!(step, Step::Call { call, .. } if noise::is_sigmoid(call));
+    case.has_halves() || steps.iter().any(is_sigmoid)
+}
+
 /// What eager runs of a case give; nothing where noise decides it.
 ///
 /// # Errors
@@ -132,6 +141,10 @@ pub fn expected(case: &Case) -> Result<Option<Expected<'_>>> {
 impl Expected<'_> {
     /// What a path is compared with; nothing where noise decides it, or a mode refuses the program.
     pub(crate) fn of(&self, compared: Compared) -> Option<&Runs> {
+        let compared = match compared {
+            Compared::InFile if !differs_in_files(self.case) => Compared::Evaluated,
+            compared => compared,
+        };
         let cell = match compared {
             Compared::InFile => &self.in_file,
             Compared::Trained if !self.case.layers.is_empty() => &self.trained,
@@ -142,7 +155,34 @@ impl Expected<'_> {
         cell.get_or_init(|| measured(self.case, compared).ok().flatten())
             .as_ref()
     }
+
+    /// What a path is compared with where its engine has rules of its own: anything for what follows from calls that
+    /// have them; nothing where shapes follow from them.
+    pub(crate) fn open(&self, compared: Compared, rules: &[&'static OwnRule]) -> Option<Runs> {
+        let others = (0..OPEN_RUNS).map(|seed| {
+            let random = Rc::new(RefCell::new(StdRng::seed_from_u64(seed)));
+            runs(
+                self.case,
+                compared,
+                Some(Probe::Open(rules.to_vec(), random)),
+            )
+            .ok()
+        });
+        let others: Vec<Vec<Given>> = others.collect::<Option<_>>()?;
+        let own = self.of(compared)?.iter().enumerate();
+        let opened = own.map(|(at, (given, tolerance))| {
+            let others: Vec<Given> = others.iter().map(|all| all[at].clone()).collect();
+            if Tolerance::is_unstable(given, &others) {
+                return None;
+            }
+            Some((given.clone(), tolerance.open_to(given, &others)))
+        });
+        opened.collect()
+    }
 }
+
+/// As many runs as find nearly all that follows from a number, truth values of it too.
+const OPEN_RUNS: u64 = 24;
 
 /// The functions of a case that are given what engines differ in, the layers in evaluation.
 pub(crate) fn given_limits(case: &Case) -> BTreeSet<(String, Limit)> {

@@ -7,6 +7,7 @@ use std::ops::Range;
 
 use fx_differential::Call;
 use fx_nn::prelude::*;
+use fx_nn::value::{IntoValue, Value};
 use fx_nn::{Error, Result};
 use rand::Rng;
 use rand::rngs::StdRng;
@@ -65,6 +66,35 @@ pub(crate) fn around_one(x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
         .map(|number| number + either_way(random, 1.0..2.0) * epsilon(dtype))
         .collect();
     Tensor::from_vec(numbers, x.dims()?)?.to_dtype(dtype)
+}
+
+/// A value of the same structure with any numbers: those that a run gives if nothing is said of them.
+///
+/// # Errors
+/// Returns an error if a tensor cannot be made.
+pub(crate) fn anything(value: &Value, random: &mut StdRng) -> Result<Value> {
+    let mut all = |items: &[Value]| -> Result<_> {
+        items.iter().map(|item| anything(item, random)).collect()
+    };
+    Ok(match value {
+        Value::List(items) => Value::List(all(items)?),
+        Value::Tuple(items) => Value::Tuple(all(items)?),
+        value => match value.downcast_ref::<Tensor>() {
+            Some(x) => any_numbers(x, random)?.into_value(),
+            None => value.clone(),
+        },
+    })
+}
+
+fn any_numbers(x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
+    let (dims, dtype) = (x.dims()?, x.dtype()?);
+    let mut number = || match dtype.is_floating_point() {
+        true if random.random_bool(0.25) => f64::NAN,
+        true => random.random_range(-2.0..2.0),
+        false => f64::from(u8::from(random.random_bool(0.5))),
+    };
+    let numbers: Vec<f64> = (0..dims.iter().product()).map(|_| number()).collect();
+    Tensor::from_vec(numbers, dims)?.to_dtype(dtype)
 }
 
 /// Whether a call loses digits on the way.

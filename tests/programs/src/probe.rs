@@ -14,6 +14,7 @@ use rand::rngs::StdRng;
 
 use crate::calls::plain;
 use crate::program::Step;
+use crate::refusals::OwnRule;
 use crate::{gradients, noise};
 
 /// A probe of a run, which the runs of its bodies share.
@@ -27,6 +28,8 @@ pub(crate) enum Probe {
     Wide,
     /// Notes the functions that are given what engines differ in.
     Limits(Rc<RefCell<BTreeSet<(String, Limit)>>>),
+    /// Gives any numbers for what calls give that engines have rules of their own for.
+    Open(Vec<&'static OwnRule>, Rc<RefCell<StdRng>>),
 }
 
 /// What a tensor has that engines differ in.
@@ -40,15 +43,11 @@ pub(crate) enum Limit {
     Nothing,
 }
 
-fn is_half(x: &Tensor) -> bool {
-    matches!(x.dtype(), Ok(DType::F16 | DType::BF16))
-}
-
-fn wide(x: &Tensor) -> Result<Tensor> {
-    if is_half(x) {
-        ops::to_dtype(x, DType::F32)
-    } else {
-        Ok(x.clone())
+/// Without halves.
+fn wide(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        dtype => dtype,
     }
 }
 
@@ -66,11 +65,15 @@ fn limits(x: &Tensor) -> Vec<Limit> {
     found.map(|(limit, _)| limit).collect()
 }
 
+fn limits_of(tensors: &[Tensor]) -> Vec<Limit> {
+    tensors.iter().flat_map(limits).collect()
+}
+
 impl Probe {
     /// The type that a value is cast to.
     pub(crate) fn cast(&self, to: DType) -> DType {
-        match (self, to) {
-            (Probe::Wide, DType::F16 | DType::BF16) => DType::F32,
+        match self {
+            Probe::Wide => wide(to),
             _ => to,
         }
     }
@@ -88,10 +91,13 @@ impl Probe {
                 });
                 moved.collect()
             }
-            Probe::Noise(_) | Probe::FileNoise(_) => Ok(tensors),
-            Probe::Wide => tensors.iter().map(wide).collect(),
+            Probe::Noise(_) | Probe::FileNoise(_) | Probe::Open(..) => Ok(tensors),
+            Probe::Wide => tensors
+                .iter()
+                .map(|x| ops::to_dtype(x, wide(x.dtype()?)))
+                .collect(),
             Probe::Limits(names) => {
-                let limits = tensors.iter().flat_map(limits);
+                let limits = limits_of(&tensors).into_iter();
                 let noted = limits.map(|limit| (plain(&call.name), limit));
                 names.borrow_mut().extend(noted);
                 Ok(tensors)
@@ -104,8 +110,16 @@ impl Probe {
     /// # Errors
     /// Returns an error if its numbers cannot be read.
     pub(crate) fn called(&self, call: &Call, tensors: &[Tensor], given: Value) -> Result<Value> {
-        let (Probe::Noise(random) | Probe::FileNoise(random)) = self else {
-            return Ok(given);
+        let random = match self {
+            Probe::Noise(random) | Probe::FileNoise(random) => random,
+            Probe::Wide | Probe::Limits(_) => return Ok(given),
+            Probe::Open(rules, random) => {
+                let (name, limits) = (plain(&call.name), limits_of(tensors));
+                return match rules.iter().any(|rule| rule.takes(&name, &limits)) {
+                    true => noise::anything(&given, &mut random.borrow_mut()),
+                    false => Ok(given),
+                };
+            }
         };
         let is_around_one = matches!(self, Probe::FileNoise(_)) && noise::is_sigmoid(call);
         let Some(x) = tensors
@@ -133,7 +147,7 @@ impl Probe {
                 let moved = noise::moved(&value, step, &mut random.borrow_mut())?;
                 gradients::carried(&value, moved)
             }
-            Probe::Wide | Probe::Limits(_) => Ok(value),
+            Probe::Wide | Probe::Limits(_) | Probe::Open(..) => Ok(value),
         }
     }
 }

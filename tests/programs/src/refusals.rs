@@ -254,109 +254,92 @@ pub fn rule(path: &str, text: &str) -> Option<&'static str> {
     found.map(|(_, _, why)| *why)
 }
 
-/// What another engine computes by a rule of its own where a function is given a limit: the path, a part of the
-/// function's name, the limits, and the rule.
-const LIMITS: &[(&str, &str, &[Limit], &str)] = &[
-    (
-        "decomposed, gradients",
-        "attention",
-        &[Limit::Nan, Limit::Infinity],
-        MASKED,
-    ),
-    (
-        "decomposed, gradients",
-        "transformer",
-        &[Limit::Nan, Limit::Infinity],
-        MASKED,
-    ),
-    ("", "multidot", &[Limit::Nan, Limit::Infinity], ORDER),
-    ("", "chainmatmul", &[Limit::Nan, Limit::Infinity], ORDER),
-    (
-        "",
-        "signbit",
-        &[Limit::Nan],
-        "the sign of NaN is no part of its value",
-    ),
-    (
-        "",
-        "copysign",
-        &[Limit::Nan],
-        "the sign of NaN is no part of its value",
-    ),
-    (
-        "onnx runtime",
-        "maxpool",
-        &[Limit::Nan],
-        "ONNX Runtime's largest number of a window leaves NaN out",
-    ),
-    (
-        "onnx runtime",
-        "rnn",
-        &[Limit::Nan, Limit::Infinity],
-        "ONNX Runtime's recurrent layers leave NaN out",
-    ),
-    (
-        "onnx runtime",
-        "gru",
-        &[Limit::Nan, Limit::Infinity],
-        "ONNX Runtime's recurrent layers leave NaN out",
-    ),
-    (
-        "onnx runtime",
-        "lstm",
-        &[Limit::Nan, Limit::Infinity],
-        "ONNX Runtime's recurrent layers leave NaN out",
-    ),
-    (
-        "onnx runtime",
-        "softm",
-        &[Limit::Nan, Limit::Infinity],
-        "ONNX Runtime's largest number of a softmax leaves NaN out",
-    ),
-    (
-        "onnx runtime",
-        "logsumexp",
-        &[Limit::Nan],
-        "ONNX Runtime's sum of powers leaves NaN out",
-    ),
-    (
-        "onnx runtime",
-        "localresponsenorm",
-        &[Limit::Infinity],
-        "ONNX Runtime moves the window of a local response norm by differences, in which infinities stay",
-    ),
-    (
-        "onnx runtime",
-        "gridsample",
-        &[Limit::Nan, Limit::Infinity],
-        "ONNX Runtime takes a pixel for a point that is no number",
-    ),
-    (
-        "onnx runtime",
-        "conv",
-        &[Limit::Nothing],
-        "ONNX Runtime leaves a convolution of nothing as its memory was",
-    ),
-    ("onnx", "upsampl", &[Limit::Nan, Limit::Infinity], WEIGHED),
-    (
-        "onnx",
-        "interpolate",
-        &[Limit::Nan, Limit::Infinity],
-        WEIGHED,
-    ),
-    (
-        "onnx",
-        "adaptiveavgpool",
-        &[Limit::Nan, Limit::Infinity],
-        WEIGHED,
-    ),
+/// What another engine computes by a rule of its own where a function is given a limit.
+pub(crate) struct OwnRule {
+    /// The start of the path's name.
+    path: &'static str,
+    /// Parts of the functions' names.
+    functions: &'static [&'static str],
+    limits: &'static [Limit],
+    pub(crate) why: &'static str,
+}
+
+impl OwnRule {
+    /// Whether a call of a function that is given these limits has it.
+    pub(crate) fn takes(&self, function: &str, given: &[Limit]) -> bool {
+        self.functions.iter().any(|part| function.contains(part))
+            && given.iter().any(|limit| self.limits.contains(limit))
+    }
+}
+
+const OWN_RULES: &[OwnRule] = &[
+    OwnRule {
+        path: "decomposed, gradients",
+        functions: &["attention", "transformer"],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "what 0 times infinity is where a mask hides it depends on the steps",
+    },
+    OwnRule {
+        path: "",
+        functions: &["multidot", "chainmatmul"],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "the order of several products depends on sizes that only a run knows, and NaN depends on the order",
+    },
+    OwnRule {
+        path: "",
+        functions: &["signbit", "copysign"],
+        limits: &[Limit::Nan],
+        why: "the sign of NaN is no part of its value",
+    },
+    OwnRule {
+        path: "onnx runtime",
+        functions: &["maxpool"],
+        limits: &[Limit::Nan],
+        why: "ONNX Runtime's largest number of a window leaves NaN out",
+    },
+    OwnRule {
+        path: "onnx runtime",
+        functions: &["rnn", "gru", "lstm"],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "ONNX Runtime's recurrent layers leave NaN out",
+    },
+    OwnRule {
+        path: "onnx runtime",
+        functions: &["softm"],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "ONNX Runtime's largest number of a softmax leaves NaN out",
+    },
+    OwnRule {
+        path: "onnx runtime",
+        functions: &["logsumexp"],
+        limits: &[Limit::Nan],
+        why: "ONNX Runtime's sum of powers leaves NaN out",
+    },
+    OwnRule {
+        path: "onnx runtime",
+        functions: &["localresponsenorm"],
+        limits: &[Limit::Infinity],
+        why: "ONNX Runtime moves the window of a local response norm by differences, in which infinities stay",
+    },
+    OwnRule {
+        path: "onnx runtime",
+        functions: &["gridsample"],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "ONNX Runtime takes a pixel for a point that is no number",
+    },
+    OwnRule {
+        path: "onnx runtime",
+        functions: &["conv"],
+        limits: &[Limit::Nothing],
+        why: "ONNX Runtime leaves a convolution of nothing as its memory was",
+    },
+    OwnRule {
+        path: "onnx",
+        functions: &["upsampl", "interpolate", "adaptiveavgpool"],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "an infinity times a weight of 0 is NaN in a product of matrices",
+    },
 ];
-
-const MASKED: &str = "what 0 times infinity is where a mask hides it depends on the steps";
-
-const ORDER: &str = "the order of several products depends on sizes that only a run knows, and NaN depends on the order";
-
-const WEIGHED: &str = "an infinity times a weight of 0 is NaN in a product of matrices";
 
 /// The relative difference of numbers that a file has as `float32`.
 const SINGLE: f64 = 1e-6;
@@ -382,12 +365,15 @@ pub fn difference(path: &str, case: &Case, text: &str) -> Option<&'static str> {
     {
         return Some("ONNX Runtime's quotients have another sign of 0");
     }
-    let limits = given_limits(case);
-    let mut rules = LIMITS.iter();
-    let found = rules.find(|(of, part, wanted, _)| {
-        let is_given =
-            |(name, limit): &(String, Limit)| name.contains(part) && wanted.contains(limit);
-        path.starts_with(of) && limits.iter().any(is_given)
-    });
-    found.map(|(.., why)| *why)
+    None
+}
+
+/// The rules of a path that calls of a case have.
+pub(crate) fn own_rules(path: &str, case: &Case) -> Vec<&'static OwnRule> {
+    let given = given_limits(case);
+    let has = |rule: &&OwnRule| {
+        let mut given = given.iter();
+        path.starts_with(rule.path) && given.any(|(name, limit)| rule.takes(name, &[*limit]))
+    };
+    OWN_RULES.iter().filter(has).collect()
 }
