@@ -491,7 +491,7 @@ def groups(call):
 
 
 def repeated(s):
-    shape = s.shape(1, 3, 60)
+    shape = s.shape(0, 3, 60)
     dtype = s.dtype()
     style = None if s.chance(0.2) else "small"
     d = None

@@ -39,7 +39,7 @@ decompose! {
     ops::softshrink(x: Tensor, lambd: f64) |call| => widened(call, ("x", &x), |x| softshrink(x, lambd));
     ops::softplus(x: Tensor, beta: f64, threshold: f64) |call| =>
         widened(call, ("x", &x), |x| softplus(x, beta, threshold));
-    ops::softsign(x: Tensor) => &x / (x.abs()? + 1)?;
+    ops::softsign(x: Tensor) |call| => widened(call, ("x", &x), |x| x / (x.abs()? + 1)?);
     ops::tanhshrink(x: Tensor) |call| => widened(call, ("x", &x), |x| x - ops::tanh(x)?);
     // At 0 the minimum has half of the slope.
     ops::logsigmoid(x: Tensor) |call| => widened(call, ("x", &x), |x| {

@@ -19,9 +19,9 @@ decompose! {
     ops::sgn(x: Tensor) => ops::sign(&x);
     ops::deg2rad(x: Tensor) => &x * (PI / 180.0);
     ops::rad2deg(x: Tensor) => &x * (180.0 / PI);
-    ops::exp2(x: Tensor) => (&x * LN_2)?.exp();
-    ops::log2(x: Tensor) => x.log()? / LN_2;
-    ops::log10(x: Tensor) => x.log()? / LN_10;
+    ops::exp2(x: Tensor) |call| => widened(call, ("x", &x), |x| (x * LN_2)?.exp());
+    ops::log2(x: Tensor) |call| => widened(call, ("x", &x), |x| x.log()? / LN_2);
+    ops::log10(x: Tensor) |call| => widened(call, ("x", &x), |x| x.log()? / LN_10);
     ops::sinc(x: Tensor) |call| => widened(call, ("x", &x), sinc);
     ops::logit(x: Tensor, eps: Option<f64>) |call| => widened(call, ("x", &x), |x| logit(x, eps));
     ops::isposinf(x: Tensor) => x.eq(f64::INFINITY);

@@ -110,15 +110,14 @@ pub fn unique(op: &str, x: &Tensor, d: Option<i64>, sorted: bool) -> Result<[Ten
             )
         }
         Some(d) => {
+            if x.rank() == 0 {
+                bail!("{op}: a tensor without dims has no dim {d}: take no `dim`")
+            }
             let of = dim(op, d, x.rank())?;
-            let whole = match x.rank() {
-                0 => x.reshape(1)?,
-                _ => x.clone(),
-            };
-            let count = whole.dims()[of];
-            let width: usize = (0..whole.rank())
+            let count = x.dims()[of];
+            let width: usize = (0..x.rank())
                 .filter(|i| *i != of)
-                .map(|i| whole.dims()[i])
+                .map(|i| x.dims()[i])
                 .product();
             if width == 0 {
                 bail!(
@@ -126,12 +125,12 @@ pub fn unique(op: &str, x: &Tensor, d: Option<i64>, sorted: bool) -> Result<[Ten
                     x.dims()
                 )
             }
-            let others = (0..whole.rank()).filter(|i| *i != of);
+            let others = (0..x.rank()).filter(|i| *i != of);
             let order: Vec<usize> = std::iter::once(of).chain(others).collect();
-            let rows = whole.permute(order)?.contiguous()?;
+            let rows = x.permute(order)?.contiguous()?;
             let groups = groups(&Elements::of(&rows)?, count, width, sorted);
             (
-                along(op, &whole, of, groups.firsts.clone())?,
+                along(op, x, of, groups.firsts.clone())?,
                 vec![count],
                 groups,
             )

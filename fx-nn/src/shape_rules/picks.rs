@@ -215,7 +215,12 @@ fn unique(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     let (whole, place) = match (call.arg("dim")?.is_none(), &x.shape[..]) {
         (true, shape) => (vec![Dim::product(shape)?], 0),
-        (false, []) => (vec![Dim::known(1)], place(call, "dim", 0)?),
+        (false, []) => {
+            return Err(wrong(
+                call,
+                "a tensor without dims has no dim: take no `dim`",
+            ));
+        }
         (false, shape) => (shape.to_vec(), place(call, "dim", shape.len())?),
     };
     let others = whole.iter().enumerate().filter(|(at, _)| *at != place);

@@ -73,3 +73,18 @@ fn defect_t3_e1_large_whole_numbers_are_written_exactly() -> Result<()> {
     assert!(text.contains("dense<9007199254740993>"), "{text}");
     Ok(())
 }
+
+/// The last dim of a complex tensor has the parts of its numbers, and is none of its own.
+#[test]
+fn a_shift_rolls_complex_numbers_and_not_their_parts() -> Result<()> {
+    let x = Tensor::ones((5, 2))?;
+    let head = "start_indices = array<i64: 2, 0>, limit_indices = array<i64: 5, 2>";
+    let last = symbolic_trace(traced!(|x: &Tensor| ops::fft::ifftshift(x, -1)))?;
+    let all = symbolic_trace(traced!(|x: &Tensor| ops::fft::ifftshift(x, ..)))?;
+    for gm in [last, all] {
+        let text = program(&gm, std::slice::from_ref(&x))?;
+        assert!(text.contains(head), "{text}");
+        assert_eq!(text.matches("stablehlo.concatenate").count(), 1, "{text}");
+    }
+    Ok(())
+}

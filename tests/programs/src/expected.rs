@@ -44,7 +44,12 @@ pub struct Expected<'c> {
     gradients: OnceCell<Option<Runs>>,
 }
 
-pub(crate) type Runs = Vec<(Given, Tolerance)>;
+/// What runs on the bindings give.
+pub(crate) struct Runs {
+    pub(crate) given: Vec<(Given, Tolerance)>,
+    /// Whether a run with noise is refused: then noise decides whether a path refuses it.
+    pub(crate) may_be_refused: bool,
+}
 
 /// Runs on each binding, one after another: what a layer that is trained keeps goes from one to the next.
 fn runs(case: &Case, compared: Compared, probe: Option<Probe>) -> Result<Vec<Given>> {
@@ -91,6 +96,7 @@ fn measured(case: &Case, compared: Compared) -> Result<Option<Runs>> {
     if moved.len() < 3 {
         return Ok(None);
     }
+    let may_be_refused = moved.len() < count as usize;
     if compared == Compared::InFile && case.has_halves() {
         // A program that cannot be run so has what it is rounded to.
         moved.extend(runs(case, compared, Some(Probe::Wide)).ok());
@@ -111,7 +117,10 @@ fn measured(case: &Case, compared: Compared) -> Result<Option<Runs>> {
         };
         measured.push((given, tolerance));
     }
-    Ok(Some(measured))
+    Ok(Some(Runs {
+        given: measured,
+        may_be_refused,
+    }))
 }
 
 /// Whether a file's engines round other numbers than eager runs: halves on the way, or what they approximate.
@@ -158,7 +167,11 @@ impl Expected<'_> {
 
     /// What a path is compared with where its engine has rules of its own: anything for what follows from calls that
     /// have them; nothing where shapes follow from them.
-    pub(crate) fn open(&self, compared: Compared, rules: &[&'static OwnRule]) -> Option<Runs> {
+    pub(crate) fn open(
+        &self,
+        compared: Compared,
+        rules: &[&'static OwnRule],
+    ) -> Option<Vec<(Given, Tolerance)>> {
         let others = (0..OPEN_RUNS).map(|seed| {
             let random = Rc::new(RefCell::new(StdRng::seed_from_u64(seed)));
             runs(
@@ -169,7 +182,7 @@ impl Expected<'_> {
             .ok()
         });
         let others: Vec<Vec<Given>> = others.collect::<Option<_>>()?;
-        let own = self.of(compared)?.iter().enumerate();
+        let own = self.of(compared)?.given.iter().enumerate();
         let opened = own.map(|(at, (given, tolerance))| {
             let others: Vec<Given> = others.iter().map(|all| all[at].clone()).collect();
             if Tolerance::is_unstable(given, &others) {

@@ -182,25 +182,27 @@ pub fn compared(
         (Err(error), Ok(_)) => Verdict::Wrong(format!(
             "eager code refuses it ({error}), and the path gives a value"
         )),
-        // Noise decides it, or eager code refuses that mode.
-        (Ok(expected), _) if expected.of(compared).is_none() => Verdict::RefusedByAll,
-        (Ok(_), Err(error)) => {
-            let text = error.to_string();
-            if text.starts_with("unread: ") {
-                return Verdict::Unread;
-            }
-            match refusals::rule(path, &text) {
-                Some(rule) => Verdict::Refused(rule, text),
-                None => Verdict::Wrong(format!("refused: {text}")),
-            }
-        }
-        (Ok(expected), Ok(found)) => {
-            let runs = expected.of(compared).map_or(&[][..], Vec::as_slice);
-            match all_alike(runs, &found) {
+        (Ok(expected), found) => match (expected.of(compared), found) {
+            // Noise decides it, or eager code refuses that mode.
+            (None, _) => Verdict::RefusedByAll,
+            (Some(runs), Err(error)) => refused(path, runs.may_be_refused, &error),
+            (Some(runs), Ok(found)) => match all_alike(&runs.given, &found) {
                 Ok(count) => Verdict::Same(count),
                 Err(error) => Verdict::Wrong(error.to_string()),
-            }
-        }
+            },
+        },
+    }
+}
+
+fn refused(path: &str, is_by_noise: bool, error: &Error) -> Verdict {
+    let text = error.to_string();
+    if text.starts_with("unread: ") {
+        return Verdict::Unread;
+    }
+    match refusals::rule(path, &text) {
+        Some(rule) => Verdict::Refused(rule, text),
+        None if is_by_noise => Verdict::RefusedByAll,
+        None => Verdict::Wrong(format!("refused: {text}")),
     }
 }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 use fx_differential::Call;
 use fx_nn::prelude::*;
 use fx_nn::value::{IntoValue, Value};
-use fx_nn::{Error, Result};
+use fx_nn::{Dims, Error, Result};
 use rand::Rng;
 use rand::rngs::StdRng;
 
@@ -52,7 +52,7 @@ const AROUND_ONE: &str = "
 
 /// Whether ONNX Runtime computes a call as exactly as numbers around 1: its sigmoid is a quotient of polynomials.
 pub(crate) fn is_sigmoid(call: &Call) -> bool {
-    ["sigmoid", "Sigmoid", "silu", "SiLU"].contains(&&*call.name)
+    ["sigmoid", "Sigmoid", "silu", "SiLU", "glu", "GLU"].contains(&&*call.name)
 }
 
 /// The numbers, each moved by about the last bit of 1.
@@ -68,33 +68,54 @@ pub(crate) fn around_one(x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
     Tensor::from_vec(numbers, x.dims()?)?.to_dtype(dtype)
 }
 
-/// A value of the same structure with any numbers: those that a run gives if nothing is said of them.
+/// A value of the same structure with any numbers, and any slopes with respect to what it is computed from: those that
+/// a run gives if nothing is said of them.
 ///
 /// # Errors
 /// Returns an error if a tensor cannot be made.
-pub(crate) fn anything(value: &Value, random: &mut StdRng) -> Result<Value> {
+pub(crate) fn anything(value: &Value, from: &[Tensor], random: &mut StdRng) -> Result<Value> {
     let mut all = |items: &[Value]| -> Result<_> {
-        items.iter().map(|item| anything(item, random)).collect()
+        let items = items.iter().map(|item| anything(item, from, random));
+        items.collect()
     };
     Ok(match value {
         Value::List(items) => Value::List(all(items)?),
         Value::Tuple(items) => Value::Tuple(all(items)?),
         value => match value.downcast_ref::<Tensor>() {
-            Some(x) => any_numbers(x, random)?.into_value(),
+            Some(x) => with_slopes(any_numbers(x, random)?, from, random)?.into_value(),
             None => value.clone(),
         },
     })
 }
 
+/// In one half of all cases without NaN, which has no slope.
 fn any_numbers(x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
     let (dims, dtype) = (x.dims()?, x.dtype()?);
+    let nan = if random.random_bool(0.5) { 0.25 } else { 0.0 };
     let mut number = || match dtype.is_floating_point() {
-        true if random.random_bool(0.25) => f64::NAN,
+        true if random.random_bool(nan) => f64::NAN,
         true => random.random_range(-2.0..2.0),
         false => f64::from(u8::from(random.random_bool(0.5))),
     };
     let numbers: Vec<f64> = (0..dims.iter().product()).map(|_| number()).collect();
     Tensor::from_vec(numbers, dims)?.to_dtype(dtype)
+}
+
+/// The tensor, as one that depends on the finite elements of those that learn.
+fn with_slopes(mut y: Tensor, from: &[Tensor], random: &mut StdRng) -> Result<Tensor> {
+    if !y.dtype()?.is_floating_point() {
+        return Ok(y);
+    }
+    for x in from {
+        if !x.requires_grad()? {
+            continue;
+        }
+        let finite = ops::r#where(&ops::isfinite(x)?, x, 0)?;
+        let slope = random.random_range(-2.0..2.0);
+        let part = (ops::sum(&(&finite - finite.detach()?)?, Dims::All, false)? * slope)?;
+        y = (&y + ops::type_as(&part, &y)?)?;
+    }
+    Ok(y)
 }
 
 /// Whether a call loses digits on the way.

@@ -116,7 +116,7 @@ impl Probe {
             Probe::Open(rules, random) => {
                 let (name, limits) = (plain(&call.name), limits_of(tensors));
                 return match rules.iter().any(|rule| rule.takes(&name, &limits)) {
-                    true => noise::anything(&given, &mut random.borrow_mut()),
+                    true => noise::anything(&given, tensors, &mut random.borrow_mut()),
                     false => Ok(given),
                 };
             }

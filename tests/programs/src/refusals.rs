@@ -311,6 +311,18 @@ const OWN_RULES: &[OwnRule] = &[
     },
     OwnRule {
         path: "onnx runtime",
+        functions: &["loss"],
+        limits: &[Limit::Nothing],
+        why: "ONNX Runtime's mean of nothing is 0; a writer that knows a size to be 0 says NaN",
+    },
+    OwnRule {
+        path: "onnx runtime",
+        functions: &["scatterreduce"],
+        limits: &[Limit::Nan],
+        why: "ONNX Runtime's least and largest numbers of what is scattered leave NaN out",
+    },
+    OwnRule {
+        path: "onnx runtime",
         functions: &["logsumexp"],
         limits: &[Limit::Nan],
         why: "ONNX Runtime's sum of powers leaves NaN out",

@@ -94,7 +94,8 @@ rules! {
         call.given(name)
     },
     erfc => |cx, call| {
-        let x = cx.widened(call, "x")?;
+        let own = cx.widened(call, "x")?;
+        let x = exact(cx, &own)?;
         let one = cx.number(1.0, x.dtype);
         let erf = cx.cast_op("Erf", &[&x])?;
         let near = cx.op("Sub", &[&one, &erf]);
@@ -102,6 +103,7 @@ rules! {
         let tail = erfc_tail(cx, &x);
         let far = cx.op("Greater", &[&x.name, &one]);
         let name = cx.op("Where", &[&far, &tail, &near]);
+        let name = cx.given_as(name, x.dtype, own.dtype)?;
         call.given(name)
     },
     // What `1 + x` has lost of x is put back by the factor `x / ((1 + x) - 1)`.

@@ -413,8 +413,9 @@ fn rolled(cx: &mut Cx, x: &Array, shifts: &[i64], dims: &[i64]) -> Array {
     x
 }
 
+/// A complex tensor, whose last dim has the two parts of each number, rolled along its own dims.
 fn shifted(cx: &mut Cx, call: &OpCall<'_>, x: &Array, by: fn(i64) -> i64) -> Result<Val> {
-    let dims = dims_of(call, "dim", x.rank())?;
+    let dims = dims_of(call, "dim", x.rank() - 1)?;
     let shifts: Vec<i64> = dims.iter().map(|dim| by(x.shape[*dim as usize])).collect();
     Ok(rolled(cx, x, &shifts, &dims).into())
 }
