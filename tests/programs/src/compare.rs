@@ -213,6 +213,21 @@ impl Tolerance {
         open
     }
 
+    /// The same for gradients, and anything for those of elements that are not finite.
+    ///
+    /// # Errors
+    /// Returns an error if an input has no data.
+    pub(crate) fn open_at_limits(mut self, inputs: &[Tensor]) -> Result<Self> {
+        for (most, input) in self.0.iter_mut().zip(inputs) {
+            for (most, number) in most.iter_mut().zip(input.to_vec()?) {
+                if !number.is_finite() {
+                    *most = f64::INFINITY;
+                }
+            }
+        }
+        Ok(self)
+    }
+
     /// Whether a shape differs between runs with noise: nothing can be said then.
     pub fn is_unstable(given: &Given, moved: &[Given]) -> bool {
         let shapes = |given: &Given| -> Vec<Vec<usize>> {

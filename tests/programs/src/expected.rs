@@ -188,7 +188,12 @@ impl Expected<'_> {
             if Tolerance::is_unstable(given, &others) {
                 return None;
             }
-            Some((given.clone(), tolerance.open_to(given, &others)))
+            let open = tolerance.open_to(given, &others);
+            let open = match compared {
+                Compared::Gradients => open.open_at_limits(&self.case.bindings[at].0).ok()?,
+                _ => open,
+            };
+            Some((given.clone(), open))
         });
         opened.collect()
     }

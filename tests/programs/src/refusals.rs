@@ -220,6 +220,16 @@ const RULES: &[(&str, &str, &str)] = &[
         "ONNX's cubic samples at borders are other ones; the error says what to take",
     ),
     (
+        "decomposed",
+        "the matrix is singular, pivot",
+        "a matrix of equal numbers is singular, or not, by what the steps round",
+    ),
+    (
+        "decomposed",
+        "the matrix is not positive definite",
+        "a matrix of equal numbers is positive definite, or not, by what the steps round",
+    ),
+    (
         "",
         "needs the value of",
         "a layer reads its weights while it is opened",
