@@ -184,7 +184,8 @@ impl Tolerance {
             for (most, own) in most.iter_mut().zip(floats(elements)) {
                 *most = most.max(50.0 * epsilon(within) * largest.max(1.0));
                 // What 0 times infinity is depends on the steps, and so does what is next to infinity.
-                if !own.is_finite() || largest > LARGEST_GRADIENT {
+                let is_beyond = within == DType::F16 && own.abs() + *most > LARGEST_HALF;
+                if !own.is_finite() || largest > LARGEST_GRADIENT || is_beyond {
                     *most = f64::INFINITY;
                 }
             }

@@ -59,6 +59,9 @@ fn runs(case: &Case, compared: Compared, probe: Option<Probe>) -> Result<Vec<Giv
         Compared::Trained => program.train(),
         Compared::Evaluated | Compared::InFile => program.eval(),
     }
+    if let Some(probe) = &probe {
+        probe.prepare(&mut program.layers)?;
+    }
     let one = |binding: &Binding| {
         let (inputs, k) = binding;
         let mut run = Run::new(inputs.clone(), Int::from(*k));

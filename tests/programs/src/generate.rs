@@ -649,11 +649,11 @@ impl<'c> Generator<'c> {
         let carried = self.pick(&ids);
         let before = draft.mark();
         let inside = draft.copied(carried);
-        let item = draft.first_of(over)?;
-        let found = self.keeping(draft, &[inside]);
+        let item = draft.first_of(over);
+        let found = item.and_then(|_| self.keeping(draft, &[inside]));
         let inner = draft.given_since(&before);
         draft.back(&before);
-        let (steps, last) = found?;
+        let (item, (steps, last)) = item.zip(found)?;
         let y = self.pick(&inner);
         let body = Body {
             inputs: vec![inside, item],

@@ -78,6 +78,26 @@ impl Probe {
         }
     }
 
+    /// Makes the layers of a program those of the run.
+    ///
+    /// # Errors
+    /// Returns an error if a tensor of a layer cannot be read.
+    pub(crate) fn prepare(&self, layers: &mut [Box<dyn Module>]) -> Result<()> {
+        if !matches!(self, Probe::Wide) {
+            return Ok(());
+        }
+        for layer in layers {
+            let state = layer.state_dict();
+            let mut tensors = state
+                .values()
+                .filter_map(|value| value.downcast_ref::<Tensor>());
+            if tensors.any(|x| x.dtype().is_ok_and(|dtype| wide(dtype) != dtype)) {
+                nn::to_dtype(layer.as_mut(), DType::F32)?;
+            }
+        }
+        Ok(())
+    }
+
     /// The tensors that a call is given.
     ///
     /// # Errors
