@@ -59,6 +59,12 @@ impl Calls {
         })
     }
 
+    /// All calls, in the order of their names.
+    pub fn all(&self) -> Vec<Arc<Call>> {
+        let calls = self.by_name.iter().flat_map(|(_, calls)| calls.clone());
+        calls.collect()
+    }
+
     /// The names.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.by_name.iter().map(|(name, _)| &**name)

@@ -113,7 +113,7 @@ impl Case {
             specs,
             bindings,
             named: false,
-            bf16: false,
+            bf16: tensors.iter().any(|x| matches!(x.dtype(), Ok(DType::BF16))),
             refused: false,
         })
     }

@@ -25,6 +25,7 @@ struct Options {
     verbose: bool,
     shrink: bool,
     xla: bool,
+    recorded: bool,
     emit: Option<PathBuf>,
     emitted: u64,
 }
@@ -47,6 +48,7 @@ fn options() -> Result<Options> {
             "--verbose" => options.verbose = true,
             "--shrink" => options.shrink = true,
             "--xla" => options.xla = true,
+            "--recorded" => options.recorded = true,
             "--emit" => options.emit = Some(value()?.into()),
             "--emitted" => options.emitted = value()?.parse().map_err(Error::other)?,
             other => return Err(Error::msg(format_args!("no option {other}"))),
@@ -87,9 +89,27 @@ fn main() -> Result<()> {
     let mut counts = Counts::new(calls.names());
     let mut emitted = 0;
     let mut generator = Generator::new(&calls);
-    for seed in options.first..options.first + options.count {
+    let recorded = if options.recorded {
+        calls.all()
+    } else {
+        Vec::new()
+    };
+    let mut end = options.first + options.count;
+    if options.recorded {
+        end = end.min(recorded.len() as u64);
+    }
+    for seed in options.first..end {
         counts.add("programs", 1);
-        let case = generator.case(seed)?;
+        let case = match recorded.get(seed as usize) {
+            Some(call) => Case::of_call(call.as_ref().clone(), &call.tensors()?),
+            None => generator.case(seed),
+        };
+        let case = match case {
+            Ok(case) => case,
+            // What is too large for a program.
+            Err(_) if options.recorded => continue,
+            Err(error) => return Err(error),
+        };
         if options.verbose {
             println!("{seed}: {:#?} {:?}", case.program.steps, case.specs);
         }

@@ -41,6 +41,10 @@ pub(crate) enum Limit {
     Infinity,
     /// No elements.
     Nothing,
+    /// A zero with a sign.
+    NegativeZero,
+    /// A number below the least normal one of `float32`.
+    Subnormal,
 }
 
 /// Without halves.
@@ -59,6 +63,18 @@ fn limits(x: &Tensor) -> Vec<Limit> {
         (
             Limit::Infinity,
             numbers.iter().any(|number| number.is_infinite()),
+        ),
+        (
+            Limit::NegativeZero,
+            numbers
+                .iter()
+                .any(|number| *number == 0.0 && number.is_sign_negative()),
+        ),
+        (
+            Limit::Subnormal,
+            numbers
+                .iter()
+                .any(|number| *number != 0.0 && number.abs() < f64::from(f32::MIN_POSITIVE)),
         ),
     ];
     let found = limits.into_iter().filter(|(_, is)| *is);

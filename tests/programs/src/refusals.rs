@@ -361,6 +361,42 @@ const OWN_RULES: &[OwnRule] = &[
         limits: &[Limit::Nan, Limit::Infinity],
         why: "an infinity times a weight of 0 is NaN in a product of matrices",
     },
+    OwnRule {
+        path: "stablehlo",
+        functions: &["upsampl", "interpolate", "adaptiveavgpool"],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "an infinity times a weight of 0 is NaN in a product of matrices",
+    },
+    OwnRule {
+        path: "stablehlo, xla",
+        functions: &["convtranspose"],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "XLA multiplies the zeros between the pixels of a transposed convolution too",
+    },
+    OwnRule {
+        path: "stablehlo, xla",
+        functions: &["todtype", "typeas"],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "what whole number NaN becomes is not defined, and XLA takes 0",
+    },
+    OwnRule {
+        path: "stablehlo, xla",
+        functions: &["relu", "max", "min", "clamp", "clip", "hardtanh"],
+        limits: &[Limit::NegativeZero],
+        why: "which of two zeros is the larger one is not said",
+    },
+    OwnRule {
+        path: "stablehlo, xla",
+        functions: &[""],
+        limits: &[Limit::Subnormal],
+        why: "XLA takes numbers below the least normal one for 0",
+    },
+    OwnRule {
+        path: "stablehlo, xla",
+        functions: &["poissonnllloss"],
+        limits: &[Limit::Infinity],
+        why: "XLA's power of infinity is a number where a product is subtracted from it",
+    },
 ];
 
 /// The relative difference of numbers that a file has as `float32`.

@@ -54,3 +54,11 @@ fn dim_of(call: &OpCall<'_>, name: &str, rank: usize) -> Result<usize> {
         ))),
     }
 }
+
+/// The type in which a half is computed.
+fn wider(dtype: DType) -> DType {
+    match dtype {
+        DType::F16 | DType::BF16 => DType::F32,
+        dtype => dtype,
+    }
+}

@@ -6,7 +6,7 @@ use fx_nn::value::DType;
 
 use super::picks::along;
 use super::reduce::moments;
-use super::rules;
+use super::{rules, wider};
 use crate::out::cx::{Array, Cx};
 
 rules! {
@@ -66,14 +66,6 @@ rules! {
         let dim = i64::from(x.rank() > 1);
         of_classes(cx, call, &x, &target, 0.0, dim)
     },
-}
-
-/// The type in which a half is computed.
-fn wider(dtype: DType) -> DType {
-    match dtype {
-        DType::F16 | DType::BF16 => DType::F32,
-        dtype => dtype,
-    }
 }
 
 /// `(x - mean) / sqrt(variance + eps) * weight + bias`, with statistics at those dims.

@@ -4,14 +4,14 @@ use fx_nn::lowering::{OpCall, Val};
 use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
-use super::{dim_of, dims_of, rules};
+use super::{dim_of, dims_of, rules, wider};
 use crate::out::cx::{Array, Cx, Region};
 use crate::out::text;
 
 rules! {
     sum => |cx, call| reduced(cx, call, "add", 0.0), prod => |cx, call| {
         let x = widened_rows(cx, call)?;
-        let dims: Vec<i64> = match call.is_none("dim")? {
+        let dims: Vec<i64> = match call.is_none("dim")? || x.rank() == 0 {
             true => (0..x.rank() as i64).collect(),
             false => vec![dim_of(call, "dim", x.rank())? as i64],
         };
@@ -121,16 +121,12 @@ rules! {
         running(cx, call, &x, "multiply", 1.0)
     },
     logcumsumexp => |cx, call| {
-        let x = widened_rows(cx, call)?;
+        let own = widened_rows(cx, call)?;
+        let x = cx.convert(&own, wider(own.dtype));
         let dim = dim_of(call, "dim", x.rank())?;
-        let most = cx.reduce("maximum", &x, f64::NEG_INFINITY, &[dim as i64]);
-        let wide = cx.keeping(&most, &[dim as i64], &x.shape);
-        let wide = cx.expand(&wide, &x.shape)?;
-        let apart = cx.binary("subtract", &x, &wide);
-        let apart = cx.unary("exponential", &apart);
-        let sums = cumulative(cx, &apart, dim, "add", 0.0)?;
-        let sums = cx.unary("log", &sums);
-        Ok(cx.binary("add", &sums, &wide).into())
+        let body = sum_of_powers(cx, x.dtype)?;
+        let sums = cumulative(cx, &x, dim, body, f64::NEG_INFINITY);
+        Ok(cx.convert(&sums, own.dtype).into())
     },
 }
 
@@ -207,6 +203,9 @@ fn decided(cx: &mut Cx, call: &OpCall<'_>, op: &str, start: f64) -> Result<Val> 
     let dims = dims_or_all(call, x.rank())?;
     let x = cx.convert(&x, DType::Bool);
     let y = cx.reduce(op, &x, start, &dims);
+    // Of bytes, it gives bytes.
+    let (dtype, _) = cx.result(call)?;
+    let y = cx.convert(&y, dtype);
     kept(cx, call, &y)
 }
 
@@ -340,19 +339,32 @@ fn ordered(cx: &mut Cx, call: &OpCall<'_>, at: i64) -> Result<[Array; 2]> {
 
 fn running(cx: &mut Cx, call: &OpCall<'_>, x: &Array, op: &str, start: f64) -> Result<Val> {
     let dim = dim_of(call, "dim", x.rank())?;
-    cumulative(cx, x, dim, op, start).map(Val::from)
+    let body = cx.folding(op, x.dtype);
+    Ok(cumulative(cx, x, dim, body, start).into())
+}
+
+/// A region that gives `log(exp(a) + exp(b))`: of equal numbers, infinite ones too, the number and `log(2)`.
+fn sum_of_powers(cx: &mut Cx, dtype: DType) -> Result<Region> {
+    let number = (dtype, Vec::new());
+    cx.region(&[number.clone(), number], |cx, both| {
+        let (most, least) = (
+            cx.binary("maximum", &both[0], &both[1]),
+            cx.binary("minimum", &both[0], &both[1]),
+        );
+        let apart = cx.binary("subtract", &least, &most);
+        let share = cx.unary("exponential", &apart);
+        let rest = cx.unary("log_plus_one", &share);
+        let two = cx.splat(std::f64::consts::LN_2, dtype, &[]);
+        let same = cx.compare("EQ", &most, &least);
+        let rest = cx.select(&same, &two, &rest);
+        Ok(vec![cx.binary("add", &most, &rest)])
+    })
 }
 
 /// Running results along a dim, as windows that reach to the front.
-pub(super) fn cumulative(
-    cx: &mut Cx,
-    x: &Array,
-    dim: usize,
-    op: &str,
-    start: f64,
-) -> Result<Array> {
+fn cumulative(cx: &mut Cx, x: &Array, dim: usize, body: Region, start: f64) -> Array {
     if x.rank() == 0 || x.shape[dim] == 0 {
-        return Ok(x.clone());
+        return x.clone();
     }
     let size = x.shape[dim];
     let (mut window, mut around) = (vec![1; x.rank()], vec![[0, 0]; x.rank()]);
@@ -365,12 +377,5 @@ pub(super) fn cumulative(
         dilations: &ones,
         around: &around,
     };
-    Ok(super::windows::reduce_window(
-        cx,
-        op,
-        x,
-        start,
-        &windows,
-        &x.shape.clone(),
-    ))
+    super::windows::reduce_window(cx, body, x, start, &windows, &x.shape)
 }

@@ -6,7 +6,7 @@ use fx_nn::value::DType;
 
 use super::reduce::{better_pair, limit};
 use super::rules;
-use crate::out::cx::{Array, Cx};
+use crate::out::cx::{Array, Cx, Region};
 use crate::out::text;
 
 rules! {
@@ -36,7 +36,8 @@ rules! {
         around[1] = [size / 2, (size - 1) / 2];
         let ones = vec![1; x.rank()];
         let windows = Windows { window: &window, strides: &ones, dilations: &ones, around: &around };
-        let sum = reduce_window(cx, "add", &square, 0.0, &windows, &x.shape);
+        let body = cx.folding("add", square.dtype);
+        let sum = reduce_window(cx, body, &square, 0.0, &windows, &x.shape);
         let scaled = cx.with_number("multiply", &sum, call.float("alpha")? / size as f64);
         let raised = cx.with_number("add", &scaled, call.float("k")?);
         let by = cx.with_number("power", &raised, call.float("beta")?);
@@ -117,17 +118,16 @@ impl Windows<'_> {
     }
 }
 
-/// The elements of each window as one.
+/// The elements of each window as one, by a region of two.
 pub(super) fn reduce_window(
     cx: &mut Cx,
-    op: &str,
+    body: Region,
     x: &Array,
     start: f64,
     windows: &Windows<'_>,
     shape: &[i64],
 ) -> Array {
     let start = cx.splat(start, x.dtype, &[]);
-    let body = cx.folding(op, x.dtype);
     let results = [(x.dtype, shape.to_vec())];
     let attributes = windows.attributes();
     let mut made = cx.operations(
@@ -347,7 +347,8 @@ impl Pool {
     fn reduced(&self, cx: &mut Cx, op: &str, x: &Array, start: f64) -> Array {
         let mut made = None;
         self.window(x, |windows, shape| {
-            made = Some(reduce_window(cx, op, x, start, windows, shape))
+            let body = cx.folding(op, x.dtype);
+            made = Some(reduce_window(cx, body, x, start, windows, shape));
         });
         made.expect("the window is written at once")
     }
