@@ -5,6 +5,7 @@ and parsed, emitted as Rust, compiled, written as ONNX and StableHLO.
     python tests/differential/programs.py --programs 2000 --seed 1 --plant cond   show that a fault is seen
     python tests/differential/programs.py --rust 400                  programs written as Rust with control flow
     python tests/differential/programs.py --programs 200 --xla        run StableHLO by XLA too
+    python tests/differential/programs.py --recorded --xla            each recorded call as a program of its own
 
 It needs ONNX Runtime (`pip install onnxruntime numpy`), and jax for `--xla`. The programs are made by the crate in
 `tests/programs`, in two processes; this script runs the files that they write. It ends in a line for each path and one
@@ -135,6 +136,9 @@ def programs(options):
         sys.exit("\n".join(errors.values()))
     count = options.programs // 2
     halves = [(options.seed * 10_000_000, count), (options.seed * 10_000_000 + count, options.programs - count)]
+    if options.recorded:
+        lines = sum(1 for _ in (ROOT / "tests/differential/recorded.jsonl").open())
+        halves = [(0, lines // 2), (lines // 2, lines)]
     with tempfile.TemporaryDirectory() as folder:
         pathlib.Path(folder, "emitted").mkdir()
         started = []
@@ -143,7 +147,8 @@ def programs(options):
             command += ["--report", f"{folder}/{at}.json"]
             command += ["--plant", options.plant] if options.plant else []
             command += ["--xla"] if options.xla else []
-            command += ["--emit", f"{folder}/emitted", "--emitted", str(options.emitted)] if at == 0 else []
+            command += ["--recorded"] if options.recorded else []
+            command += ["--emit", f"{folder}/emitted", "--emitted", str(options.emitted)] if at == 0 and options.emitted else []
             started.append(subprocess.Popen(command, cwd=ROOT))
         codes = [process.wait() for process in started]
         if any(code not in (0, 1) for code in codes):
@@ -194,13 +199,15 @@ def main():
     parser.add_argument("--plant", default="")
     parser.add_argument("--xla", action="store_true")
     parser.add_argument("--emitted", type=int, default=200, help="how many are written as Rust and compiled")
+    parser.add_argument("--recorded", action="store_true", help="instead of random programs")
     parser.add_argument("--rust", type=int, default=0)
     parser.add_argument("--engines", action="store_true")
     options = parser.parse_args()
     if options.engines:
         engines()
         return
-    failed = programs(options) if options.programs else 0
+    options.emitted = 0 if options.recorded else options.emitted
+    failed = programs(options) if options.programs or options.recorded else 0
     if options.rust:
         import rust_programs
 

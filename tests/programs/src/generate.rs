@@ -106,6 +106,8 @@ impl Case {
         let step = step.ok_or_else(|| Error::msg(format_args!("eager code refuses `{name}`")))?;
         draft.program.results = Results::Flat(step.gives().to_vec());
         draft.program.steps.push(step);
+        let mut dtypes = draft.ids().into_iter().map(|id| draft.dtype(id));
+        let bf16 = dtypes.any(|dtype| dtype == Some(DType::BF16));
         Ok(Case {
             seed: 0,
             program: draft.program,
@@ -113,7 +115,7 @@ impl Case {
             specs,
             bindings,
             named: false,
-            bf16: tensors.iter().any(|x| matches!(x.dtype(), Ok(DType::BF16))),
+            bf16,
             refused: false,
         })
     }

@@ -15,7 +15,7 @@ use rand::rngs::StdRng;
 use crate::calls::plain;
 use crate::program::Step;
 use crate::refusals::OwnRule;
-use crate::{gradients, noise};
+use crate::{compare, gradients, noise};
 
 /// A probe of a run, which the runs of its bodies share.
 #[derive(Clone)]
@@ -45,6 +45,8 @@ pub(crate) enum Limit {
     NegativeZero,
     /// A number below the least normal one of `float32`.
     Subnormal,
+    /// NaN in what a call gives of numbers.
+    MadeNan,
 }
 
 /// Without halves.
@@ -83,6 +85,15 @@ fn limits(x: &Tensor) -> Vec<Limit> {
 
 fn limits_of(tensors: &[Tensor]) -> Vec<Limit> {
     tensors.iter().flat_map(limits).collect()
+}
+
+/// What a call is given, and makes, that engines differ in.
+fn limits_of_call(given: &[Tensor], made: &Value) -> Vec<Limit> {
+    let mut limits = limits_of(given);
+    if !limits.contains(&Limit::Nan) && limits_of(&compare::tensors(made)).contains(&Limit::Nan) {
+        limits.push(Limit::MadeNan);
+    }
+    limits
 }
 
 impl Probe {
@@ -127,17 +138,13 @@ impl Probe {
                 });
                 moved.collect()
             }
-            Probe::Noise(_) | Probe::FileNoise(_) | Probe::Open(..) => Ok(tensors),
+            Probe::Noise(_) | Probe::FileNoise(_) | Probe::Limits(_) | Probe::Open(..) => {
+                Ok(tensors)
+            }
             Probe::Wide => tensors
                 .iter()
                 .map(|x| ops::to_dtype(x, wide(x.dtype()?)))
                 .collect(),
-            Probe::Limits(names) => {
-                let limits = limits_of(&tensors).into_iter();
-                let noted = limits.map(|limit| (plain(&call.name), limit));
-                names.borrow_mut().extend(noted);
-                Ok(tensors)
-            }
         }
     }
 
@@ -148,9 +155,15 @@ impl Probe {
     pub(crate) fn called(&self, call: &Call, tensors: &[Tensor], given: Value) -> Result<Value> {
         let random = match self {
             Probe::Noise(random) | Probe::FileNoise(random) => random,
-            Probe::Wide | Probe::Limits(_) => return Ok(given),
+            Probe::Wide => return Ok(given),
+            Probe::Limits(names) => {
+                let limits = limits_of_call(tensors, &given).into_iter();
+                let noted = limits.map(|limit| (plain(&call.name), limit));
+                names.borrow_mut().extend(noted);
+                return Ok(given);
+            }
             Probe::Open(rules, random) => {
-                let (name, limits) = (plain(&call.name), limits_of(tensors));
+                let (name, limits) = (plain(&call.name), limits_of_call(tensors, &given));
                 return match rules.iter().any(|rule| rule.takes(&name, &limits)) {
                     true => noise::anything(&given, tensors, &mut random.borrow_mut()),
                     false => Ok(given),

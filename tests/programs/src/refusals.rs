@@ -393,9 +393,17 @@ const OWN_RULES: &[OwnRule] = &[
     },
     OwnRule {
         path: "stablehlo, xla",
-        functions: &["poissonnllloss"],
-        limits: &[Limit::Infinity],
-        why: "XLA's power of infinity is a number where a product is subtracted from it",
+        functions: &[
+            "exp",
+            "soft",
+            "sigmoid",
+            "loss",
+            "logaddexp",
+            "logsumexp",
+            "elu",
+        ],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "XLA holds what it takes a power of between two numbers, NaN too, where it computes several at once",
     },
 ];
 
