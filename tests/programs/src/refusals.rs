@@ -401,8 +401,10 @@ const OWN_RULES: &[OwnRule] = &[
             "logaddexp",
             "logsumexp",
             "elu",
+            "attention",
+            "transformer",
         ],
-        limits: &[Limit::Nan, Limit::Infinity],
+        limits: &[Limit::Nan, Limit::Infinity, Limit::MadeNan],
         why: "XLA holds what it takes a power of between two numbers, NaN too, where it computes several at once",
     },
 ];
