@@ -252,3 +252,20 @@ fn tensors_of_nothing() -> Result<()> {
     );
     Ok(())
 }
+
+/// A number has no slices, as in PyTorch; without `dim` it is its one element.
+#[test]
+fn a_number_has_no_slices_to_tell_apart() -> Result<()> {
+    let number = Tensor::ones(())?;
+    says(
+        ops::unique(&number, true, false, false, 0),
+        &["unique", "no dim 0", "take no `dim`"],
+    );
+    says(
+        ops::unique_consecutive(&number, false, false, -1),
+        &["unique_consecutive", "no dim -1"],
+    );
+    let (values, ..) = ops::unique(&number, true, false, false, None)?;
+    assert_eq!(values.to_vec()?, [1.0]);
+    Ok(())
+}

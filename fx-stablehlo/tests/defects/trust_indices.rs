@@ -88,3 +88,25 @@ fn a_shift_rolls_complex_numbers_and_not_their_parts() -> Result<()> {
     }
     Ok(())
 }
+
+/// A number has the dim 0 and the dim -1, along which it is alone.
+#[test]
+fn a_number_is_reduced_along_its_only_dim() -> Result<()> {
+    let number = Tensor::ones(())?;
+    let product = symbolic_trace(traced!(|x: &Tensor| ops::prod(x, Some(-1), false)))?;
+    let text = program(&product, std::slice::from_ref(&number))?;
+    assert!(!text.contains("dimensions = array<i64: 0>"), "{text}");
+    let sums = symbolic_trace(traced!(|x: &Tensor| ops::logcumsumexp(x, 0)))?;
+    let text = program(&sums, &[number])?;
+    assert!(!text.contains("reduce_window"), "{text}");
+    Ok(())
+}
+
+#[test]
+fn any_of_bytes_is_a_byte() -> Result<()> {
+    let bytes = Tensor::ones(3)?.to_dtype(DType::U8)?;
+    let gm = symbolic_trace(traced!(|x: &Tensor| ops::any(x, .., false)))?;
+    let text = program(&gm, &[bytes])?;
+    assert!(text.contains("-> tensor<ui8>"), "{text}");
+    Ok(())
+}
