@@ -2,7 +2,6 @@
 
 use fx_nn::lowering::{OpCall, Val};
 use fx_nn::prelude::*;
-use fx_nn::value::DType;
 
 use super::picks::along;
 use super::reduce::moments;
