@@ -220,6 +220,11 @@ const RULES: &[(&str, &str, &str)] = &[
         "ONNX's cubic samples at borders are other ones; the error says what to take",
     ),
     (
+        "sharded",
+        "have one value to normalize",
+        "a device has one value of a group that has several on all of them; a norm refuses one value",
+    ),
+    (
         "decomposed",
         "the matrix is singular, pivot",
         "a matrix of equal numbers is singular, or not, by what the steps round",
