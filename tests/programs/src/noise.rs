@@ -9,8 +9,8 @@ use fx_differential::Call;
 use fx_nn::prelude::*;
 use fx_nn::value::{IntoValue, Value};
 use fx_nn::{Dims, Error, Result};
-use rand::Rng;
 use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
 
 use crate::compare::LARGEST_WHOLE;
 use crate::program::Step;
@@ -68,54 +68,71 @@ pub(crate) fn around_one(x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
     Tensor::from_vec(numbers, x.dims()?)?.to_dtype(dtype)
 }
 
-/// A value of the same structure with any numbers, and any slopes with respect to what it is computed from: those that
-/// a run gives if nothing is said of them.
-///
-/// # Errors
-/// Returns an error if a tensor cannot be made.
-pub(crate) fn anything(value: &Value, from: &[Tensor], random: &mut StdRng) -> Result<Value> {
-    let mut all = |items: &[Value]| -> Result<_> {
-        let items = items.iter().map(|item| anything(item, from, random));
-        items.collect()
-    };
-    Ok(match value {
-        Value::List(items) => Value::List(all(items)?),
-        Value::Tuple(items) => Value::Tuple(all(items)?),
-        value => match value.downcast_ref::<Tensor>() {
-            Some(x) => with_slopes(any_numbers(x, random)?, from, random)?.into_value(),
-            None => value.clone(),
-        },
-    })
+/// What stands for results of which nothing is said: any numbers, and any slopes.
+pub(crate) struct Anything {
+    random: StdRng,
+    /// How likely NaN is, which has no slope: the same for all results of a run, so that one follows from another.
+    nan: f64,
 }
 
-/// In one half of all cases without NaN, which has no slope.
-fn any_numbers(x: &Tensor, random: &mut StdRng) -> Result<Tensor> {
-    let (dims, dtype) = (x.dims()?, x.dtype()?);
-    let nan = if random.random_bool(0.5) { 0.25 } else { 0.0 };
-    let mut number = || match dtype.is_floating_point() {
-        true if random.random_bool(nan) => f64::NAN,
-        true => random.random_range(-2.0..2.0),
-        false => f64::from(u8::from(random.random_bool(0.5))),
-    };
-    let numbers: Vec<f64> = (0..dims.iter().product()).map(|_| number()).collect();
-    Tensor::from_vec(numbers, dims)?.to_dtype(dtype)
-}
-
-/// The tensor, as one that depends on the finite elements of those that learn.
-fn with_slopes(mut y: Tensor, from: &[Tensor], random: &mut StdRng) -> Result<Tensor> {
-    if !y.dtype()?.is_floating_point() {
-        return Ok(y);
-    }
-    for x in from {
-        if !x.requires_grad()? {
-            continue;
+impl Anything {
+    /// Of a run; every other one has NaN.
+    pub(crate) fn of_run(run: u64) -> Self {
+        Anything {
+            random: StdRng::seed_from_u64(run),
+            nan: if run.is_multiple_of(2) { 0.5 } else { 0.0 },
         }
-        let finite = ops::r#where(&ops::isfinite(x)?, x, 0)?;
-        let slope = random.random_range(-2.0..2.0);
-        let part = (ops::sum(&(&finite - finite.detach()?)?, Dims::All, false)? * slope)?;
-        y = (&y + ops::type_as(&part, &y)?)?;
     }
-    Ok(y)
+
+    /// A value of the same structure, which depends on what a call is given.
+    ///
+    /// # Errors
+    /// Returns an error if a tensor cannot be made.
+    pub(crate) fn value(&mut self, value: &Value, from: &[Tensor]) -> Result<Value> {
+        let mut all = |items: &[Value]| -> Result<_> {
+            items.iter().map(|item| self.value(item, from)).collect()
+        };
+        Ok(match value {
+            Value::List(items) => Value::List(all(items)?),
+            Value::Tuple(items) => Value::Tuple(all(items)?),
+            value => match value.downcast_ref::<Tensor>() {
+                Some(x) => {
+                    let numbers = self.numbers(x)?;
+                    self.with_slopes(numbers, from)?.into_value()
+                }
+                None => value.clone(),
+            },
+        })
+    }
+
+    fn numbers(&mut self, x: &Tensor) -> Result<Tensor> {
+        let (dims, dtype) = (x.dims()?, x.dtype()?);
+        let mut number = || match dtype.is_floating_point() {
+            true if self.random.random_bool(self.nan) => f64::NAN,
+            true => self.random.random_range(-2.0..2.0),
+            false => f64::from(u8::from(self.random.random_bool(0.5))),
+        };
+        let numbers: Vec<f64> = (0..dims.iter().product()).map(|_| number()).collect();
+        Tensor::from_vec(numbers, dims)?.to_dtype(dtype)
+    }
+
+    /// The tensor, as one that depends on the finite elements of those that learn.
+    fn with_slopes(&mut self, mut y: Tensor, from: &[Tensor]) -> Result<Tensor> {
+        if !y.dtype()?.is_floating_point() {
+            return Ok(y);
+        }
+        for x in from {
+            if !x.requires_grad()? {
+                continue;
+            }
+            let finite = ops::r#where(&ops::isfinite(x)?, x, 0)?;
+            let slope = self.random.random_range(-2.0..2.0);
+            let none = (&finite - finite.detach()?)?;
+            let part = (ops::sum(&none, Dims::All, false)? * slope)?;
+            y = (&y + ops::type_as(&part, &y)?)?;
+        }
+        Ok(y)
+    }
 }
 
 /// Whether a call loses digits on the way.

@@ -13,6 +13,7 @@ use fx_nn::value::{IntoValue, Value};
 use rand::rngs::StdRng;
 
 use crate::calls::plain;
+use crate::noise::Anything;
 use crate::program::Step;
 use crate::refusals::OwnRule;
 use crate::{compare, gradients, noise};
@@ -29,7 +30,7 @@ pub(crate) enum Probe {
     /// Notes the functions that are given what engines differ in.
     Limits(Rc<RefCell<BTreeSet<(String, Limit)>>>),
     /// Gives any numbers for what calls give that engines have rules of their own for.
-    Open(Vec<&'static OwnRule>, Rc<RefCell<StdRng>>),
+    Open(Vec<&'static OwnRule>, Rc<RefCell<Anything>>),
 }
 
 /// What a tensor has that engines differ in.
@@ -162,10 +163,10 @@ impl Probe {
                 names.borrow_mut().extend(noted);
                 return Ok(given);
             }
-            Probe::Open(rules, random) => {
+            Probe::Open(rules, anything) => {
                 let (name, limits) = (plain(&call.name), limits_of_call(tensors, &given));
                 return match rules.iter().any(|rule| rule.takes(&name, &limits)) {
-                    true => noise::anything(&given, tensors, &mut random.borrow_mut()),
+                    true => anything.borrow_mut().value(&given, tensors),
                     false => Ok(given),
                 };
             }
