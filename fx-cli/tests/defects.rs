@@ -3,7 +3,7 @@
 
 use std::fs::{self, File};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use fx_nn::control;
 use fx_nn::models::mlp::Mlp;
@@ -108,14 +108,14 @@ fn defect_t3_p2_a_full_disk_is_an_error() -> Result<()> {
 fn defect_t3_p2_a_pipe_that_nobody_reads_is_an_error() -> Result<()> {
     let folder = files("pipe")?;
     for args in PRINTING {
-        let mut child = folder
+        // Its reader is gone before the command starts.
+        let (reader, writer) = std::io::pipe().map_err(Error::other)?;
+        drop(reader);
+        let output = folder
             .command(args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
+            .stdout(writer)
+            .output()
             .map_err(Error::other)?;
-        drop(child.stdout.take());
-        let output = child.wait_with_output().map_err(Error::other)?;
         let problem = String::from_utf8_lossy(&output.stderr).into_owned();
         assert_eq!(output.status.code(), Some(2), "{args:?}: {problem}");
         assert!(!problem.contains("panicked"), "{args:?}: {problem}");

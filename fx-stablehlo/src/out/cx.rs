@@ -499,6 +499,14 @@ impl Cx {
         }
     }
 
+    /// A tensor of halves in `float32`, for steps that are rounded once; any other as it is.
+    pub fn single(&mut self, x: &Array) -> Array {
+        match x.dtype {
+            DType::F16 | DType::BF16 => self.convert(x, DType::F32),
+            _ => x.clone(),
+        }
+    }
+
     /// The tensor repeated along dims of size one, as broadcasting does.
     ///
     /// # Errors
@@ -620,6 +628,11 @@ impl Cx {
         if dims.is_empty() {
             return x.clone();
         }
+        let own = x.dtype;
+        let x = &match op {
+            "add" | "multiply" => self.single(x),
+            _ => x.clone(),
+        };
         let start = self.splat(start, x.dtype, &[]);
         let body = self.folding(op, x.dtype);
         let kept = (0..x.rank()).filter(|dim| !dims.contains(&(*dim as i64)));
@@ -627,7 +640,8 @@ impl Cx {
         let attributes = format!("dimensions = {}", text::array(dims));
         let results = [(x.dtype, shape)];
         let mut made = self.operations("reduce", &[x, &start], &attributes, vec![body], &results);
-        made.pop().expect("one result was asked for")
+        let made = made.pop().expect("one result was asked for");
+        self.convert(&made, own)
     }
 
     /// A region that makes one element of two.

@@ -20,7 +20,7 @@ mod windows;
 use fx_nn::lowering::{OpCall, Val};
 use fx_nn::prelude::*;
 
-use crate::out::cx::Cx;
+use crate::out::cx::{Array, Cx};
 
 /// Registers rules: the function, and what writes its calls.
 macro_rules! rules {
@@ -55,10 +55,9 @@ fn dim_of(call: &OpCall<'_>, name: &str, rank: usize) -> Result<usize> {
     }
 }
 
-/// The type in which a half is computed.
-fn wider(dtype: DType) -> DType {
-    match dtype {
-        DType::F16 | DType::BF16 => DType::F32,
-        dtype => dtype,
-    }
+/// A result in the element type and shape that the call gives.
+fn given(cx: &mut Cx, call: &OpCall<'_>, y: &Array) -> Result<Val> {
+    let (dtype, shape) = cx.result(call)?;
+    let y = cx.convert(y, dtype);
+    Ok(cx.reshape(&y, &shape).into())
 }

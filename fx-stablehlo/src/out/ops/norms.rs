@@ -5,13 +5,13 @@ use fx_nn::prelude::*;
 
 use super::picks::along;
 use super::reduce::moments;
-use super::{rules, wider};
+use super::{given, rules};
 use crate::out::cx::{Array, Cx};
 
 rules! {
     batch_norm => |cx, call| {
         let x = cx.tensor(call, "x")?;
-        let wide = cx.convert(&x, wider(x.dtype));
+        let wide = cx.single(&x);
         let running = (cx.optional(call, "running_mean")?, cx.optional(call, "running_var")?);
         let training = call.flag("training")?;
         // How the running statistics move, which are no results of a program.
@@ -28,7 +28,7 @@ rules! {
     },
     instance_norm => |cx, call| {
         let x = cx.tensor(call, "x")?;
-        let wide = cx.convert(&x, wider(x.dtype));
+        let wide = cx.single(&x);
         let running = (cx.optional(call, "running_mean")?, cx.optional(call, "running_var")?);
         call.needs_no(&["momentum"]);
         if !call.flag("use_input_stats")?
@@ -44,6 +44,7 @@ rules! {
     },
     cross_entropy => |cx, call| {
         let x = cx.tensor(call, "x")?;
+        let x = cx.single(&x);
         let dim = i64::from(x.rank() > 1);
         let most = cx.reduce("maximum", &x, f64::NEG_INFINITY, &[dim]);
         let most = spread(cx, &most, dim, &x.shape)?;
@@ -55,15 +56,18 @@ rules! {
         let logs = cx.binary("subtract", &apart, &log);
         let target = cx.tensor(call, "target")?;
         let smoothing = call.float("label_smoothing")?;
-        if target.dtype.is_floating_point() {
-            return of_chances(cx, call, &logs, &target, smoothing, dim);
-        }
-        of_classes(cx, call, &logs, &target, smoothing, dim)
+        let loss = match target.dtype.is_floating_point() {
+            true => of_chances(cx, call, &logs, &target, smoothing, dim)?,
+            false => of_classes(cx, call, &logs, &target, smoothing, dim)?,
+        };
+        given(cx, call, &loss)
     },
     nll_loss => |cx, call| {
         let (x, target) = (cx.tensor(call, "x")?, cx.tensor(call, "target")?);
+        let x = cx.single(&x);
         let dim = i64::from(x.rank() > 1);
-        of_classes(cx, call, &x, &target, 0.0, dim)
+        let loss = of_classes(cx, call, &x, &target, 0.0, dim)?;
+        given(cx, call, &loss)
     },
 }
 
@@ -113,7 +117,7 @@ fn of_chances(
     target: &Array,
     smoothing: f64,
     dim: i64,
-) -> Result<Val> {
+) -> Result<Array> {
     let classes = logs.shape[dim as usize] as f64;
     let mut target = cx.convert(target, logs.dtype);
     if smoothing != 0.0 {
@@ -121,6 +125,7 @@ fn of_chances(
         target = cx.with_number("add", &target, smoothing / classes);
     }
     if let Some(weight) = cx.optional(call, "weight")? {
+        let weight = cx.convert(&weight, logs.dtype);
         let weight = cx.broadcast(&weight, &[dim], &logs.shape);
         target = cx.binary("multiply", &target, &weight);
     }
@@ -138,8 +143,7 @@ fn of_chances(
                 sum
             }
         }
-    }
-    .into())
+    })
 }
 
 /// The loss of a class each.
@@ -150,7 +154,7 @@ fn of_classes(
     target: &Array,
     smoothing: f64,
     dim: i64,
-) -> Result<Val> {
+) -> Result<Array> {
     let ignored = call.int("ignore_index")?;
     let kept = cx.compare_number("NE", target, ignored as f64);
     let zero = cx.splat(0.0, target.dtype, &target.shape);
@@ -160,6 +164,7 @@ fn of_classes(
     let picked = along(cx, logs, dim as usize, &one);
     let picked = cx.reshape(&picked, &target.shape);
     let weight = cx.optional(call, "weight")?;
+    let weight = weight.map(|weight| cx.convert(&weight, logs.dtype));
     let by = match &weight {
         Some(weight) => {
             let by = super::picks::take(cx, weight, 0, &class);
@@ -193,8 +198,7 @@ fn of_classes(
         return Ok(match smooth {
             Some(smooth) => joined(cx, &losses, &smooth),
             None => losses,
-        }
-        .into());
+        });
     }
     let dims = all_dims(&losses);
     let sum = cx.reduce("add", &losses, 0.0, &dims);
@@ -204,10 +208,10 @@ fn of_classes(
         None => sum,
     };
     if reduction == "sum" {
-        return Ok(whole.into());
+        return Ok(whole);
     }
     let count = cx.reduce("add", &by, 0.0, &dims);
-    Ok(cx.binary("divide", &whole, &count).into())
+    Ok(cx.binary("divide", &whole, &count))
 }
 
 /// The shape with one class.

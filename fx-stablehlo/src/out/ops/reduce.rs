@@ -4,7 +4,7 @@ use fx_nn::lowering::{OpCall, Val};
 use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
-use super::{dim_of, dims_of, rules, wider};
+use super::{dim_of, dims_of, given, rules};
 use crate::out::cx::{Array, Cx, Region};
 use crate::out::text;
 
@@ -112,29 +112,20 @@ rules! {
         let (value, place) = (cx.select(&has_nan, &nan, &value), cx.select(&has_nan, &first, &place));
         Ok(Val::List(vec![value.into(), place.into()]))
     },
-    cumsum => |cx, call| {
-        let x = widened_rows(cx, call)?;
-        running(cx, call, &x, "add", 0.0)
-    },
-    cumprod => |cx, call| {
-        let x = widened_rows(cx, call)?;
-        running(cx, call, &x, "multiply", 1.0)
-    },
+    cumsum => |cx, call| running(cx, call, "add", 0.0), cumprod => |cx, call| running(cx, call, "multiply", 1.0),
     logcumsumexp => |cx, call| {
-        let own = widened_rows(cx, call)?;
-        let x = cx.convert(&own, wider(own.dtype));
-        let dim = dim_of(call, "dim", x.rank())?;
+        let x = widened_rows(cx, call)?;
         let body = sum_of_powers(cx, x.dtype)?;
-        let sums = cumulative(cx, &x, dim, body, f64::NEG_INFINITY);
-        Ok(cx.convert(&sums, own.dtype).into())
+        cumulative(cx, call, &x, body, f64::NEG_INFINITY)
     },
 }
 
-/// `x` in the element type of the result, in its own shape.
+/// `x` in the element type in which the result is computed, in its own shape.
 fn widened_rows(cx: &mut Cx, call: &OpCall<'_>) -> Result<Array> {
     let (dtype, _) = cx.result(call)?;
     let x = cx.tensor(call, "x")?;
-    Ok(cx.convert(&x, dtype))
+    let x = cx.convert(&x, dtype);
+    Ok(cx.single(&x))
 }
 
 /// The dims of a reduction: all where none are named.
@@ -146,11 +137,10 @@ fn dims_or_all(call: &OpCall<'_>, rank: usize) -> Result<Vec<i64>> {
     })
 }
 
-/// A reduction in the shape of the result.
+/// A reduction as the call gives it.
 fn kept(cx: &mut Cx, call: &OpCall<'_>, y: &Array) -> Result<Val> {
     call.needs_no(&["keepdim"]);
-    let (_, shape) = cx.result(call)?;
-    Ok(cx.reshape(y, &shape).into())
+    given(cx, call, y)
 }
 
 fn reduced(cx: &mut Cx, call: &OpCall<'_>, op: &str, start: f64) -> Result<Val> {
@@ -191,7 +181,7 @@ pub(super) fn limit(dtype: DType, lowest: bool) -> f64 {
 }
 
 fn extreme_of(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
-    let x = widened_rows(cx, call)?;
+    let x = cx.tensor(call, "x")?;
     let dims = dims_or_all(call, x.rank())?;
     let start = limit(x.dtype, op == "maximum");
     let y = cx.reduce(op, &x, start, &dims);
@@ -202,10 +192,8 @@ fn decided(cx: &mut Cx, call: &OpCall<'_>, op: &str, start: f64) -> Result<Val> 
     let x = cx.tensor(call, "x")?;
     let dims = dims_or_all(call, x.rank())?;
     let x = cx.convert(&x, DType::Bool);
-    let y = cx.reduce(op, &x, start, &dims);
     // Of bytes, it gives bytes.
-    let (dtype, _) = cx.result(call)?;
-    let y = cx.convert(&y, dtype);
+    let y = cx.reduce(op, &x, start, &dims);
     kept(cx, call, &y)
 }
 
@@ -337,10 +325,10 @@ fn ordered(cx: &mut Cx, call: &OpCall<'_>, at: i64) -> Result<[Array; 2]> {
     Ok([at(cx, &values), at(cx, &places)])
 }
 
-fn running(cx: &mut Cx, call: &OpCall<'_>, x: &Array, op: &str, start: f64) -> Result<Val> {
-    let dim = dim_of(call, "dim", x.rank())?;
+fn running(cx: &mut Cx, call: &OpCall<'_>, op: &str, start: f64) -> Result<Val> {
+    let x = widened_rows(cx, call)?;
     let body = cx.folding(op, x.dtype);
-    Ok(cumulative(cx, x, dim, body, start).into())
+    cumulative(cx, call, &x, body, start)
 }
 
 /// A region that gives `log(exp(a) + exp(b))`: of equal numbers, infinite ones too, the number and `log(2)`.
@@ -361,10 +349,12 @@ fn sum_of_powers(cx: &mut Cx, dtype: DType) -> Result<Region> {
     })
 }
 
-/// Running results along a dim, as windows that reach to the front.
-fn cumulative(cx: &mut Cx, x: &Array, dim: usize, body: Region, start: f64) -> Array {
+/// Running results along the call's dim, in the element type of its result, as windows that reach to the front.
+fn cumulative(cx: &mut Cx, call: &OpCall<'_>, x: &Array, body: Region, start: f64) -> Result<Val> {
+    let (dtype, _) = cx.result(call)?;
+    let dim = dim_of(call, "dim", x.rank())?;
     if x.rank() == 0 || x.shape[dim] == 0 {
-        return x.clone();
+        return Ok(cx.convert(x, dtype).into());
     }
     let size = x.shape[dim];
     let (mut window, mut around) = (vec![1; x.rank()], vec![[0, 0]; x.rank()]);
@@ -377,5 +367,6 @@ fn cumulative(cx: &mut Cx, x: &Array, dim: usize, body: Region, start: f64) -> A
         dilations: &ones,
         around: &around,
     };
-    super::windows::reduce_window(cx, body, x, start, &windows, &x.shape)
+    let y = super::windows::reduce_window(cx, body, x, start, &windows, &x.shape);
+    Ok(cx.convert(&y, dtype).into())
 }

@@ -5,7 +5,7 @@ use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
 use super::reduce::{better_pair, limit};
-use super::rules;
+use super::{given, rules};
 use crate::out::cx::{Array, Cx, Region};
 use crate::out::text;
 
@@ -28,7 +28,8 @@ rules! {
     adaptive_max_pool3d => |cx, call| adaptive(cx, call, 3, true),
     lp_pool1d => |cx, call| lp_pool(cx, call, 1), lp_pool2d => |cx, call| lp_pool(cx, call, 2),
     local_response_norm => |cx, call| {
-        let x = cx.tensor(call, "x")?;
+        let own = cx.tensor(call, "x")?;
+        let x = cx.single(&own);
         let size = call.int("size")?;
         let square = cx.binary("multiply", &x, &x);
         let (mut window, mut around) = (vec![1; x.rank()], vec![[0, 0]; x.rank()]);
@@ -41,7 +42,8 @@ rules! {
         let scaled = cx.with_number("multiply", &sum, call.float("alpha")? / size as f64);
         let raised = cx.with_number("add", &scaled, call.float("k")?);
         let by = cx.with_number("power", &raised, call.float("beta")?);
-        Ok(cx.binary("divide", &x, &by).into())
+        let y = cx.binary("divide", &x, &by);
+        given(cx, call, &y)
     },
     unfold => |cx, call| {
         let (x, _) = batched(cx, call, 2)?;
@@ -158,12 +160,6 @@ fn batched(cx: &mut Cx, call: &OpCall<'_>, dims: usize) -> Result<(Array, bool)>
     ]
     .concat();
     Ok((cx.reshape(&x, &shape), false))
-}
-
-/// A result in the shape that the call gives.
-fn given(cx: &mut Cx, call: &OpCall<'_>, y: &Array) -> Result<Val> {
-    let (_, shape) = cx.result(call)?;
-    Ok(cx.reshape(y, &shape).into())
 }
 
 /// What a convolution does along its dims.
@@ -409,6 +405,7 @@ fn max_pool_places(cx: &mut Cx, call: &OpCall<'_>, dims: usize) -> Result<Val> {
 
 fn avg_pool(cx: &mut Cx, call: &OpCall<'_>, dims: usize) -> Result<Val> {
     let (x, _) = batched(cx, call, dims)?;
+    let x = cx.single(&x);
     let pool = Pool::of(cx, call, &x, dims, false, true)?;
     let y = averaged(cx, &pool, &x, call.flag("count_include_pad")?)?;
     given(cx, call, &y)
@@ -432,6 +429,7 @@ fn averaged(cx: &mut Cx, pool: &Pool, x: &Array, with_padding: bool) -> Result<A
 
 fn lp_pool(cx: &mut Cx, call: &OpCall<'_>, dims: usize) -> Result<Val> {
     let (x, _) = batched(cx, call, dims)?;
+    let x = cx.single(&x);
     let power = call.float("norm_type")?;
     let pool = Pool::of(cx, call, &x, dims, false, false)?;
     let raised = cx.with_number("power", &x, power);
@@ -447,7 +445,8 @@ fn lp_pool(cx: &mut Cx, call: &OpCall<'_>, dims: usize) -> Result<Val> {
 
 /// Windows of nearly equal sizes, dim by dim.
 fn adaptive(cx: &mut Cx, call: &OpCall<'_>, dims: usize, is_max: bool) -> Result<Val> {
-    let mut x = cx.tensor(call, "x")?;
+    let own = cx.tensor(call, "x")?;
+    let mut x = if is_max { own } else { cx.single(&own) };
     let (_, shape) = cx.result(call)?;
     call.needs_no(&["output_size"]);
     for at in 0..dims {
@@ -498,7 +497,7 @@ fn adaptive(cx: &mut Cx, call: &OpCall<'_>, dims: usize, is_max: bool) -> Result
         order.insert(dim, last);
         x = cx.transpose(&product, &order);
     }
-    Ok(x.into())
+    given(cx, call, &x)
 }
 
 /// Windows of two dims as columns.
