@@ -6,6 +6,7 @@ mod parse;
 mod programs;
 
 mod defects {
+    mod halves;
     mod trust_control;
     mod trust_indices;
 }
