@@ -1,6 +1,6 @@
 //! Norms with running statistics, and losses of classes.
 
-use fx_nn::lowering::{OpCall, Val};
+use fx_nn::lowering::OpCall;
 use fx_nn::prelude::*;
 
 use super::picks::along;
