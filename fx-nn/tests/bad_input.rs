@@ -269,3 +269,26 @@ fn a_number_has_no_slices_to_tell_apart() -> Result<()> {
     assert_eq!(values.to_vec()?, [1.0]);
     Ok(())
 }
+
+/// A number is a slice of a vector or of a number; slices are added to what has as many dims.
+#[test]
+fn a_source_has_a_slice_for_each_index() -> Result<()> {
+    let (number, one, two) = (Tensor::ones(())?, ones(&[1])?, ones(&[1, 1])?);
+    let index = Tensor::zeros(())?.to_dtype(DType::I64)?;
+    for (x, source) in [(&number, &one), (&number, &two), (&one, &number)] {
+        let given = ops::index_add(x, 0, &index, source, 1);
+        says(given, &["index_add", "source"]);
+    }
+    says(
+        ops::index_copy(&number, 0, &index, &two),
+        &["index_copy", "source"],
+    );
+    assert_eq!(
+        ops::index_add(&number, 0, &index, &number, 1)?.to_vec()?,
+        [2.0]
+    );
+    for (x, source) in [(&number, &one), (&number, &number), (&one, &number)] {
+        assert_eq!(ops::index_copy(x, 0, &index, source)?.to_vec()?, [1.0]);
+    }
+    Ok(())
+}

@@ -176,10 +176,8 @@ fn sliced(
     let of = dim::dim(op, dim, data.rank()).fx()?;
     let (dims, at) = kernels_of::slices(op, data, of, indices(op, index)?, false).fx()?;
     let source = source.data(op)?;
-    let fits = source.dims() == dims
-        || data.rank() <= 1
-            && (data.rank() == 0 || source.rank() == 0)
-            && source.elem_count() == at.len();
+    // A number is a slice of a vector, and of a number.
+    let fits = source.dims() == dims || source.rank() == 0 && data.rank() <= 1 && at.len() == 1;
     if !fits {
         return Err(Error::msg(format_args!(
             "{op}: source {:?} must have shape {dims:?}: a slice of input {:?} for each index along dim {of}",
@@ -217,6 +215,13 @@ pub fn index_add(
         }
     };
     let (source, at) = sliced(op, x, dim, index, &source)?;
+    if source.rank() != x.data(op)?.rank() {
+        return Err(Error::msg(format_args!(
+            "{op}: source {:?} must have as many dims as input {:?}",
+            source.dims(),
+            x.data(op)?.dims()
+        )));
+    }
     kernels_of::reduce(x.data(op)?, &source, at, kernels_of::Reduce::Sum, true)
         .map(|data| x.with_data(data))
         .fx()

@@ -110,12 +110,12 @@ fn slices(call: &mut RuleCall<'_>) -> Result<Vec<Dim>> {
 fn require_source(call: &mut RuleCall<'_>) -> Result<()> {
     let (x, source) = (x(call)?, call.tensor("source")?);
     let shape = slices(call)?;
-    let is_number = x.shape.is_empty() || source.shape.is_empty();
-    match x.shape.len() <= 1 && is_number {
+    // A number is a slice of a vector, and of a number.
+    match x.shape.len() <= 1 && source.shape.is_empty() {
         true => {
             let many = Dim::product(&call.tensor("index")?.shape)?;
-            call.same(&Dim::product(&source.shape)?, &many, || {
-                "the source has an element for each index".to_string()
+            call.same(&Dim::known(1), &many, || {
+                "the source is a number, for one index".to_string()
             })
         }
         false => require_equal(call, &source.shape, &shape),
@@ -146,6 +146,16 @@ fn index_add(call: &mut RuleCall<'_>) -> Result<Fake> {
         return Err(wrong(
             call,
             format_args!("the types {own} and {dtype} differ: convert one with `to_dtype`"),
+        ));
+    }
+    let source = call.tensor("source")?;
+    if source.shape.len() != x.shape.len() {
+        return Err(wrong(
+            call,
+            format_args!(
+                "the source {:?} has as many dims as the input {:?}",
+                source.shape, x.shape
+            ),
         ));
     }
     require_source(call)?;

@@ -8,11 +8,15 @@ use fx_stablehlo::{Export, StableHloExt};
 #[test]
 fn sums_of_halves_are_taken_in_float32() -> Result<()> {
     let modules = [
-        symbolic_trace(traced!(|x: &Tensor| ops::avg_pool2d(x, 2, 2, 0, false, true)))?,
+        symbolic_trace(traced!(|x: &Tensor| ops::avg_pool2d(
+            x, 2, 2, 0, false, true
+        )))?,
         symbolic_trace(traced!(|x: &Tensor| ops::adaptive_avg_pool2d(x, (3, 1))))?,
         symbolic_trace(traced!(|x: &Tensor| ops::adaptive_avg_pool2d(x, (4, 1))))?,
         symbolic_trace(traced!(|x: &Tensor| ops::lp_pool2d(x, 2.0, 2, 2, false)))?,
-        symbolic_trace(traced!(|x: &Tensor| ops::local_response_norm(x, 3, 1e-4, 0.75, 1.0)))?,
+        symbolic_trace(traced!(|x: &Tensor| ops::local_response_norm(
+            x, 3, 1e-4, 0.75, 1.0
+        )))?,
         symbolic_trace(traced!(|x: &Tensor| x.mean((1, 2))))?,
         symbolic_trace(traced!(|x: &Tensor| x.sum(-1)))?,
         symbolic_trace(traced!(|x: &Tensor| x.prod(Some(-1), false)))?,

@@ -356,6 +356,12 @@ const OWN_RULES: &[OwnRule] = &[
     },
     OwnRule {
         path: "onnx runtime",
+        functions: &["prelu"],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "ONNX's `PRelu` gives 0 for 0, whatever its slope is",
+    },
+    OwnRule {
+        path: "onnx runtime",
         functions: &["conv"],
         limits: &[Limit::Nothing],
         why: "ONNX Runtime leaves a convolution of nothing as its memory was",
