@@ -174,3 +174,36 @@ fn a_rule_may_give_a_constant() -> Result<()> {
     assert_eq!([given[0].to_vec()?, given[1].to_vec()?].concat(), [1.0; 12]);
     Ok(())
 }
+
+/// A named size may be 0: what is left open beside it is not found.
+#[test]
+fn a_norm_of_groups_takes_a_batch_of_none() -> Result<()> {
+    let f = traced!(|x: &Tensor, n: Int| ops::group_norm(&x.narrow(0, 0, n)?, 2, None, None, 1e-5));
+    let mut gm = symbolic_trace(f)?;
+    gm.infer_shapes(&[spec![3, 4, 5; F32], Spec::int("n").constrained("n >= 0")])?;
+    gm.apply(&Decompositions::core()?)?;
+    let x = Tensor::randn((3, 4, 5))?;
+    for count in [0, 2] {
+        let y: Tensor = gm.forward((&x, count))?;
+        let norm = ops::group_norm(&x.narrow(0, 0, count)?, 2, None, None, 1e-5)?;
+        assert_eq!(y.dims()?, norm.dims()?);
+        assert!(fx_nn::allclose(&y, &norm, 1e-5, 1e-6)?.close);
+    }
+    Ok(())
+}
+
+/// A product of halves that nothing of is taken is no infinity times 0.
+#[test]
+fn sums_with_products_of_halves_are_rounded_once() -> Result<()> {
+    let f = traced!(|x: &Tensor, a: &Tensor, b: &Tensor| ops::addbmm(x, a, b, 1, 0.0));
+    let mut gm = symbolic_trace(f)?;
+    let spec = spec![1, 1, 1; F16];
+    gm.infer_shapes(&[spec![1, 1; F16], spec.clone(), spec])?;
+    gm.apply(&Decompositions::core()?)?;
+    verify_core(&gm)?;
+    let half = |number: f64, shape: &[usize]| Tensor::full(shape, number)?.to_dtype(DType::F16);
+    let (x, a) = (half(2.0, &[1, 1])?, half(60_000.0, &[1, 1, 1])?);
+    let y: Tensor = gm.forward((&x, &a, &a))?;
+    assert_eq!((y.dtype()?, y.to_vec()?), (DType::F16, vec![2.0]));
+    Ok(())
+}

@@ -420,6 +420,29 @@ fn sizes_that_depend_on_data_are_no_guards() -> Result<()> {
     Ok(())
 }
 
+/// Whether such an index names any place is the run's to say.
+#[test]
+fn an_index_that_may_be_empty_is_checked_by_the_run() -> Result<()> {
+    let f = traced!(|x: &Tensor, y: &Tensor| {
+        let index = y.nonzero()?;
+        Ok((
+            ops::scatter_add(x, -1, &index, x)?,
+            ops::gather(x, -1, &index)?,
+        ))
+    });
+    let mut gm = symbolic_trace(f)?;
+    gm.infer_shapes(&[spec![4, 0; F32], spec![3, 2; F32]])?;
+    assert_eq!(
+        output(&gm).as_deref(),
+        Some("(float32[4, 0], float32[u0, 2])")
+    );
+    let x = Tensor::zeros((4, 0))?;
+    let (_, none): (Tensor, Tensor) = gm.forward((&x, &Tensor::zeros((3, 2))?))?;
+    assert_eq!(none.dims()?, [0, 2]);
+    assert!(gm.forward::<Value>((&x, &Tensor::ones((3, 2))?)).is_err());
+    Ok(())
+}
+
 #[test]
 fn sizes_that_differ_between_examples_have_names() -> Result<()> {
     let zeros = |shape: (usize, usize)| Tensor::zeros(shape).map(Value::of);

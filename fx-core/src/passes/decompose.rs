@@ -16,6 +16,7 @@ use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::table::FunctionTable;
 use crate::ir::value_meta::ValueMeta;
+use crate::shapes::Fake;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::context::TraceContext;
 use crate::trace::convert::FromValue;
@@ -283,19 +284,27 @@ fn decompose(cx: &TraceContext, made: &Call<'_>) -> Result<Option<NodeId>> {
         return Ok(before);
     };
     keep_metas(&mut graph, &meta, &new)?;
-    // A rule may change what is known of a number, never a tensor.
-    let is_tensors = match &meta {
-        ValueMeta::Sequence(items) => items.iter().all(|item| item.tensor().is_some()),
-        meta => meta.tensor().is_some(),
+    // A rule may change what is known of a number; of a tensor, and of a number that a run decides, it may not.
+    let is_kept = match &meta {
+        ValueMeta::Sequence(items) => items.iter().all(has_no_value),
+        meta => has_no_value(meta),
     };
-    match is_tensors {
+    match is_kept {
         true => graph.substitute_equal(node, &new)?,
         false => graph.substitute(node, &new)?,
     }
     Ok(before)
 }
 
-/// Says of the results of a rule which shapes and types the call has: calls that take them are
+/// Whether an entry says nothing of a value but its kind, its shape and its type.
+fn has_no_value(meta: &ValueMeta) -> bool {
+    matches!(
+        Fake::of_meta(meta),
+        Some(Fake::Single(_) | Fake::Float(None) | Fake::Bool(None))
+    )
+}
+
+/// Says of the results of a rule which kinds, shapes and types the call has: calls that take them are
 /// decomposed too. What else is known, as a number, the rule may change.
 fn keep_metas(graph: &mut Graph, meta: &ValueMeta, new: &Argument) -> Result<()> {
     let pairs: Vec<(&Argument, &ValueMeta)> = match (new, meta) {
@@ -305,7 +314,8 @@ fn keep_metas(graph: &mut Graph, meta: &ValueMeta, new: &Argument) -> Result<()>
         _ => vec![(new, meta)],
     };
     for (item, meta) in pairs {
-        if let (Some(id), ValueMeta::Single(_)) = (item.as_node(), meta)
+        if let Some(id) = item.as_node()
+            && has_no_value(meta)
             && graph.node(id)?.meta::<ValueMeta>().is_none()
         {
             graph.node_mut(id)?.set_meta(meta.clone());

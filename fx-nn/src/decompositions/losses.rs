@@ -34,9 +34,10 @@ decompose! {
             kl_div(&wide.up(&x)?, &wide.up(&target)?, log_target)
         })?;
         // One number is a batch of itself.
-        match is_batched && rank_of(call, "x") != Some(0) {
-            true => y / ops::size(&x, 0)?,
-            false => Ok(y),
+        match (is_batched, rank_of(call, "x")) {
+            (false, _) | (_, Some(0)) => Ok(y),
+            (true, Some(_)) => y / ops::size(&x, 0)?,
+            (true, None) => y / ops::size(&ops::atleast_1d(&x)?, 0)?,
         }
     };
     ops::poisson_nll_loss(

@@ -88,10 +88,14 @@ fn group_norm(
     eps: f64,
 ) -> Result<Tensor> {
     let (batch, channels) = (x.size(0)?, x.size(1)?);
-    let grouped = ops::reshape(x, [batch, groups.into(), (-1).into()])?;
+    // A row for each sample, whatever the number of dims. A size that is left open is not found where there are no
+    // elements.
+    let rows = ops::flatten(x, 1, -1)?;
+    let elements = rows.size(1)?;
+    let grouped = ops::reshape(&rows, [batch, groups.into(), elements.floordiv(groups)?])?;
     let normed = standardized(&grouped, &[-1], eps)?;
-    // A column of each channel, whatever the number of dims behind it.
-    let columns = ops::reshape(&normed, [batch, channels, (-1).into()])?;
+    // A column of each channel.
+    let columns = ops::reshape(&normed, [batch, channels, elements.floordiv(channels)?])?;
     let column = |of: Option<&Tensor>| of.map(|of| ops::unsqueeze(of, 1)).transpose();
     let (weight, bias) = (column(weight)?, column(bias)?);
     ops::reshape(

@@ -1,9 +1,10 @@
 //! Products of matrices, by `matmul`.
 
 use fx_core::ir::ValueMeta;
+use fx_core::passes::DecomposedCall;
 use fx_core::{Error, Result};
 
-use super::{decompose, times};
+use super::{Wide, decompose, times};
 use crate::ops;
 use crate::tensor::{Number, Tensor};
 
@@ -15,16 +16,18 @@ decompose! {
     ops::vdot(x: Tensor, other: Tensor) => ops::matmul(&x, &other);
     ops::outer(x: Tensor, vec2: Tensor) => outer(&x, &vec2);
     ops::ger(x: Tensor, vec2: Tensor) => outer(&x, &vec2);
-    ops::addmm(x: Tensor, mat1: Tensor, mat2: Tensor, beta: Number, alpha: Number) =>
-        plus(&x, ops::matmul(&mat1, &mat2)?, beta, alpha);
-    ops::addmv(x: Tensor, mat: Tensor, vec: Tensor, beta: Number, alpha: Number) =>
-        plus(&x, ops::matmul(&mat, &vec)?, beta, alpha);
-    ops::addr(x: Tensor, vec1: Tensor, vec2: Tensor, beta: Number, alpha: Number) =>
-        plus(&x, outer(&vec1, &vec2)?, beta, alpha);
-    ops::baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, beta: Number, alpha: Number) =>
-        plus(&x, ops::matmul(&batch1, &batch2)?, beta, alpha);
-    ops::addbmm(x: Tensor, batch1: Tensor, batch2: Tensor, beta: Number, alpha: Number) =>
-        plus(&x, summed(&ops::matmul(&batch1, &batch2)?)?, beta, alpha);
+    ops::addmm(x: Tensor, mat1: Tensor, mat2: Tensor, beta: Number, alpha: Number) |call| =>
+        plus(call, &x, [("mat1", &mat1), ("mat2", &mat2)], ops::matmul, beta, alpha);
+    ops::addmv(x: Tensor, mat: Tensor, vec: Tensor, beta: Number, alpha: Number) |call| =>
+        plus(call, &x, [("mat", &mat), ("vec", &vec)], ops::matmul, beta, alpha);
+    ops::addr(x: Tensor, vec1: Tensor, vec2: Tensor, beta: Number, alpha: Number) |call| =>
+        plus(call, &x, [("vec1", &vec1), ("vec2", &vec2)], outer, beta, alpha);
+    ops::baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, beta: Number, alpha: Number) |call| =>
+        plus(call, &x, [("batch1", &batch1), ("batch2", &batch2)], ops::matmul, beta, alpha);
+    ops::addbmm(x: Tensor, batch1: Tensor, batch2: Tensor, beta: Number, alpha: Number) |call| => {
+        let product = |a: &Tensor, b: &Tensor| summed(&ops::matmul(a, b)?);
+        plus(call, &x, [("batch1", &batch1), ("batch2", &batch2)], product, beta, alpha)
+    };
     ops::chain_matmul(matrices: Vec<Tensor>) |call| => chained(&matrices, call.meta("matrices"));
     ops::multi_dot(tensors: Vec<Tensor>) |call| => chained(&tensors, call.meta("tensors"));
 }
@@ -38,13 +41,22 @@ fn summed(products: &Tensor) -> Result<Tensor> {
     ops::type_as(&ops::sum(products, 0, false)?, products)
 }
 
-/// `beta x + alpha product`; x is not read where `beta` is 0.
-fn plus(x: &Tensor, product: Tensor, beta: Number, alpha: Number) -> Result<Tensor> {
-    let product = times(&product, alpha)?;
-    match beta.as_f64() == 0.0 {
-        true => Ok(product),
-        false => times(x, beta)? + product,
-    }
+/// `beta x + alpha product`; x is not read where `beta` is 0. A product of halves may be beyond the largest one where the
+/// sum is not.
+fn plus(
+    call: &DecomposedCall<'_>,
+    x: &Tensor,
+    [(first, a), (second, b)]: [(&str, &Tensor); 2],
+    product: impl FnOnce(&Tensor, &Tensor) -> Result<Tensor>,
+    beta: Number,
+    alpha: Number,
+) -> Result<Tensor> {
+    let wide = Wide::of(call, &["x", first, second]);
+    let product = times(&product(&wide.up(a)?, &wide.up(b)?)?, alpha)?;
+    wide.down(&match beta.as_f64() == 0.0 {
+        true => product,
+        false => (times(&wide.up(x)?, beta)? + product)?,
+    })
 }
 
 /// The product of all matrices, in the function's order where their sizes are known.

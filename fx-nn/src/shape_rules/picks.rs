@@ -29,6 +29,13 @@ rules! {
     repeat_interleave => ops::repeat_interleave;
 }
 
+/// Whether an index has no elements, or a run may find that it has none: then it names no place.
+pub(super) fn may_be_empty(call: &mut RuleCall<'_>, index: &[Dim]) -> bool {
+    let env = call.env();
+    let mut least = index.iter().map(|size| env.bounds(size).0);
+    least.any(|least| least.is_none_or(|least| least <= 0))
+}
+
 /// Returns an error if an index of some elements names one of an empty dim.
 pub(super) fn not_of_nothing(call: &RuleCall<'_>, size: Option<&Dim>, index: &[Dim]) -> Result<()> {
     let is_named = index
@@ -75,11 +82,11 @@ fn index_select(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(resized(&x.shape, place, many), x.dtype))
 }
 
-/// An index of no elements names none, whatever its dims are.
+/// An index of no elements names no place, whatever its dims are.
 fn gather(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, index) = (x(call)?, call.tensor("index")?);
     let along = place(call, "dim", x.shape.len())?;
-    if index.shape.iter().any(|size| *size == 0) {
+    if may_be_empty(call, &index.shape) {
         return Ok(like(index, x.dtype));
     }
     require(call, index, Elements::Places)?;

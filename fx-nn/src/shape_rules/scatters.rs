@@ -6,7 +6,7 @@ use fx_core::shapes::{Fake, RuleCall, result_type};
 use fx_core::value::Dim;
 
 use super::diagonals::of_dims;
-use super::picks::{inside, not_of_nothing};
+use super::picks::{inside, may_be_empty, not_of_nothing};
 use super::reductions::without;
 use super::{
     Elements, at_least, kind, like, place, require, require_equal, require_fits, require_held,
@@ -43,7 +43,7 @@ fn require_index(call: &mut RuleCall<'_>, source: Option<&TensorMeta>) -> Result
     let (x, index) = (x(call)?, call.tensor("index")?);
     require(call, index, Elements::Places)?;
     let along = place(call, "dim", x.shape.len())?;
-    if index.shape.iter().any(|size| *size == 0) {
+    if may_be_empty(call, &index.shape) {
         return Ok(());
     }
     let (own, wanted) = (with_a_dim(&x.shape), with_a_dim(&index.shape));

@@ -6,7 +6,7 @@ use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
 use super::graph::Reader;
-use super::value::V;
+use super::value::{V, as_type};
 use crate::dtype;
 use crate::proto::{AttributeProto, GraphProto, NodeProto};
 
@@ -179,6 +179,23 @@ impl NodeCx<'_> {
     /// Results of one tensor in the type of the first input.
     pub fn like(&self, tensor: Tensor) -> Given {
         Ok(vec![V::Tensor(tensor, self.input(0).dtype())])
+    }
+
+    /// An input for an operator that is read as several operations: halves in `float32`, so that the result alone is
+    /// rounded.
+    pub fn single(&self, at: usize) -> Result<Tensor> {
+        let x = self.tensor(at)?;
+        match self.input(at).dtype() {
+            Some(DType::F16 | DType::BF16) => as_type(&x, DType::F32),
+            _ => Ok(x),
+        }
+    }
+
+    /// What was computed of [`single`](NodeCx::single) inputs, in the type of the first input.
+    pub fn rounded(&self, tensor: &Tensor) -> Result<V> {
+        let dtype = self.input(0).dtype();
+        let tensor = dtype.map_or(Ok(tensor.clone()), |dtype| as_type(tensor, dtype))?;
+        Ok(V::Tensor(tensor, dtype))
     }
 
     /// One result of an element type.

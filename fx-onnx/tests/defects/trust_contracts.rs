@@ -444,3 +444,25 @@ fn defect_t3_e16_what_is_no_number_has_no_sign() -> Result<()> {
     assert_eq!(of("ThresholdedRelu")?, [0.0, 0.0, 3.0]);
     Ok(())
 }
+
+/// A loss of one class may be beyond the largest half where the sum of all is not.
+#[test]
+fn losses_of_halves_are_rounded_once() -> Result<()> {
+    let f = traced!(|x: &Tensor, target: &Tensor, weight: &Tensor| {
+        ops::nll_loss(x, target, Some(weight), -100, "sum")
+    });
+    let gm = symbolic_trace(f)?;
+    let half =
+        |all: &[f64], shape: &[usize]| Tensor::from_vec(all.to_vec(), shape)?.to_dtype(DType::F16);
+    let x = half(&[3.0, 0.0, -2.75, 0.0], &[2, 2])?;
+    let target = Tensor::zeros(2)?.to_dtype(DType::I64)?;
+    let weight = half(&[30_000.0, 1.0], &[2])?;
+    let specs = [&x, &target, &weight].map(|x| Spec::of(x.clone()));
+    let (bytes, _) = gm.to_onnx_bytes(&Export::specs(specs))?;
+    let again = Load::new().from_bytes(bytes)?.module;
+    for gm in [&gm, &again] {
+        let y: Tensor = gm.forward((&x, &target, &weight))?;
+        assert_eq!(numbers(&y, &[])?, [-7500.0]);
+    }
+    Ok(())
+}

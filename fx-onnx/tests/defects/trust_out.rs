@@ -530,3 +530,24 @@ fn a_pool_rounds_up_no_dim_that_an_open_one_is_beside() -> Result<()> {
     assert_eq!(y.to_vec()?, [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
     Ok(())
 }
+
+/// What a composition gives for a boolean tells nothing new of what follows from it: ranks stay known.
+#[test]
+fn what_follows_from_a_composed_boolean_keeps_its_shape() -> Result<()> {
+    let divergence = traced!(|x: &Tensor, target: &Tensor| {
+        let is_close = ops::allclose(x, target, 1e-5, 1e-8, false)?;
+        let y = control::cond(
+            is_close,
+            || ops::sum(x, .., false),
+            || ops::mean(target, .., false),
+        )?;
+        ops::kl_div(&y, target, "batchmean", false)
+    });
+    let gm = symbolic_trace(divergence)?;
+    let (x, target) = (
+        tensor(&[1.0, 2.0], DType::F32)?,
+        tensor(&[0.5, 0.25], DType::F32)?,
+    );
+    let want: Tensor = gm.forward((&x, &target))?;
+    close(&run::<Tensor>(gm, &[&x, &target])?, &want.to_vec()?)
+}

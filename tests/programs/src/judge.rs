@@ -156,6 +156,10 @@ impl<'c> Judge<'c> {
         let (Ok(expected), Some(found)) = (&*self.expected, found) else {
             return None;
         };
+        let runs = expected.of(path.compared)?;
+        if let Some(rule) = refusals::unchecked(path.name, runs.may_be_refused, text) {
+            return Some(rule);
+        }
         let rules = refusals::own_rules(path.name, self.case);
         let first = rules.first()?;
         // Nothing can be said of it where shapes follow from such calls.

@@ -447,6 +447,13 @@ pub fn difference(path: &str, case: &Case, text: &str) -> Option<&'static str> {
     None
 }
 
+/// The rule by which an engine gives NaN for what it does not check, where noise decides whether eager code refuses it.
+pub(crate) fn unchecked(path: &str, is_by_noise: bool, text: &str) -> Option<&'static str> {
+    let is_engine = ["onnx runtime", "stablehlo, xla"].contains(&path);
+    (is_engine && is_by_noise && text.contains(" is NaN, expected "))
+        .then_some("an engine checks no probabilities: NaN is what fx refuses")
+}
+
 /// The rules of a path that calls of a case have.
 pub(crate) fn own_rules(path: &str, case: &Case) -> Vec<&'static OwnRule> {
     let given = given_limits(case);

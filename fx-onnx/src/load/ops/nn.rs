@@ -44,6 +44,9 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                     eps,
                 )?);
             }
+            let x = cx.single(0)?;
+            let [scale, bias, mean, var] = [1, 2, 3, 4].map(|at| cx.single(at));
+            let (scale, bias, mean, var) = (scale?, bias?, mean?, var?);
             let momentum = cx.float("momentum", 0.9);
             let rank = cx.rank(0)? as i64;
             let dims: Vec<i64> = (0..rank).filter(|dim| *dim != 1).collect();
@@ -56,11 +59,10 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             let y = ((apart / ops::sqrt(&(wide(&own_var)? + eps)?)?)? * wide(&scale)?)?;
             let y = (y + wide(&bias)?)?;
             let moved = |old: &Tensor, new: &Tensor| (old * momentum)? + (new * (1.0 - momentum))?;
-            let dtype = cx.input(0).dtype();
             Ok(vec![
-                V::Tensor(y, dtype),
-                V::Tensor(moved(&mean, &own_mean)?, dtype),
-                V::Tensor(moved(&var, &own_var)?, dtype),
+                cx.rounded(&y)?,
+                cx.rounded(&moved(&mean, &own_mean)?)?,
+                cx.rounded(&moved(&var, &own_var)?)?,
             ])
         },
         "InstanceNormalization" => |cx| {
@@ -111,13 +113,13 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             ])
         },
         "RMSNormalization" => |cx| {
-            let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
+            let (x, scale) = (cx.single(0)?, cx.single(1)?);
             let rank = cx.rank(0)?;
             let axis = cx.axis("axis", -1, rank)?;
             let dims: Vec<i64> = (axis..rank as i64).collect();
             let mean = ops::mean(&(&x * &x)?, dims, true)?;
             let y = (&x / ops::sqrt(&(mean + cx.float("epsilon", 1e-5))?)?)?;
-            cx.like((y * scale)?)
+            Ok(vec![cx.rounded(&(y * scale)?)?])
         },
         "GroupNormalization" => |cx| {
             let (x, scale, bias) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
@@ -150,21 +152,23 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
             )?)
         },
         "LpNormalization" => |cx| {
-            let x = cx.tensor(0)?;
+            let x = cx.single(0)?;
             let axis = cx.axis("axis", -1, cx.rank(0)?)?;
             let norm = ops::norm(&x, cx.int("p", 2) as f64, axis, true)?;
             let y = (&x / &norm)?;
-            cx.like(ops::r#where(&norm.eq(0.0)?, 0.0, y)?)
+            Ok(vec![cx.rounded(&ops::r#where(&norm.eq(0.0)?, 0.0, y)?)?])
         },
         "MeanVarianceNormalization" => |cx| {
-            let x = cx.tensor(0)?;
+            let x = cx.single(0)?;
             let axes = cx.ints("axes").unwrap_or_else(|| vec![0, 2, 3]);
             let mean = ops::mean(&x, axes.clone(), true)?;
             let square = (ops::mean(&(&x * &x)?, axes, true)? - (&mean * &mean)?)?;
-            cx.like(((x - mean)? / (ops::sqrt(&square)? + 1e-9)?)?)
+            Ok(vec![cx.rounded(
+                &((x - mean)? / (ops::sqrt(&square)? + 1e-9)?)?,
+            )?])
         },
         "LRN" => |cx| {
-            let x = cx.tensor(0)?;
+            let x = cx.single(0)?;
             let size = cx.int("size", 1);
             let (alpha, beta, bias) = (
                 cx.float("alpha", 1e-4),
@@ -186,7 +190,9 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 )?);
             }
             let sums = ops::cat(&all, 1)?;
-            cx.like((x / ((sums * (alpha / size as f64))? + bias)?.pow(beta)?)?)
+            Ok(vec![cx.rounded(
+                &(x / ((sums * (alpha / size as f64))? + bias)?.pow(beta)?)?,
+            )?])
         },
         "NegativeLogLikelihoodLoss" => |cx| loss(cx, false),
         "SoftmaxCrossEntropyLoss" => |cx| loss(cx, true),
@@ -253,9 +259,10 @@ fn softmax(cx: &NodeCx<'_>, compute: impl Fn(&Tensor, i64) -> Result<Tensor>) ->
     cx.like(ops::reshape(&compute(&flat, -1)?, sizes)?)
 }
 
+/// The loss of classes: one may be beyond the largest half where the sum of all is not.
 fn loss(cx: &NodeCx<'_>, logits: bool) -> Given {
-    let (x, target) = (cx.tensor(0)?, cx.tensor(1)?);
-    let weight = cx.optional(2)?;
+    let (x, target) = (cx.single(0)?, cx.tensor(1)?);
+    let weight = cx.optional(2)?.map(|_| cx.single(2)).transpose()?;
     let ignore = cx.attribute("ignore_index").and_then(|a| a.i);
     let reduction = cx.text("reduction", "mean");
     let log_probs = if logits { ops::log_softmax(&x, 1)? } else { x };
@@ -290,8 +297,7 @@ fn loss(cx: &NodeCx<'_>, logits: bool) -> Given {
         "sum" => ops::sum(&each, Dims::All, false)?,
         _ => (ops::sum(&each, Dims::All, false)? / ops::sum(&weights, Dims::All, false)?)?,
     };
-    let dtype = cx.input(0).dtype();
-    Ok(vec![V::Tensor(y, dtype), V::Tensor(log_probs, dtype)])
+    Ok(vec![cx.rounded(&y)?, cx.rounded(&log_probs)?])
 }
 
 /// A recurrent layer, step by step or by fx's own where that is the same.

@@ -221,8 +221,10 @@ fn reduced(cx: &NodeCx<'_>, compute: impl Fn(&Tensor, Dims, bool) -> Result<Tens
     let dtype = cx.dtype(0)?;
     let floats =
         ["ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"].contains(&&*cx.node.op_type);
+    let squares = ["ReduceL2", "ReduceSumSquare", "ReduceLogSum"].contains(&&*cx.node.op_type);
     let wide = match dtype {
         DType::Bool => as_type(&x, DType::I32)?,
+        DType::F16 | DType::BF16 if squares => as_type(&x, DType::F32)?,
         whole if !whole.is_floating_point() && floats => as_type(&x, DType::F64)?,
         _ => x,
     };
