@@ -319,7 +319,8 @@ impl Module for Scan {
         let (init, rest) = args.split_at_checked(self.carries).ok_or_else(missing)?;
         let (sequences, captured) = rest.split_at_checked(self.sequences).ok_or_else(missing)?;
         let sequences: Vec<Value> = sequences.iter().map(|of| (*of).clone()).collect();
-        let mut traced = sequences.iter().filter_map(Value::as_proxy);
+        // Sequences may be constants of the graph that a trace opens.
+        let mut traced = args.iter().filter_map(|value| value.as_proxy());
         if let Some(proxy) = traced.find(|proxy| !proxy.is_fake()) {
             *out = self.anew(proxy, init, sequences, captured, run)?;
             return Ok(());

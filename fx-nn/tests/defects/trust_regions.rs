@@ -79,6 +79,50 @@ fn defect_t3_c7_layers_inside_of_branches_loops_and_scans_are_opened() -> Result
     close(&again, &net)
 }
 
+/// Rows of the module's own, which no input decides.
+#[derive(Module)]
+struct Own {
+    act: nn::Mish,
+    rows: Tensor,
+}
+
+#[trace]
+impl Own {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let rows = self.rows.abs()?;
+        let (last, _) = control::scan(x.clone(), rows, |sum: Tensor, row: Tensor| {
+            let sum = (self.act.forward(&sum)? + row)?;
+            Ok((sum.clone(), sum))
+        })?;
+        Ok(last)
+    }
+}
+
+#[test]
+fn a_scan_over_a_constant_stays_one_where_it_is_opened() -> Result<()> {
+    let rows = Tensor::from_vec(vec![1.0f32, -2.0, 3.0], 3)?;
+    let net = Own {
+        act: nn::Mish::new(),
+        rows,
+    };
+    let x = Tensor::ones(())?;
+    let want = net.forward(&x)?.to_vec()?;
+    let mut gm = symbolic_trace(&net)?;
+    gm.apply(&fx_nn::passes::FoldConstants::new())?;
+    assert!(gm.graph().find_name("abs").is_none());
+    let mut opened = gm.opened()?;
+    assert!(
+        opened.graph().find_name("scan_0").is_some(),
+        "{}",
+        opened.graph()
+    );
+    for _ in 0..2 {
+        assert_eq!(opened.forward::<Tensor>(&x)?.to_vec()?, want);
+        opened.apply(&Decompositions::core()?)?;
+    }
+    Ok(())
+}
+
 #[test]
 fn defect_t3_c6_the_report_says_of_loops_what_is_so() -> Result<()> {
     let net = net()?;
