@@ -56,8 +56,8 @@ def names():
 class Maker:
     """Makes the lines of calls, each by its number and the seed."""
 
-    def __init__(self, seed, gradients=False):
-        self.gradients = gradients
+    def __init__(self, seed, gradients=False, reshaped=False):
+        self.gradients, self.reshaped = gradients, reshaped
         self.functions, self.operators, self.layers = names()
         self.seed = seed
         self.all = [("function", name) for name in self.functions]
@@ -80,6 +80,8 @@ class Maker:
             kind = "method"
         call, generator, ulps = (OPERATORS if kind == "operator" else FUNCTIONS)[name]
         args = generator(s)
+        if self.reshaped and name not in RANDOM:
+            args = reshaped(s, args)
         tensors = []
         line = {"id": number, "kind": kind, "name": name, "args": [encode(arg, tensors) for arg in args]}
         line["tensors"] = tensors
@@ -137,6 +139,32 @@ class Maker:
         return line, gradients.of_layer(s, line | {"state": state}, name, module, args)
 
 
+def reshaped(s, args):
+    """The arguments, one tensor of them with another number of dims."""
+    at = [n for n, arg in enumerate(args) if isinstance(arg, T) or isinstance(arg, list) and arg and isinstance(arg[0], T)]
+    if not at:
+        return args
+    args, n = list(args), s.pick(*at)
+    if isinstance(args[n], list):
+        items = list(args[n])
+        items[0] = with_other_dims(s, items[0])
+        args[n] = items
+    else:
+        args[n] = with_other_dims(s, args[n])
+    return args
+
+
+def with_other_dims(s, x):
+    x, how = x.tensor, s.pick("number", "one", "more", "fewer", "none")
+    if how == "more" or x.numel() == 0:
+        return T(x.unsqueeze(s.pick(0, -1)).contiguous())
+    if how == "fewer" and x.dim():
+        return T(x.select(s.r.randrange(x.dim()), 0).contiguous())
+    if how == "none" and x.dim():
+        return T(x.narrow(s.r.randrange(x.dim()), 0, 0).contiguous())
+    return T(x.flatten()[0].reshape([1] if how == "one" else []))
+
+
 def outcome(call, ulps, between):
     """What PyTorch gives for a call, as a line holds it."""
     with torch.no_grad(), warnings.catch_warnings():
@@ -166,7 +194,7 @@ def program(checked):
 
 
 def compare(arguments):
-    maker = Maker(arguments.seed, arguments.gradients)
+    maker = Maker(arguments.seed, arguments.gradients, arguments.reshaped)
     command = [program(arguments.checked)] + (["--plant", arguments.plant] if arguments.plant else [])
     running = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     rows, lines, called = [], {}, collections.Counter()
@@ -269,6 +297,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--checked", action="store_true", help="with debug assertions and overflow checks")
     parser.add_argument("--gradients", action="store_true", help="compare gradients in float64 too")
+    parser.add_argument("--reshaped", action="store_true", help="give one tensor of each call another number of dims")
     parser.add_argument("--plant", metavar="NAME", help="make this operation wrong on purpose")
     parser.add_argument("--only", metavar="NAMES", help="call, or record again, these names alone, separated by commas")
     parser.add_argument("--show", type=int, default=2, help="differences to print of each kind")

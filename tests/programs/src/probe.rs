@@ -46,6 +46,8 @@ pub(crate) enum Limit {
     NegativeZero,
     /// A number below the least normal one of `float32`.
     Subnormal,
+    /// Whole numbers whose product is beyond what all engines hold exactly.
+    LargeProduct,
     /// NaN in what a call gives of numbers.
     MadeNan,
 }
@@ -60,7 +62,13 @@ fn wide(dtype: DType) -> DType {
 
 fn limits(x: &Tensor) -> Vec<Limit> {
     let numbers = x.to_vec().unwrap_or_default();
+    let is_whole = x.dtype().is_ok_and(|dtype| !dtype.is_floating_point());
+    let bits = numbers.iter().map(|number| number.abs().max(1.0).log2());
     let limits = [
+        (
+            Limit::LargeProduct,
+            is_whole && bits.sum::<f64>() > f64::from(compare::LARGEST_WHOLE.ilog2()),
+        ),
         (Limit::Nothing, numbers.is_empty()),
         (Limit::Nan, numbers.iter().any(|number| number.is_nan())),
         (

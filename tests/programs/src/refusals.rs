@@ -362,6 +362,12 @@ const OWN_RULES: &[OwnRule] = &[
     },
     OwnRule {
         path: "onnx runtime",
+        functions: &["prod"],
+        limits: &[Limit::LargeProduct],
+        why: "a product of whole numbers beyond 64 bits wraps around in fx, and not in ONNX Runtime",
+    },
+    OwnRule {
+        path: "onnx runtime",
         functions: &["conv"],
         limits: &[Limit::Nothing],
         why: "ONNX Runtime leaves a convolution of nothing as its memory was",

@@ -280,9 +280,23 @@ rules! {
         formula(cx, call, "LeakyRelu", &[("alpha", slope)])
     },
     hardsigmoid => |cx, call| {
-        formula(cx, call, "HardSigmoid", &[("alpha", 1.0 / 6.0), ("beta", 0.5)])
+        let x = cx.widened(call, "x")?;
+        if x.dtype != DType::F64 {
+            return formula(cx, call, "HardSigmoid", &[("alpha", 1.0 / 6.0), ("beta", 0.5)]);
+        }
+        let name = hard_gate(cx, &x);
+        call.given(name)
     },
-    hardswish => unary("HardSwish"), mish => unary("Mish"),
+    hardswish => |cx, call| {
+        let x = cx.widened(call, "x")?;
+        if x.dtype != DType::F64 {
+            return unary("HardSwish")(cx, call);
+        }
+        let gate = hard_gate(cx, &x);
+        let name = cx.op("Mul", &[&x.name, &gate]);
+        call.given(name)
+    },
+    mish => unary("Mish"),
     relu6 => |cx, call| {
         let x = cx.widened(call, "x")?;
         let (low, high) = (cx.number(0.0, x.dtype), cx.number(6.0, x.dtype));
@@ -400,6 +414,14 @@ fn formula(cx: &mut Cx, call: &OpCall<'_>, op: &str, numbers: &[(&str, f64)]) ->
     let name = node.output();
     let name = cx.given_as(name, carried.dtype, x.dtype)?;
     call.given(name)
+}
+
+/// `clip(x + 3, 0, 6) / 6`, whose sixth is no attribute of 32 bits: what is left of it next to -3 would be that of 1/6.
+fn hard_gate(cx: &mut Cx, x: &Operand) -> Name {
+    let [low, three, six] = [0.0, 3.0, 6.0].map(|number| cx.number(number, x.dtype));
+    let sum = cx.op("Add", &[&x.name, &three]);
+    let clipped = cx.op("Clip", &[&sum, &low, &six]);
+    cx.op("Div", &[&clipped, &six])
 }
 
 /// Rounding, which leaves whole numbers as they are.
