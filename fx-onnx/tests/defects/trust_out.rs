@@ -536,7 +536,7 @@ fn a_pool_rounds_up_no_dim_that_an_open_one_is_beside() -> Result<()> {
 fn what_follows_from_a_composed_boolean_keeps_its_shape() -> Result<()> {
     let divergence = traced!(|x: &Tensor, target: &Tensor| {
         let is_close = ops::allclose(x, target, 1e-5, 1e-8, false)?;
-        let y = control::cond(
+        let y = fx_nn::control::cond(
             is_close,
             || ops::sum(x, .., false),
             || ops::mean(target, .., false),
