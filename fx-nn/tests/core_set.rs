@@ -201,7 +201,7 @@ fn sums_with_products_of_halves_are_rounded_once() -> Result<()> {
     gm.infer_shapes(&[spec![1, 1; F16], spec.clone(), spec])?;
     gm.apply(&Decompositions::core()?)?;
     verify_core(&gm)?;
-    let half = |number: f64, shape: &[usize]| Tensor::full(shape, number)?.to_dtype(DType::F16);
+    let half = |number: f64, shape: &[usize]| Tensor::full(shape, number, DType::F16);
     let (x, a) = (half(2.0, &[1, 1])?, half(60_000.0, &[1, 1, 1])?);
     let y: Tensor = gm.forward((&x, &a, &a))?;
     assert_eq!((y.dtype()?, y.to_vec()?), (DType::F16, vec![2.0]));
