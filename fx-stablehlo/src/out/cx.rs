@@ -500,7 +500,7 @@ impl Cx {
     }
 
     /// A tensor of halves in `float32`, for steps that are rounded once; any other as it is.
-    pub fn single(&mut self, x: &Array) -> Array {
+    pub(crate) fn single(&mut self, x: &Array) -> Array {
         match x.dtype {
             DType::F16 | DType::BF16 => self.convert(x, DType::F32),
             _ => x.clone(),
