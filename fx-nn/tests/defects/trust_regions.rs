@@ -112,7 +112,7 @@ fn a_scan_over_a_constant_stays_one_where_it_is_opened() -> Result<()> {
     assert!(gm.graph().find_name("abs").is_none());
     let mut opened = gm.opened()?;
     assert!(
-        opened.graph().find_name("scan_0").is_some(),
+        opened.graph().find_name("scan").is_some(),
         "{}",
         opened.graph()
     );
