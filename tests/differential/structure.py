@@ -337,7 +337,7 @@ def slices(s, unique=False, dtype=None):
         # Numbers, and vectors of one element.
         dtype = dtype or s.dtype(8, 4, 0)
         x = s.tensor(s.pick([], [1], [3]), dtype, "normal")
-        index = T(torch.zeros(s.pick([], [1], [2]), dtype=torch.int64))
+        index = T(torch.zeros(s.pick([], [1]) if unique else s.pick([], [1], [2]), dtype=torch.int64))
         return x, s.pick(0, -1), index, s.tensor(s.pick([], [1], [1, 1], [2]), dtype, "small")
     x = s.tensor(s.shape(1), dtype or s.dtype(8, 4, 0), "normal")
     d = s.dim(rank_of(x))

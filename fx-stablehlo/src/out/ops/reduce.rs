@@ -192,8 +192,8 @@ fn decided(cx: &mut Cx, call: &OpCall<'_>, op: &str, start: f64) -> Result<Val> 
     let x = cx.tensor(call, "x")?;
     let dims = dims_or_all(call, x.rank())?;
     let x = cx.convert(&x, DType::Bool);
-    // Of bytes, it gives bytes.
     let y = cx.reduce(op, &x, start, &dims);
+    // Of bytes, it gives bytes.
     kept(cx, call, &y)
 }
 
