@@ -61,6 +61,10 @@ pub fn ctc_loss(
         let found = targets.dtype()?;
         return Err(wrong(format!("targets are int64 or int32, not {found}")));
     }
+    if !matches!(targets.dims()?.len(), 1 | 2) {
+        let found = targets.dims()?;
+        return Err(wrong(format!("targets have one dim or two, not {found:?}")));
+    }
     let logs = log_probs.data(op)?;
     let single = logs.rank() == 2;
     let logs = match logs.rank() {

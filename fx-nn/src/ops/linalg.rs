@@ -72,6 +72,11 @@ fn sides(op: &str, a: &Tensor, b: &Tensor, is_vector: bool) -> Result<(Data, Dat
     Ok((wide(left, [*m, *n])?, wide(&right, [*p, *q])?))
 }
 
+/// Whether right sides are vectors: one, or as many as there are matrices.
+fn are_vectors(of_a: &[usize], of_b: &[usize]) -> bool {
+    of_b.len() == 1 || of_a.split_last().is_some_and(|(_, rest)| rest == of_b)
+}
+
 /// `X` of `a X = b`, or without `left` of `X a = b`.
 ///
 /// `a` is `[.., n, n]` and `b` `[.., n, k]` (or `[.., k, n]`), with batches that broadcast. A `b` of one dim is a vector,
@@ -98,7 +103,7 @@ pub fn solve(
 ) -> Result<Tensor> {
     let op = "solve";
     let (of_a, of_b) = (a.dims()?, b.dims()?);
-    let is_vector = of_b.len() == 1 || of_a.split_last().is_some_and(|(_, rest)| rest == of_b);
+    let is_vector = are_vectors(of_a, of_b);
     if is_vector && !left {
         return Err(Error::msg(format_args!(
             "{op}: a vector is right of its matrix: without left, give a row [.., 1, n] or solve with the transpose"
@@ -334,7 +339,7 @@ pub fn lstsq(
     };
     let is_vector = match a.dims()?.len().checked_sub(b.dims()?.len()) {
         Some(0) => false,
-        Some(1) => true,
+        Some(1) => are_vectors(a.dims()?, b.dims()?),
         _ => {
             return Err(Error::msg(format_args!(
                 "{op}: right sides {:?} have as many dims as matrices {:?}, or one less",

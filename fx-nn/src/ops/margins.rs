@@ -321,10 +321,22 @@ pub fn gaussian_nll_loss(
 ) -> Result<Tensor> {
     let op = "gaussian_nll_loss";
     let reduction = word(op, reduction)?;
+    let is_number = matches!(var, TensorOrNumber::Number(_));
     let mut var = var.beside(x.dtype()?)?;
     let (own, dims) = (var.dims()?.to_vec(), x.dims()?);
     if own.as_slice() != dims && own.len() + 1 == dims.len() && dims.starts_with(&own) {
         var = super::views::unsqueeze(&var, -1)?;
+    } else if !is_number && own.as_slice() != dims {
+        // One dim may have one variance for all.
+        let pairs = own.iter().zip(dims).filter(|(a, b)| a != b);
+        if own.len() != dims.len() || pairs.map(|(a, _)| a).sum::<usize>() != 1 {
+            return Err(wrong(
+                op,
+                format_args!(
+                    "variances {own:?} have the sizes of {dims:?}, but one that is 1 or left out at the end"
+                ),
+            ));
+        }
     }
     if let Some(least) = var.to_vec()?.into_iter().find(|v| *v < 0.0) {
         return Err(wrong(

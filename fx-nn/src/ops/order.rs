@@ -188,12 +188,13 @@ pub fn repeat_interleave(
     let op = "repeat_interleave";
     let data = x.data(op)?;
     let (data, at) = match dim {
+        Some(dim) if data.rank() == 0 => {
+            return Err(Error::msg(format_args!(
+                "{op}: a number has no dim {dim}: take no `dim`"
+            )));
+        }
         Some(dim) => (data.clone(), dim::dim(op, dim, data.rank()).fx()?),
         None => (data.flatten_all().fx()?, 0),
-    };
-    let data = match data.rank() {
-        0 => data.reshape(1).fx()?,
-        _ => data,
     };
     let size = data.dims()[at];
     let repeats = repeats.known()?;

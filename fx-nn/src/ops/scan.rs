@@ -150,6 +150,15 @@ pub fn diff(
         return Ok(x.clone());
     }
     let at = dim::dim("diff", dim, rank).fx()?;
+    for part in [prepend, append].into_iter().flatten() {
+        let (own, dims) = (x.dims()?, part.dims()?);
+        let mut others = own.iter().zip(dims).enumerate();
+        if dims.len() != rank || !others.all(|(dim, (a, b))| dim == at || a == b) {
+            return Err(Error::msg(format_args!(
+                "diff: what stands before and behind has the sizes of the tensor but along dim {at}: {dims:?} beside {own:?}"
+            )));
+        }
+    }
     if n == 0 {
         return Ok(x.clone());
     }

@@ -187,7 +187,7 @@ fn lstsq(call: &mut RuleCall<'_>) -> Result<Fake> {
     require_one_type(call, a, b)?;
     let is_vector = match a.shape.len().checked_sub(b.shape.len()) {
         Some(0) => false,
-        Some(1) => true,
+        Some(1) => b.shape.len() == 1 || are_equal(call, &batch(lead, [m]), &b.shape)?,
         _ => {
             return Err(wrong(
                 call,

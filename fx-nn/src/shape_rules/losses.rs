@@ -205,6 +205,20 @@ fn gaussian(call: &mut RuleCall<'_>) -> Result<Fake> {
     {
         own.push(Dim::known(1));
     }
+    if var.as_tensor().is_some() {
+        let pairs = own.iter().zip(&x.shape);
+        let sizes = pairs.filter_map(|(a, b)| Some((a.as_known()?, b.as_known()?)));
+        let other = sizes.filter(|(a, b)| a != b).map(|(a, _)| a).sum::<usize>();
+        if own.len() != x.shape.len() || other > 1 {
+            return Err(wrong(
+                call,
+                format_args!(
+                    "the variances {own:?} have the sizes of {:?}, but one that is 1 or left out at the end",
+                    x.shape
+                ),
+            ));
+        }
+    }
     if var.as_tensor().is_none() && number(call, "var")?.is_some_and(|var| var < 0.0) {
         return Err(wrong(call, "a variance is not below 0"));
     }
@@ -376,6 +390,7 @@ fn ctc(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (logs, targets) = (call.tensor("log_probs")?, call.tensor("targets")?);
     require(call, logs, Elements::Single)?;
     require(call, targets, Elements::Places)?;
+    require_rank(call, targets, 1..=2)?;
     let one = Dim::known(1);
     let (steps, samples, classes, is_single) = match &logs.shape[..] {
         [steps, classes] => (steps, &one, classes, true),

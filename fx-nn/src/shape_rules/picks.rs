@@ -393,7 +393,9 @@ fn repeat_interleave(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     let (shape, place) = match call.arg("dim")?.is_none() {
         true => (vec![Dim::product(&x.shape)?], 0),
-        false if x.shape.is_empty() => (vec![Dim::known(1)], place(call, "dim", 0)?),
+        false if x.shape.is_empty() => {
+            return Err(wrong(call, "a number has no dim: take no `dim`"));
+        }
         false => (x.shape.clone(), place(call, "dim", x.shape.len())?),
     };
     let repeats = call.sizes("repeats")?;

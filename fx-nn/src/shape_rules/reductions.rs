@@ -6,7 +6,7 @@ use fx_core::value::{DType, Dim};
 
 use super::{
     Elements, at_least, fractional, like, number, of_floats, place, promoted, require,
-    require_one_type, resized, rules, shape_of, tensor, with_places, word, wrong, x,
+    require_one_type, require_rank, resized, rules, shape_of, tensor, with_places, word, wrong, x,
 };
 use crate::ops;
 
@@ -233,6 +233,16 @@ fn diff(call: &mut RuleCall<'_>) -> Result<Fake> {
         return Ok(like(x, x.dtype));
     }
     let place = place(call, "dim", x.shape.len())?;
+    for part in [before, behind].into_iter().flatten() {
+        require_rank(call, part, x.shape.len()..=x.shape.len())?;
+        for (at, (a, b)) in x.shape.iter().zip(&part.shape).enumerate() {
+            if at != place {
+                call.same(a, b, || {
+                    format!("what stands beside the tensor fits but along dim {place}")
+                })?;
+            }
+        }
+    }
     if n == 0 {
         return Ok(like(x, x.dtype));
     }
