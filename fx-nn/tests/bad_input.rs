@@ -292,3 +292,64 @@ fn a_source_has_a_slice_for_each_index() -> Result<()> {
     }
     Ok(())
 }
+
+/// Asserts that a function of a tensor is refused, and by the rule of shapes before it is run.
+#[track_caller]
+fn is_refused<F>(function: F, x: &Tensor, words: &[&str])
+where
+    F: Fn(&Tensor) -> Result<Tensor> + Clone + 'static,
+{
+    says(function(x), words);
+    let inferred = symbolic_trace(traced!(move |x: &Tensor| function(x)))
+        .and_then(|mut gm| gm.infer_shapes(&[fx_nn::shapes::Spec::of(x)]).map(|_| ()));
+    says(inferred, &words[..1]);
+}
+
+#[test]
+fn other_counts_of_dims_are_refused_as_pytorch_refuses_them() -> Result<()> {
+    let (one, row, number) = (ones(&[1])?, ones(&[1, 4])?, ones(&[])?);
+    let beside = one.clone();
+    is_refused(
+        move |x| ops::diff(x, 1, -1, Some(&beside), None),
+        &row,
+        &["diff", "[1]"],
+    );
+    is_refused(
+        |x| ops::repeat_interleave(x, 2, 0),
+        &number,
+        &["repeat_interleave", "a number"],
+    );
+    let (mean, target) = (ones(&[2, 3])?, ones(&[2, 3])?);
+    is_refused(
+        move |var| ops::gaussian_nll_loss(&mean, &target, var, false, 1e-6, "mean"),
+        &ones(&[2, 1, 1])?,
+        &["gaussian_nll_loss", "[2, 1, 1]"],
+    );
+    let logs = ones(&[2, 1, 4])?;
+    let label = Tensor::full((), 1, DType::I64)?;
+    is_refused(
+        move |x| ops::ctc_loss(x, &label, [2usize], [1usize], 0, "sum", false),
+        &logs,
+        &["ctc_loss", "one dim or two"],
+    );
+    let right = ones(&[2, 2])?;
+    is_refused(
+        move |x| ops::linalg::lstsq(x, &right, None, None).map(|(solution, ..)| solution),
+        &ones(&[2, 3, 2])?,
+        &["lstsq"],
+    );
+    let grid = Tensor::zeros((1, 1, 1, 1, 3))?;
+    is_refused(
+        move |x| ops::grid_sample(x, &grid, "bicubic", "zeros", false),
+        &ones(&[1, 1, 2, 2, 2])?,
+        &["grid_sample", "volumes"],
+    );
+    is_refused(
+        |x| ops::max_pool2d(x, 2, 2, 0, 1, false),
+        &ones(&[2, 0, 4, 4])?,
+        &["max_pool2d", "channels"],
+    );
+    let pooled = ops::adaptive_max_pool2d(&ones(&[0, 4, 4])?, 2)?;
+    assert_eq!(pooled.dims()?, [0, 2, 2]);
+    Ok(())
+}

@@ -30,7 +30,10 @@ pub fn max_pool2d(
     let image = image(op, x)?;
     let (axes, [oh, ow]) = pooled(op, image.dims(), options, ceil_mode)?;
     let (n, c, h, w) = image.dims4()?;
-    if n * c == 0 {
+    if c == 0 {
+        bail!("{op}: input {:?} has no channels", x.dims())
+    }
+    if n == 0 {
         return like(x, Tensor::zeros((n, c, oh, ow), x.dtype(), x.device())?);
     }
     if h * w >= NOTHING as usize {

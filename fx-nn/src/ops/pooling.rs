@@ -12,11 +12,17 @@ use crate::tensor::{Pair, Sizes, Tensor, Triple};
 
 type Data = candle_core::Tensor;
 
-/// Refuses what is not an image of `rank` dims, with channels and without or with a batch.
-fn image(op: &str, x: &Tensor, rank: usize) -> Result<()> {
+/// Refuses what is not an image of `rank` dims, with channels and without or with a batch; `may_be_empty` takes one
+/// image without channels.
+fn image(op: &str, x: &Tensor, rank: usize, may_be_empty: bool) -> Result<()> {
     let dims = x.dims()?;
     let lead = &dims[..dims.len().saturating_sub(rank)];
-    if x.is_bool() || !matches!(lead.len(), 1 | 2) || lead[lead.len() - 1] == 0 {
+    let is_image = match lead {
+        [channels] => *channels > 0 || may_be_empty,
+        [_, channels] => *channels > 0,
+        _ => false,
+    };
+    if x.is_bool() || !is_image {
         return Err(Error::msg(format_args!(
             "{op}: input {:?} must have {rank} dims that are pooled, channels, and a batch or none",
             x
@@ -30,7 +36,7 @@ type Options<'a> = [&'a [usize]; 4];
 
 fn windows(op: &str, x: &Tensor, options: Options<'_>, ceil_mode: bool) -> Result<Vec<Vec<Span>>> {
     let [kernel, stride, padding, dilation] = options;
-    image(op, x, kernel.len())?;
+    image(op, x, kernel.len(), false)?;
     let dims = x.dims()?;
     let lead = dims.len() - kernel.len();
     (0..kernel.len())
@@ -162,7 +168,7 @@ pub fn max_pool3d_with_indices(
 }
 
 fn adapted(op: &str, x: &Tensor, out: &[usize]) -> Result<(Tensor, Tensor)> {
-    image(op, x, out.len())?;
+    image(op, x, out.len(), true)?;
     let dims = x.dims()?;
     let sizes = &dims[dims.len() - out.len()..];
     if sizes.contains(&0) || !x.dtype()?.is_floating_point() {
@@ -452,7 +458,7 @@ fn unpooled(
     [kernel, stride, padding]: [&[usize]; 3],
     output_size: Option<Sizes>,
 ) -> Result<Tensor> {
-    image(op, x, kernel.len())?;
+    image(op, x, kernel.len(), false)?;
     let dims = x.dims()?;
     let lead = dims.len() - kernel.len();
     if indices.dims()? != dims || indices.dtype()? != DType::I64 {

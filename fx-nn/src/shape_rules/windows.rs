@@ -276,10 +276,7 @@ fn require_some_channels<const N: usize>(call: &mut RuleCall<'_>) -> Result<()> 
 fn max_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
     let x = x(call)?;
     require(call, x, Elements::Numbers)?;
-    // Images without channels are pooled by `max_pool2d` alone.
-    if call.function() != fx_core::function!(ops::max_pool2d) {
-        require_some_channels::<N>(call)?;
-    }
+    require_some_channels::<N>(call)?;
     let (padding, dilation) = (call.ints::<N>("padding")?, call.ints::<N>("dilation")?);
     Ok(tensor(pooled(call, padding, dilation)?, x.dtype))
 }

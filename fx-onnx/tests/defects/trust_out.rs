@@ -551,3 +551,30 @@ fn what_follows_from_a_composed_boolean_keeps_its_shape() -> Result<()> {
     let want: Tensor = gm.forward((&x, &target))?;
     close(&run::<Tensor>(gm, &[&x, &target])?, &want.to_vec()?)
 }
+
+/// Beside what is smaller only an index without elements is valid, which a run finds, and of which engines ask sizes.
+#[test]
+fn an_empty_index_beside_smaller_tensors_picks_and_puts_nothing() -> Result<()> {
+    let picks = traced!(|x: &Tensor, narrow: &Tensor, at: &Tensor| {
+        let index = ops::nonzero(at)?;
+        let put = ops::scatter_add(x, 0, &index, narrow)?;
+        let set = ops::scatter_value(narrow, 0, &index, 1.0)?;
+        let picked = ops::gather(narrow, 0, &index)?;
+        Ok((put, set, picked))
+    });
+    let gm = symbolic_trace(picks)?;
+    let (x, narrow) = (Tensor::ones((3, 4))?, Tensor::zeros((3, 1))?);
+    let none = Tensor::zeros((1, 1, 1, 1))?;
+    type Three = (Tensor, Tensor, Tensor);
+    let (put, set, picked) = run::<Three>(gm.clone(), &[&x, &narrow, &none])?;
+    close(&put, &[1.0; 12])?;
+    close(&set, &[0.0; 3])?;
+    assert_eq!(picked.dims()?, [0, 4]);
+    assert!(gm.forward::<Three>((&x, &narrow, &Tensor::ones((1, 1, 1, 1))?)).is_err());
+    let bytes = written(&gm, &[&x, &narrow, &none])?;
+    let model = ModelProto::decode(&*bytes).map_err(Error::other)?;
+    let nodes = model.graph.unwrap_or_default().node;
+    let asks = |name: &str| nodes.iter().any(|node| node.op_type == name);
+    assert!(!asks("ScatterElements") && !asks("GatherElements"));
+    Ok(())
+}

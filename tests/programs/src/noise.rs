@@ -42,6 +42,11 @@ const CANCELS_ONE: &str = "elu ELU celu CELU selu SELU";
 /// What sums pixels with weights, which are rounded too.
 const WEIGHS: &str = "interpolate interpolate_with Upsample UpsamplingBilinear2d";
 
+/// What subtracts a mean, which engines round, of neighbours in memory.
+const SUBTRACTS_MEAN: &str = "
+    layer_norm LayerNorm group_norm GroupNorm instance_norm InstanceNorm1d InstanceNorm2d InstanceNorm3d
+";
+
 /// What weighs by `1 - z`, a gate, adds a bias to normal numbers, or gives unit vectors: as exact as numbers around 1.
 const AROUND_ONE: &str = "
     gru GRU gru_cell GRUCell lstm LSTM lstm_cell LSTMCell rnn_tanh rnn_tanh_cell RNN RNNCell batch_norm BatchNorm1d
@@ -140,7 +145,8 @@ pub(crate) fn cancels(call: &Call) -> bool {
     let mut names = CANCELS
         .split_whitespace()
         .chain(CANCELS_ONE.split_whitespace())
-        .chain(WEIGHS.split_whitespace());
+        .chain(WEIGHS.split_whitespace())
+        .chain(SUBTRACTS_MEAN.split_whitespace());
     names.any(|name| name == call.name)
 }
 
@@ -153,6 +159,7 @@ pub(crate) fn lost(call: &Call, y: &Tensor, x: &Tensor, random: &mut StdRng) -> 
     if !dtype.is_floating_point() {
         return Ok(y.clone());
     }
+    let shape = y.dims()?;
     if WEIGHS.split_whitespace().any(|name| name == call.name) {
         let sizes = x.to_vec()?.into_iter().map(f64::abs);
         let largest = sizes.filter(|size| size.is_finite()).fold(0.0, f64::max);
@@ -160,7 +167,15 @@ pub(crate) fn lost(call: &Call, y: &Tensor, x: &Tensor, random: &mut StdRng) -> 
         for y in &mut weighed {
             *y += largest * random.random_range(-1.0..1.0) * epsilon(dtype);
         }
-        return Tensor::from_vec(weighed, y.dims()?)?.to_dtype(dtype);
+        return Tensor::from_vec(weighed, shape)?.to_dtype(dtype);
+    }
+    if SUBTRACTS_MEAN.split_whitespace().any(|name| name == call.name) {
+        let (x, mut y) = (x.to_vec()?, y.to_vec()?);
+        let slopes = slopes(&x, &y);
+        for ((y, x), slope) in y.iter_mut().zip(&x).zip(slopes) {
+            *y += slope * x.abs() * random.random_range(-1.0..1.0) * epsilon(dtype);
+        }
+        return Tensor::from_vec(y, shape)?.to_dtype(dtype);
     }
     let is_power = CANCELS_ONE.split_whitespace().any(|name| name == call.name);
     let numbers = y.to_vec()?.into_iter().zip(x.to_vec()?);
@@ -173,7 +188,19 @@ pub(crate) fn lost(call: &Call, y: &Tensor, x: &Tensor, random: &mut StdRng) -> 
             (false, false) => y,
         })
         .collect();
-    Tensor::from_vec(numbers, y.dims()?)?.to_dtype(dtype)
+    Tensor::from_vec(numbers, shape)?.to_dtype(dtype)
+}
+
+/// How fast each `y` moves with its `x`, as its neighbours tell.
+fn slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
+    let slope = |a: usize, b: usize| ((y[a] - y[b]) / (x[a] - x[b])).abs();
+    let of = |at: usize| {
+        let before = at.checked_sub(1).map(|before| slope(at, before));
+        let behind = (at + 1 < x.len()).then(|| slope(at, at + 1));
+        let known = before.into_iter().chain(behind);
+        known.filter(|slope| slope.is_finite()).fold(0.0, f64::max)
+    };
+    (0..x.len().min(y.len())).map(of).collect()
 }
 
 /// The spacing of numbers around 1.

@@ -14,6 +14,10 @@ rules! {
         let (x, index) = (call.tensor("x")?, index_of(cx, call, "index")?);
         let axis = call.place("dim", x.rank())?;
         let (x, flat) = (lifted(cx, &x)?, lifted(cx, &index)?);
+        if is_empty_beside(&flat, &x, Some(axis)) {
+            let name = cx.filled(&flat.shape, 0.0, x.dtype)?;
+            return call.given(name);
+        }
         let name = cx.node("GatherElements").input(&x.name).input(&flat.name).int("axis", axis).output();
         given_back(cx, call, name, &flat, index.rank() == 0)
     },
@@ -72,10 +76,10 @@ rules! {
         let axis = call.place("dim", x.rank())?;
         let is_number = x.rank() == 0;
         let value = cx.operand(&call.val("value")?, x.dtype)?;
-        if has_no_elements(&index) {
+        let (x, index) = (lifted(cx, &x)?, lifted(cx, &index)?);
+        if has_no_elements(&index) || is_empty_beside(&index, &x, Some(axis)) {
             return call.val("x");
         }
-        let (x, index) = (lifted(cx, &x)?, lifted(cx, &index)?);
         let source = cx.expand(&value, &index.shape)?;
         let name = cx.node("ScatterElements").input(&x.name).input(&index.name).input(&source).int("axis", axis).output();
         given_back(cx, call, name, &x, is_number)
@@ -214,10 +218,13 @@ fn scattered(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
     );
     let axis = call.place("dim", x.rank())?;
     let is_number = x.rank() == 0;
-    if has_no_elements(&index) {
+    let (x, index, source) = (lifted(cx, &x)?, lifted(cx, &index)?, lifted(cx, &source)?);
+    if has_no_elements(&index)
+        || is_empty_beside(&index, &x, Some(axis))
+        || is_empty_beside(&index, &source, None)
+    {
         return call.val("x");
     }
-    let (x, index, source) = (lifted(cx, &x)?, lifted(cx, &index)?, lifted(cx, &source)?);
     let own = x.dtype;
     let (x, source) = (wide(cx, &x, reduction)?, wide(cx, &source, reduction)?);
     // The source may be larger than the places.
@@ -245,6 +252,17 @@ fn scattered(cx: &mut Cx, call: &OpCall<'_>, reduction: &str) -> Result<Val> {
 
 fn has_no_elements(x: &Operand) -> bool {
     x.shape.iter().any(|size| size.as_number() == Some(0))
+}
+
+/// Whether an index is larger along a dim than what it is for, but along `axis`: only one without elements is, which a
+/// run finds, and engines refuse even that.
+fn is_empty_beside(index: &Operand, x: &Operand, axis: Option<i64>) -> bool {
+    let sizes = index.shape.iter().zip(&x.shape);
+    let sizes = sizes.map(|(index, x)| (index.as_number(), x.as_number()));
+    sizes.enumerate().any(|(dim, pair)| match pair {
+        (Some(index), Some(x)) => axis != Some(dim as i64) && index > x,
+        _ => false,
+    })
 }
 
 /// What is joined with others, in a type in which engines add: halves are `float32`.
