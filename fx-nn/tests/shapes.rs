@@ -474,3 +474,17 @@ fn sizes_that_differ_between_examples_have_names() -> Result<()> {
     assert_eq!(output(&gm).as_deref(), Some("float32[s0, 3]"));
     Ok(())
 }
+
+#[test]
+fn a_row_may_have_one_variance() -> Result<()> {
+    let loss = traced!(|x: &Tensor, var: &Tensor| {
+        ops::gaussian_nll_loss(x, &(x * 2.0)?, var, false, 1e-6, "none")
+    });
+    for (rows, variances) in [(&[4][..], &[][..]), (&[2, 3], &[2]), (&[2, 3], &[2, 1])] {
+        let (x, var) = (Tensor::ones(rows)?, Tensor::ones(variances)?);
+        let mut gm = symbolic_trace(loss.clone())?;
+        gm.infer_shapes(&[Spec::of(&x), Spec::of(&var)])?;
+        assert_eq!(gm.forward::<Tensor>((&x, &var))?.dims()?, rows);
+    }
+    Ok(())
+}
