@@ -480,7 +480,8 @@ fn a_row_may_have_one_variance() -> Result<()> {
     let loss = traced!(|x: &Tensor, var: &Tensor| {
         ops::gaussian_nll_loss(x, &(x * 2.0)?, var, false, 1e-6, "none")
     });
-    for (rows, variances) in [(&[4][..], &[][..]), (&[2, 3], &[2]), (&[2, 3], &[2, 1])] {
+    let cases: [(&[usize], &[usize]); 3] = [(&[4], &[]), (&[2, 3], &[2]), (&[2, 3], &[2, 1])];
+    for (rows, variances) in cases {
         let (x, var) = (Tensor::ones(rows)?, Tensor::ones(variances)?);
         let mut gm = symbolic_trace(loss.clone())?;
         gm.infer_shapes(&[Spec::of(&x), Spec::of(&var)])?;
