@@ -42,6 +42,8 @@ pub fn leaky_relu(x: &Tensor, slope: f64) -> Result<Tensor> {
     })
 }
 
+type Compare = fn(&Tensor, &Tensor) -> Result<Tensor>;
+
 /// `x` held between `min` and `max`; the gradient at either bound is 0, unlike that of a clamp.
 ///
 /// # Errors
@@ -54,8 +56,17 @@ pub fn hardtanh(op: &str, x: &Tensor, min: f64, max: f64) -> Result<Tensor> {
         return Ok(x.clone());
     }
     let (low, high) = (like(x, min)?, like(x, max)?);
-    let y = where_cond(&comparison::le(x, &low)?, &low, x)?;
-    where_cond(&comparison::ge(x, &high)?, &high, &y)
+    // A bound has no slope, and a zero at one keeps its sign.
+    let held = |bound: Tensor, value: f64, is_beyond: Compare| -> Result<Tensor> {
+        match value == 0.0 {
+            true => where_cond(&is_beyond(&x.detach(), &bound)?, &bound, &x.detach()),
+            false => Ok(bound),
+        }
+    };
+    let (is_low, is_high) = (comparison::le(x, &low)?, comparison::ge(x, &high)?);
+    let low = held(low, min, comparison::lt)?;
+    let high = held(high, max, comparison::gt)?;
+    where_cond(&is_high, &high, &where_cond(&is_low, &low, x)?)
 }
 
 /// A straight line above 0 and an exponential below, which end at `-bottom`.

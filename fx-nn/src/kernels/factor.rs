@@ -153,22 +153,28 @@ impl Matrices {
     /// # Errors
     /// Returns only candle's errors.
     pub fn determinant(&self, op: &str) -> Result<[Tensor; 3]> {
-        self.each(op, [&[], &[], &[]], |_, a, [det, sign, log]| {
-            let lu = a.partial_piv_lu();
-            let (forward, _) = lu.P().arrays();
-            let turned = match is_even(forward) {
-                true => 1.0,
-                false => -1.0,
+        self.each(op, [&[], &[], &[]], |at, a, [det, sign, log]| {
+            let size = self.rows * self.columns;
+            let is_finite = self.data[at * size..(at + 1) * size]
+                .iter()
+                .all(|x| x.is_finite());
+            let (all, is_turned) = match is_finite {
+                true => {
+                    let lu = a.partial_piv_lu();
+                    let all = pivots(&lu);
+                    // After a pivot of 0 there may be NaN.
+                    let all = if all.contains(&0.0) { vec![0.0] } else { all };
+                    (all, !is_even(lu.P().arrays().0))
+                }
+                false => eliminated(a),
             };
-            let all = pivots(&lu);
-            // After a pivot of 0 there may be NaN.
-            let zero = all.contains(&0.0);
-            let all = if zero { vec![0.0] } else { all };
-            det.push(all.iter().fold(turned, |y, pivot| y * pivot));
-            sign.push(match zero {
+            let turned = if is_turned { -1.0 } else { 1.0 };
+            let of = |pivot: &f64| match pivot.is_nan() || *pivot == 0.0 {
                 true => 0.0,
-                false => all.iter().fold(turned, |y, pivot| y * pivot.signum()),
-            });
+                false => pivot.signum(),
+            };
+            det.push(all.iter().fold(turned, |y, pivot| y * pivot));
+            sign.push(all.iter().fold(turned, |y, pivot| y * of(pivot)));
             log.push(all.iter().map(|pivot| pivot.abs().ln()).sum());
             Ok(())
         })
@@ -291,6 +297,38 @@ fn finite(a: MatRef<'_, f64>) -> Found {
 fn pivots(lu: &PartialPivLu<f64>) -> Vec<f64> {
     let u = lu.U();
     (0..u.nrows()).map(|i| u[(i, i)]).collect()
+}
+
+/// The pivots of a matrix with numbers that are not finite, and whether an odd number of rows was exchanged. A column
+/// of zeros alone is left as it is, so that no 0 is divided by 0.
+fn eliminated(a: MatRef<'_, f64>) -> (Vec<f64>, bool) {
+    let mut a = a.to_owned();
+    let (size, mut is_turned) = (a.nrows(), false);
+    for at in 0..size {
+        let largest = (at..size).fold(at, |most, row| {
+            match a[(row, at)].abs() > a[(most, at)].abs() {
+                true => row,
+                false => most,
+            }
+        });
+        if a[(largest, at)] == 0.0 {
+            continue;
+        }
+        is_turned ^= largest != at;
+        for column in 0..size {
+            let upper = a[(at, column)];
+            a[(at, column)] = a[(largest, column)];
+            a[(largest, column)] = upper;
+        }
+        for row in at + 1..size {
+            let factor = a[(row, at)] / a[(at, at)];
+            for column in at + 1..size {
+                let part = factor * a[(at, column)];
+                a[(row, column)] -= part;
+            }
+        }
+    }
+    ((0..size).map(|at| a[(at, at)]).collect(), is_turned)
 }
 
 fn regular(lu: &PartialPivLu<f64>) -> Found {

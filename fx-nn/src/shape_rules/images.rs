@@ -252,7 +252,10 @@ fn grid_sample(call: &mut RuleCall<'_>) -> Result<Fake> {
         return Err(unlike(call, x, grid));
     }
     if pixels.len() == 3 && mode == "bicubic" {
-        return Err(wrong(call, "\"bicubic\" is for images, and not for volumes"));
+        return Err(wrong(
+            call,
+            "\"bicubic\" is for images, and not for volumes",
+        ));
     }
     call.same(n, m, || "there is a grid for each image".to_string())?;
     let dims = pixels.len();

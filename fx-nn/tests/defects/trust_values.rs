@@ -1,6 +1,8 @@
 //! Values that differed from PyTorch's: signs of zero, views of one element, numbers out of a type's range, refusals.
 
+use fx_nn::cpu::Cpu;
 use fx_nn::passes::Decompositions;
+use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 
@@ -331,4 +333,57 @@ fn an_empty_vector_is_stacked_with_anything() -> Result<()> {
     gm.infer_shapes(&[Spec::of(&empty), Spec::of(&x)])?;
     assert_eq!(gm.forward::<Tensor>((&empty, &x))?.dims()?, [3, 2]);
     Ok(())
+}
+
+/// A zero that a bound holds keeps its sign, eager, decomposed and compiled, and has no slope.
+#[test]
+fn bounds_of_zero_keep_the_sign_of_zero() -> Result<()> {
+    let both = |gm: GraphModule, want: &[f64]| -> Result<()> {
+        for dtype in FLOATS {
+            let x = of(&[-0.0, 0.0, -1.0, 7.0], dtype)?;
+            exact(&gm.forward::<Tensor>(&x)?, want, "eager")?;
+            let mut core = gm.clone();
+            core.infer_shapes(&[Spec::of(&x)])?;
+            core.apply(&Decompositions::core()?)?;
+            exact(&core.forward::<Tensor>(&x)?, want, "decomposed")?;
+            let compiled = gm.compile(Compile::new(Cpu::new()).like(&x))?;
+            exact(&compiled.forward::<Tensor>(&x)?, want, "compiled")?;
+        }
+        Ok(())
+    };
+    both(symbolic_trace(&nn::ReLU6::new())?, &[-0.0, 0.0, 0.0, 6.0])?;
+    let below = nn::Hardtanh {
+        min_val: -2.0,
+        max_val: 0.0,
+    };
+    both(symbolic_trace(&below)?, &[-0.0, 0.0, -1.0, 0.0])?;
+    let x = of(&[-0.0, 0.0, 3.0], DType::F32)?.requires_grad_()?;
+    let gradients = ops::relu6(&x)?.sum(..)?.backward()?;
+    let slopes = gradients
+        .get(&x)?
+        .ok_or_else(|| Error::msg("no gradient"))?;
+    exact(&slopes, &[0.0, 0.0, 1.0], "slopes")
+}
+
+/// The pivots of numbers that are not finite, as LAPACK has them.
+#[test]
+fn determinants_of_infinities_are_those_of_pytorch() -> Result<()> {
+    let nan = f64::NAN;
+    for (all, want) in [
+        ([-1.92, -0.0, INF, -0.93], nan),
+        ([1.0, 2.0, 3.0, INF], INF),
+        ([INF, 2.0, 3.0, 1.0], INF),
+        ([-1.92, 0.5, INF, -0.93], -INF),
+        ([INF; 4], nan),
+        ([0.0, INF, 0.0, 1.0], 0.0),
+        ([0.0, 0.0, 0.0, INF], nan),
+        ([1.0, nan, 1.0, 1.0], nan),
+    ] {
+        let x = of(&all, DType::F64)?.reshape((2, 2))?;
+        exact(&ops::linalg::det(&x)?, &[want], "det")?;
+    }
+    let (sign, log) =
+        ops::linalg::slogdet(&of(&[1.0, 2.0, 3.0, INF], DType::F64)?.reshape((2, 2))?)?;
+    exact(&sign, &[1.0], "sign")?;
+    exact(&log, &[INF], "log")
 }

@@ -570,7 +570,10 @@ fn an_empty_index_beside_smaller_tensors_picks_and_puts_nothing() -> Result<()> 
     close(&put, &[1.0; 12])?;
     close(&set, &[0.0; 3])?;
     assert_eq!(picked.dims()?, [0, 4]);
-    assert!(gm.forward::<Three>((&x, &narrow, &Tensor::ones((1, 1, 1, 1))?)).is_err());
+    assert!(
+        gm.forward::<Three>((&x, &narrow, &Tensor::ones((1, 1, 1, 1))?))
+            .is_err()
+    );
     let bytes = written(&gm, &[&x, &narrow, &none])?;
     let model = ModelProto::decode(&*bytes).map_err(Error::other)?;
     let nodes = model.graph.unwrap_or_default().node;

@@ -169,7 +169,10 @@ pub(crate) fn lost(call: &Call, y: &Tensor, x: &Tensor, random: &mut StdRng) -> 
         }
         return Tensor::from_vec(weighed, shape)?.to_dtype(dtype);
     }
-    if SUBTRACTS_MEAN.split_whitespace().any(|name| name == call.name) {
+    if SUBTRACTS_MEAN
+        .split_whitespace()
+        .any(|name| name == call.name)
+    {
         let (x, mut y) = (x.to_vec()?, y.to_vec()?);
         let slopes = slopes(&x, &y);
         for ((y, x), slope) in y.iter_mut().zip(&x).zip(slopes) {

@@ -402,7 +402,13 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
                     }
                 }
             }
-            (start, stop, _) if step == 1 && (start.is_some() && stop.is_some() || !are_places) => {
+            // A place that counts from the end may lie before the start.
+            (start, stop, _)
+                if step == 1
+                    && (start.is_some() && stop.is_some()
+                        || !are_places
+                        || [start, stop].into_iter().flatten().any(|at| at < 0)) =>
+            {
                 let end = |at: &Int, known: Option<i64>, left: fn(i64) -> bool| match known {
                     Some(known) if left(known) => None,
                     _ => Some(*at),
@@ -415,7 +421,6 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
                 let whole = x.size(axis)?;
                 let place = |at: &Int| -> Result<Int> {
                     match at.concrete() {
-                        Some(at) if at < 0 => whole + at,
                         Some(at) if at >= i64::from(i32::MAX) => Ok(whole),
                         _ => Ok(*at),
                     }
