@@ -93,27 +93,23 @@ fn held(call: &DecomposedCall<'_>, x: &Tensor, min: Number, max: Number) -> Resu
         // Integers drop a fraction.
         Some(dtype) if !dtype.is_floating_point() => ops::clamp(x, min.whole(), max.whole()),
         _ => {
+            // A zero at a bound keeps its sign.
             let (low, high) = (min.as_f64(), max.as_f64());
             let below = match high == 0.0 {
-                true => ops::r#where(&x.ge(high)?, &zero_at_most(x)?, x)?,
+                true => ops::r#where(&x.ge(high)?, &zero_like(x)?, x)?,
                 false => ops::r#where(&x.ge(high)?, max, x)?,
             };
             match low == 0.0 {
-                true => ops::r#where(&x.le(low)?, &zero_at_least(x)?, &below),
+                true => ops::r#where(&x.le(low)?, &zero_like(x)?, &below),
                 false => ops::r#where(&x.le(low)?, min, &below),
             }
         }
     }
 }
 
-/// 0 above 0, without a slope; a zero keeps its sign.
-fn zero_at_most(x: &Tensor) -> Result<Tensor> {
-    ops::r#where(&x.gt(0)?, 0, &x.detach()?)
-}
-
-/// 0 below 0, without a slope; a zero keeps its sign.
-fn zero_at_least(x: &Tensor) -> Result<Tensor> {
-    ops::r#where(&x.lt(0)?, 0, &x.detach()?)
+/// 0 where something else than a zero is, which keeps its sign; without a slope.
+fn zero_like(x: &Tensor) -> Result<Tensor> {
+    ops::r#where(&x.ne(0)?, 0, &(x * 0)?)
 }
 
 fn hardswish(x: &Tensor) -> Result<Tensor> {

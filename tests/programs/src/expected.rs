@@ -61,7 +61,7 @@ fn runs(case: &Case, compared: Compared, probe: Option<Probe>) -> Result<Vec<Giv
         Compared::Evaluated | Compared::InFile => program.eval(),
     }
     if let Some(probe) = &probe {
-        probe.prepare(&mut program.layers)?;
+        probe.prepare(&mut program.layers, &case.layers)?;
     }
     let one = |binding: &Binding| {
         let (inputs, k) = binding;

@@ -55,6 +55,11 @@ const AROUND_ONE: &str = "
     TransformerEncoderLayer TransformerDecoderLayer svd qr eigh
 ";
 
+/// Whether a layer is many in a row: what rounds in the middle is not what its input or its result rounds.
+pub(crate) fn is_stack(call: &Call) -> bool {
+    call.name.starts_with("Transformer")
+}
+
 /// Whether ONNX Runtime computes a call as exactly as numbers around 1: its sigmoid is a quotient of polynomials.
 pub(crate) fn is_sigmoid(call: &Call) -> bool {
     ["sigmoid", "Sigmoid", "silu", "SiLU", "glu", "GLU"].contains(&&*call.name)

@@ -5,11 +5,13 @@
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use fx_differential::Call;
 use fx_nn::Result;
 use fx_nn::prelude::*;
 use fx_nn::value::{IntoValue, Value};
+use indexmap::IndexMap;
 use rand::rngs::StdRng;
 
 use crate::calls::plain;
@@ -114,13 +116,32 @@ impl Probe {
         }
     }
 
-    /// Makes the layers of a program those of the run.
+    /// Makes the layers of a program, which calls made, those of the run.
     ///
     /// # Errors
     /// Returns an error if a tensor of a layer cannot be read.
-    pub(crate) fn prepare(&self, layers: &mut [Box<dyn Module>]) -> Result<()> {
-        if !matches!(self, Probe::Wide) {
-            return Ok(());
+    pub(crate) fn prepare(
+        &self,
+        layers: &mut [Box<dyn Module>],
+        calls: &[Arc<Call>],
+    ) -> Result<()> {
+        match self {
+            Probe::Wide => {}
+            Probe::Noise(random) | Probe::FileNoise(random) => {
+                let stacks = layers.iter_mut().zip(calls);
+                for (layer, _) in stacks.filter(|(_, call)| noise::is_stack(call)) {
+                    let mut state = IndexMap::new();
+                    for (name, value) in layer.state_dict() {
+                        if let Some(x) = value.downcast_ref::<Tensor>() {
+                            let moved = noise::nudged(x, &mut random.borrow_mut())?;
+                            state.insert(name, moved);
+                        }
+                    }
+                    fx_nn::weights::load_state_dict(layer.as_mut(), &state)?;
+                }
+                return Ok(());
+            }
+            Probe::Limits(_) | Probe::Open(..) => return Ok(()),
         }
         for layer in layers {
             let state = layer.state_dict();

@@ -368,6 +368,12 @@ const OWN_RULES: &[OwnRule] = &[
     },
     OwnRule {
         path: "onnx runtime",
+        functions: &["localresponsenorm"],
+        limits: &[Limit::Nan, Limit::Infinity],
+        why: "ONNX Runtime takes the squares that leave a window off its sum, and NaN stays",
+    },
+    OwnRule {
+        path: "onnx runtime",
         functions: &["conv"],
         limits: &[Limit::Nothing],
         why: "ONNX Runtime leaves a convolution of nothing as its memory was",

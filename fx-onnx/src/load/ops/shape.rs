@@ -371,9 +371,6 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
     }
     let mut x = cx.tensor(0)?;
     let shape = cx.shape(0)?;
-    // What is computed from sizes is taken to be a place; other numbers may count from the end, or lie beyond it.
-    let is_computed = |at: usize| matches!(cx.input(at), V::Tensor(of, _) if of.proxy().is_some());
-    let are_places = ![1, 2].into_iter().any(|at| cx.has(at) && is_computed(at));
     let axes = axes.unwrap_or_else(|| (0..starts.len() as i64).collect());
     for (at, axis) in axes.into_iter().enumerate() {
         let axis = cx.place(axis, shape.len())?;
@@ -402,13 +399,7 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
                     }
                 }
             }
-            // A place that counts from the end may lie before the start.
-            (start, stop, _)
-                if step == 1
-                    && (start.is_some() && stop.is_some()
-                        || !are_places
-                        || [start, stop].into_iter().flatten().any(|at| at < 0)) =>
-            {
+            (start, stop, _) if step == 1 => {
                 let end = |at: &Int, known: Option<i64>, left: fn(i64) -> bool| match known {
                     Some(known) if left(known) => None,
                     _ => Some(*at),
@@ -416,17 +407,6 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
                 let from = end(&starts[at], start, |start| start == 0);
                 let to = end(&ends[at], stop, |stop| stop >= i64::from(i32::MAX));
                 x = part(&x, axis, from, to)?;
-            }
-            _ if step == 1 => {
-                let whole = x.size(axis)?;
-                let place = |at: &Int| -> Result<Int> {
-                    match at.concrete() {
-                        Some(at) if at >= i64::from(i32::MAX) => Ok(whole),
-                        _ => Ok(*at),
-                    }
-                };
-                let (start, stop) = (place(start)?, place(stop)?);
-                x = ops::narrow(&x, axis, start, (stop - start)?)?;
             }
             _ => return Err(Error::msg("a slice with steps of a size that is not known")),
         }
