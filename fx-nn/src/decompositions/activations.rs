@@ -142,7 +142,9 @@ fn glu(x: &Tensor, dim: i64) -> Result<Tensor> {
 }
 
 fn softshrink(x: &Tensor, lambd: f64) -> Result<Tensor> {
-    let below = ops::r#where(&x.lt(-lambd)?, &(x + lambd)?, &(x * 0.0)?)?;
+    // NaN stays, and what becomes 0 has no sign and no slope.
+    let none = (x * 0.0)?.abs()?;
+    let below = ops::r#where(&x.lt(-lambd)?, &(x + lambd)?, &none)?;
     ops::r#where(&x.gt(lambd)?, &(x - lambd)?, &below)
 }
 

@@ -357,6 +357,9 @@ fn bounds_of_zero_keep_the_sign_of_zero() -> Result<()> {
         max_val: 0.0,
     };
     both(symbolic_trace(&below)?, &[-0.0, 0.0, -1.0, 0.0])?;
+    // PyTorch's softshrink gives zeros of both signs, by the number of elements.
+    let shrunk = nn::Softshrink::new();
+    both(symbolic_trace(&shrunk)?, &[0.0, 0.0, -0.5, 6.5])?;
     let x = of(&[-0.0, 0.0, 3.0], DType::F32)?.into_parameter()?;
     let slopes = ops::relu6(&x)?.sum(..)?.grad(&[&x])?;
     exact(&slopes[0], &[0.0, 0.0, 1.0], "slopes")

@@ -163,10 +163,14 @@ impl<'c> Judge<'c> {
         let rules = refusals::own_rules(path.name, self.case);
         let first = rules.first()?;
         // Nothing can be said of it where shapes follow from such calls.
-        let is_open = expected
-            .open(path.compared, &rules)
-            .is_none_or(|open| all_alike(&open, found).is_ok());
-        is_open.then_some(first.why)
+        let Some(open) = expected.open(path.compared, &rules) else {
+            return Some(first.why);
+        };
+        match all_alike(&open, found) {
+            Ok(_) => Some(first.why),
+            // What is left may have another rule.
+            Err(error) => refusals::difference(path.name, self.case, &error.to_string()),
+        }
     }
 }
 
