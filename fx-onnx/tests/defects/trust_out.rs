@@ -581,3 +581,16 @@ fn an_empty_index_beside_smaller_tensors_picks_and_puts_nothing() -> Result<()> 
     assert!(!asks("ScatterElements") && !asks("GatherElements"));
     Ok(())
 }
+
+/// Engines add no halves at places.
+#[test]
+fn halves_are_added_at_places_in_float32() -> Result<()> {
+    let index = Tensor::from_vec(vec![0i64, 0], 2)?;
+    let put = traced!(move |x: &Tensor| ops::index_put(x, &[&index], x, true));
+    let x = tensor(&[1.0, 2.0], DType::F16)?;
+    let gm = symbolic_trace(put)?;
+    assert_eq!(types(&written(&gm, &[&x])?, "ScatterND")?, [1]);
+    let y: Tensor = run(gm, &[&x])?;
+    assert_eq!(y.dtype()?, DType::F16);
+    close(&y, &[4.0, 2.0])
+}

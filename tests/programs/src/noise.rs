@@ -83,6 +83,8 @@ pub(crate) struct Anything {
     random: StdRng,
     /// How likely NaN is, which has no slope: the same for all results of a run, so that one follows from another.
     nan: f64,
+    /// How likely 0 is, which is what some engines give for NaN.
+    zero: f64,
 }
 
 impl Anything {
@@ -91,6 +93,7 @@ impl Anything {
         Anything {
             random: StdRng::seed_from_u64(run),
             nan: if run.is_multiple_of(2) { 0.5 } else { 0.0 },
+            zero: if run.is_multiple_of(3) { 0.3 } else { 0.0 },
         }
     }
 
@@ -119,6 +122,7 @@ impl Anything {
         let (dims, dtype) = (x.dims()?, x.dtype()?);
         let mut number = || match dtype.is_floating_point() {
             true if self.random.random_bool(self.nan) => f64::NAN,
+            true if self.random.random_bool(self.zero) => 0.0,
             true => self.random.random_range(-2.0..2.0),
             false => f64::from(u8::from(self.random.random_bool(0.5))),
         };

@@ -50,6 +50,8 @@ pub(crate) enum Limit {
     Subnormal,
     /// Whole numbers whose product is beyond what all engines hold exactly.
     LargeProduct,
+    /// A number whose square is beyond `float32`.
+    LargeSquare,
     /// NaN in what a call gives of numbers.
     MadeNan,
 }
@@ -70,6 +72,12 @@ fn limits(x: &Tensor) -> Vec<Limit> {
         (
             Limit::LargeProduct,
             is_whole && bits.sum::<f64>() > f64::from(compare::LARGEST_WHOLE.ilog2()),
+        ),
+        (
+            Limit::LargeSquare,
+            numbers
+                .iter()
+                .any(|number| number.is_finite() && number * number > f64::from(f32::MAX)),
         ),
         (Limit::Nothing, numbers.is_empty()),
         (Limit::Nan, numbers.iter().any(|number| number.is_nan())),

@@ -295,6 +295,12 @@ const OWN_RULES: &[OwnRule] = &[
         why: "what 0 times infinity is where a mask hides it depends on the steps",
     },
     OwnRule {
+        path: "decomposed",
+        functions: &["std", "var"],
+        limits: &[Limit::LargeSquare],
+        why: "a square beyond float32 is infinite where it is a step, and not where sums are double",
+    },
+    OwnRule {
         path: "",
         functions: &["multidot", "chainmatmul"],
         limits: &[Limit::Nan, Limit::Infinity],

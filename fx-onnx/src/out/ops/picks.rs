@@ -116,6 +116,9 @@ rules! {
             call.needs_no(&["accumulate"]);
             return Ok(Val::Tensor(call.tensor("x")?));
         }
+        let reduction = if call.flag("accumulate")? { "add" } else { "none" };
+        let own = x.dtype;
+        let (x, values) = (wide(cx, &x, reduction)?, wide(cx, &values, reduction)?);
         let mut columns = Vec::new();
         for of in &places {
             let of = cx.cast(of, DType::I64)?;
@@ -131,8 +134,8 @@ rules! {
         let mut full = shape;
         full.extend(x.shape[places.len().min(x.rank())..].iter().cloned());
         let source = cx.expand(&values, &full)?;
-        let reduction = if call.flag("accumulate")? { "add" } else { "none" };
         let name = cx.node("ScatterND").input(&x.name).input(&places_name).input(&source).text("reduction", reduction).output();
+        let name = cx.given_as(name, x.dtype, own)?;
         call.given(name)
     },
     one_hot => |cx, call| {
