@@ -179,10 +179,9 @@ pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
         Ok(x.clone())
     } else if e == 2.0 {
         x.sqr()
-    } else if e == 0.5 {
-        x.sqrt()
-    } else if e.abs() == 0.5 {
-        rsqrt(x)
+    } else if e.abs() == 0.5 && x.dtype() != DType::F16 {
+        // PyTorch's roots have NaN for minus infinity, its powers of `float16` have not.
+        if e > 0.0 { x.sqrt() } else { rsqrt(x) }
     } else if e.is_nan() {
         power(x, &x.ones_like()?.times(e)?)
     } else if x.dtype() == DType::F32 && f64::from(e as f32) != e {

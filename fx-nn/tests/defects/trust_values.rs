@@ -358,7 +358,7 @@ fn bounds_of_zero_keep_the_sign_of_zero() -> Result<()> {
     };
     both(symbolic_trace(&below)?, &[-0.0, 0.0, -1.0, 0.0])?;
     // PyTorch's softshrink gives zeros of both signs, by the number of elements.
-    let shrunk = nn::Softshrink::new();
+    let shrunk = nn::Softshrink::default();
     both(symbolic_trace(&shrunk)?, &[0.0, 0.0, -0.5, 6.5])?;
     let x = of(&[-0.0, 0.0, 3.0], DType::F32)?.into_parameter()?;
     let slopes = ops::relu6(&x)?.sum(..)?.grad(&[&x])?;
@@ -386,4 +386,19 @@ fn determinants_of_infinities_are_those_of_pytorch() -> Result<()> {
         ops::linalg::slogdet(&of(&[1.0, 2.0, 3.0, INF], DType::F64)?.reshape((2, 2))?)?;
     exact(&sign, &[1.0], "sign")?;
     exact(&log, &[INF], "log")
+}
+
+/// PyTorch takes roots for the powers 0.5 and -0.5 of a number, but of `float16`.
+#[test]
+fn powers_of_a_half_are_roots_of_all_types_but_float16() -> Result<()> {
+    for dtype in FLOATS {
+        let x = of(&[-INF, 0.0, 4.0, -4.0], dtype)?;
+        let (up, down) = match dtype {
+            DType::F16 => (INF, 0.0),
+            _ => (f64::NAN, f64::NAN),
+        };
+        exact(&x.pow(0.5)?, &[up, 0.0, 2.0, f64::NAN], "0.5")?;
+        exact(&x.pow(-0.5)?, &[down, INF, 0.5, f64::NAN], "-0.5")?;
+    }
+    Ok(())
 }

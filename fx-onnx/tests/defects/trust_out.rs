@@ -594,3 +594,17 @@ fn halves_are_added_at_places_in_float32() -> Result<()> {
     assert_eq!(y.dtype()?, DType::F16);
     close(&y, &[4.0, 2.0])
 }
+
+/// PyTorch takes roots for the powers 0.5 and -0.5 of a number, but of `float16`.
+#[test]
+fn powers_of_a_half_are_written_as_roots_of_all_types_but_float16() -> Result<()> {
+    for dtype in [DType::F32, DType::F64, DType::F16] {
+        let x = tensor(&[-INF, 4.0], dtype)?;
+        for exponent in [0.5, -0.5] {
+            let gm = symbolic_trace(traced!(move |x: &Tensor| x.pow(exponent)))?;
+            let want: Tensor = gm.forward(&x)?;
+            close(&run::<Tensor>(gm, &[&x])?, &want.to_vec()?)?;
+        }
+    }
+    Ok(())
+}

@@ -68,9 +68,15 @@ fn power(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let dtype = call.dtype()?;
     let (a, b) = both(cx, call, "a", "b", dtype)?;
     let exponent = call.val("b")?.as_f64();
+    let has_roots = dtype.is_floating_point() && dtype != DType::F16;
     let name = match exponent {
         Some(2.0) => cx.cast_op("Mul", &[&a, &a])?,
-        Some(0.5) if dtype.is_floating_point() => cx.op("Sqrt", &[&a.name]),
+        // What minus infinity gives tells a root from a power.
+        Some(0.5) if has_roots => cx.op("Sqrt", &[&a.name]),
+        Some(-0.5) if has_roots => {
+            let root = cx.op("Sqrt", &[&a.name]);
+            cx.op("Reciprocal", &[&root])
+        }
         _ if dtype.is_floating_point() => cx.op("Pow", &[&a.name, &b.name]),
         _ => {
             let (a, b) = (cx.cast(&a, DType::I64)?, cx.cast(&b, DType::I64)?);

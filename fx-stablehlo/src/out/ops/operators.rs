@@ -28,7 +28,11 @@ function_table! { Rule {
         let a = cx.widened(call, "a")?;
         Ok(match call.val("b")?.as_f64() {
             Some(2.0) => cx.binary("multiply", &a, &a),
-            Some(0.5) if a.dtype.is_floating_point() => cx.unary("sqrt", &a),
+            // What minus infinity gives tells a root from a power.
+            Some(0.5) if a.dtype.is_floating_point() && a.dtype != DType::F16 => cx.unary("sqrt", &a),
+            Some(-0.5) if a.dtype.is_floating_point() && a.dtype != DType::F16 => {
+                cx.unary("rsqrt", &a)
+            }
             _ => {
                 let b = cx.widened(call, "b")?;
                 cx.binary("power", &a, &b)
