@@ -236,8 +236,8 @@ const RULES: &[(&str, &str, &str)] = &[
     ),
     (
         "",
-        "needs the value of",
-        "a layer reads its weights while it is opened",
+        "`quantized_linear` needs the value of",
+        "a layer of int8 reads its weights while it is opened",
     ),
 ];
 
