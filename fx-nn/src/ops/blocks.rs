@@ -100,8 +100,8 @@ pub fn channel_shuffle(x: &Tensor, groups: usize) -> Result<Tensor> {
 /// `x` `[N, C, H, W]` read at the points of `grid` `[N, H, W, 2]`, from -1 to 1: x across, y down; or volumes
 /// `[N, C, D, H, W]` at `[N, D, H, W, 3]`.
 ///
-/// `mode` is `"bilinear"`, `"nearest"` or, of images, `"bicubic"`; `padding_mode` is `"zeros"`, `"border"` or
-/// `"reflection"`; with `align_corners` -1 and 1 are the centres of the pixels at the edges, else the edges of the image.
+/// `mode` is `"bilinear"`, `"nearest"` or `"bicubic"`, `padding_mode` `"zeros"`, `"border"` or `"reflection"`; with
+/// `align_corners` -1 and 1 are the centres of the pixels at the edges, else the edges of the image.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -112,7 +112,7 @@ pub fn channel_shuffle(x: &Tensor, groups: usize) -> Result<Tensor> {
 /// ```
 ///
 /// # Errors
-/// Returns an error if the shapes do not fit, the types differ, or a mode is unknown or not for volumes.
+/// Returns an error if the shapes do not fit, the types differ, or a mode is unknown.
 #[wrap(path = "fx_nn::ops::grid_sample")]
 pub fn grid_sample(
     x: &Tensor,
@@ -143,12 +143,6 @@ pub fn grid_sample(
         }
     };
     let (data, points) = (x.data(op)?, grid.data(op)?);
-    if mode == "bicubic" && data.rank() == 5 {
-        return Err(Error::msg(format_args!(
-            "{op}: \"bicubic\" is for images, and not for volumes {:?}: take \"bilinear\"",
-            data.dims()
-        )));
-    }
     if !x.dtype()?.is_floating_point() {
         return Err(Error::msg(format_args!(
             "{op}: {} is not floating point: convert the tensor with to_dtype",

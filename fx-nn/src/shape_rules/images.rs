@@ -240,7 +240,7 @@ fn pixel_unshuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
 /// A pixel for each point of the grid.
 fn grid_sample(call: &mut RuleCall<'_>) -> Result<Fake> {
     let (x, grid) = (x(call)?, call.tensor("grid")?);
-    let mode = word(call, "mode", &["bilinear", "nearest", "bicubic"])?;
+    word(call, "mode", &["bilinear", "nearest", "bicubic"])?;
     word(call, "padding_mode", &["zeros", "border", "reflection"])?;
     require(call, x, Elements::Fractions)?;
     require_one_type(call, x, grid)?;
@@ -250,12 +250,6 @@ fn grid_sample(call: &mut RuleCall<'_>) -> Result<Fake> {
     };
     if !(2..=3).contains(&pixels.len()) || over.len() != pixels.len() {
         return Err(unlike(call, x, grid));
-    }
-    if pixels.len() == 3 && mode == "bicubic" {
-        return Err(wrong(
-            call,
-            "\"bicubic\" is for images, and not for volumes",
-        ));
     }
     call.same(n, m, || "there is a grid for each image".to_string())?;
     let dims = pixels.len();
