@@ -24,9 +24,9 @@ fn polynomial<S: Simd, const N: usize>(simd: S, x: S::f32s, coefficients: [f32; 
     sum
 }
 
-/// `n` and `exp(x) / 2^n`, with `n + 0x4b400000` as bits.
+/// `n` with `n + 0x4b400000` as bits, and `exp(x) / 2^n - 1`.
 #[inline(always)]
-fn exp_parts<S: Simd>(simd: S, x: S::f32s) -> (S::u32s, S::f32s) {
+fn exp_minus_one_parts<S: Simd>(simd: S, x: S::f32s) -> (S::u32s, S::f32s) {
     let round = splat(simd, ROUND);
     let shifted = simd.mul_add_e_f32s(x, splat(simd, std::f32::consts::LOG2_E), round);
     let n = simd.sub_f32s(shifted, round);
@@ -44,11 +44,17 @@ fn exp_parts<S: Simd>(simd: S, x: S::f32s) -> (S::u32s, S::f32s) {
             0.5,
         ],
     );
-    let p = simd.mul_add_e_f32s(p, simd.mul_f32s(r, r), r);
     (
         simd.transmute_u32s_f32s(shifted),
-        simd.add_f32s(p, splat(simd, 1.0)),
+        simd.mul_add_e_f32s(p, simd.mul_f32s(r, r), r),
     )
+}
+
+/// `n` and `exp(x) / 2^n`, with `n + 0x4b400000` as bits.
+#[inline(always)]
+fn exp_parts<S: Simd>(simd: S, x: S::f32s) -> (S::u32s, S::f32s) {
+    let (bits, p) = exp_minus_one_parts(simd, x);
+    (bits, simd.add_f32s(p, splat(simd, 1.0)))
 }
 
 /// `exp(x)`.
@@ -64,6 +70,17 @@ pub(crate) fn exp<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let power = |n| simd.transmute_f32s_u32s(simd.wrapping_dyn_shl_u32s(n, simd.splat_u32s(23)));
     let y = simd.mul_f32s(simd.mul_f32s(p, power(first)), power(second));
     simd.select_f32s(number, y, x)
+}
+
+/// `exp(x) - 1`.
+#[inline(always)]
+pub(crate) fn exp_minus_one<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let large = simd.sub_f32s(exp(simd, x), splat(simd, 1.0));
+    // Nearer to 0 than half the logarithm of 2, n is 0. A zero keeps its sign.
+    let (_, small) = exp_minus_one_parts(simd, x);
+    let is_small = simd.less_than_f32s(simd.abs_f32s(x), splat(simd, 0.34));
+    let y = simd.select_f32s(is_small, small, large);
+    simd.select_f32s(simd.equal_f32s(x, splat(simd, 0.0)), x, y)
 }
 
 /// `exp(x)` for x of at most 0 (or NaN); below 2^-126 it is 0.
@@ -109,6 +126,32 @@ pub(crate) fn tanh<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
     let large = simd.div_f32s(simd.sub_f32s(one, e), simd.add_f32s(one, e));
     let is_small = simd.less_than_f32s(size, splat(simd, 0.625));
     simd.select_f32s(is_small, small, copysign(simd, large, x))
+}
+
+/// `x - tanh(x)`.
+#[inline(always)]
+pub(crate) fn tanhshrink<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let square = simd.mul_f32s(x, x);
+    let p = polynomial(
+        simd,
+        square,
+        [
+            -1.461_509_1e-4,
+            9.344_846e-4,
+            -3.220_686e-3,
+            8.706_304e-3,
+            -2.183_204_3e-2,
+            5.396_371_2e-2,
+            -0.133_333_11,
+            0.333_333_33,
+        ],
+    );
+    // Up to 1 the difference would have fewer digits than its parts; that of two zeros is 0, of whichever sign they are.
+    let zero = splat(simd, 0.0);
+    let small = simd.mul_add_e_f32s(simd.mul_f32s(p, square), x, zero);
+    let large = simd.sub_f32s(x, tanh(simd, x));
+    let is_small = simd.less_than_f32s(simd.abs_f32s(x), splat(simd, 1.0));
+    simd.select_f32s(is_small, small, large)
 }
 
 /// The error function.
@@ -343,6 +386,8 @@ mod tests {
         fn with_simd<S: Simd>(self, simd: S) {
             match self.0 {
                 "exp" => inlined!(map(simd, self.1; |x| exp(simd, x))),
+                "exp_minus_one" => inlined!(map(simd, self.1; |x| exp_minus_one(simd, x))),
+                "tanhshrink" => inlined!(map(simd, self.1; |x| tanhshrink(simd, x))),
                 "exp_negative" => inlined!(map(simd, self.1; |x| exp_negative(simd, x))),
                 "tanh" => inlined!(map(simd, self.1; |x| tanh(simd, x))),
                 "erf" => inlined!(map(simd, self.1; |x| erf(simd, x))),
@@ -412,6 +457,11 @@ mod tests {
         assert!(worst("exp_negative", -86.0, 0.0, f64::exp) < 1.5 * ulp);
         assert!(worst("tanh", -10.0, 10.0, f64::tanh) < 3.0 * ulp);
         assert!(worst("tanh", -0.01, 0.01, f64::tanh) < 2.0 * ulp);
+        assert!(worst("exp_minus_one", -20.0, 20.0, f64::exp_m1) < 3.0 * ulp);
+        assert!(worst("exp_minus_one", -1e-3, 1e-3, f64::exp_m1) < 1.5 * ulp);
+        let tanhshrink64 = |x: f64| x - x.tanh();
+        assert!(worst("tanhshrink", 0.01, 0.999, tanhshrink64) < 3.0 * ulp);
+        assert!(worst("tanhshrink", -10.0, 10.0, tanhshrink64) < 6.0 * ulp);
         assert!(worst("erf", -5.0, 5.0, erf64) < 2.5 * ulp);
         assert!(worst("erf", -0.01, 0.01, erf64) < 2.0 * ulp);
         assert!(worst("sigmoid", -80.0, 80.0, sigmoid64) < 3.0 * ulp);
@@ -440,7 +490,16 @@ mod tests {
                 }
                 y[0]
             };
-            for name in ["exp", "exp_negative", "tanh", "erf", "sigmoid", "ln"] {
+            for name in [
+                "exp",
+                "exp_minus_one",
+                "exp_negative",
+                "tanh",
+                "tanhshrink",
+                "erf",
+                "sigmoid",
+                "ln",
+            ] {
                 assert!(run(name, f32::NAN).is_nan(), "{name} at {level:?}");
                 assert!(run(name, -f32::NAN).is_nan(), "{name} at {level:?}");
             }
@@ -454,6 +513,18 @@ mod tests {
             );
             assert_eq!([run("exp", 0.0), run("exp_negative", -0.0)], [1.0; 2]);
             assert!(run("exp", -100.0) > 0.0);
+            assert_eq!(
+                ["exp_minus_one", "tanhshrink"].map(|name| run(name, -0.0).to_bits()),
+                [-0.0f32, 0.0].map(f32::to_bits)
+            );
+            assert_eq!(
+                [run("exp_minus_one", inf), run("exp_minus_one", -inf)],
+                [inf, -1.0]
+            );
+            assert_eq!(
+                [run("tanhshrink", inf), run("tanhshrink", -inf)],
+                [inf, -inf]
+            );
             assert_eq!(
                 [run("exp_negative", -inf), run("exp_negative", -1e30)],
                 [0.0; 2]

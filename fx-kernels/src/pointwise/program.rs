@@ -23,6 +23,8 @@ pub enum Unary {
     Recip,
     /// `exp(x)`.
     Exp,
+    /// `exp(x) - 1`, exact near 0.
+    ExpMinusOne,
     /// The natural logarithm.
     Log,
     /// The sine.
@@ -35,6 +37,8 @@ pub enum Unary {
     Pow(f32),
     /// `min(max(x, low), high)`; NaN stays NaN.
     Clamp(f32, f32),
+    /// `x - tanh(x)`, exact near 0.
+    Tanhshrink,
     /// An activation.
     Activation(Activation),
 }

@@ -164,6 +164,8 @@ fn unary<S: Simd>(simd: S, out: &mut [f32], f: Unary, a: Argument<'_>) {
         Unary::Rsqrt => inlined!(one(simd, out, a; |x| simd.div_f32s(unit, simd.sqrt_f32s(x)))),
         Unary::Recip => inlined!(one(simd, out, a; |x| simd.div_f32s(unit, x))),
         Unary::Exp => inlined!(one(simd, out, a; |x| math::exp(simd, x))),
+        Unary::ExpMinusOne => inlined!(one(simd, out, a; |x| math::exp_minus_one(simd, x))),
+        Unary::Tanhshrink => inlined!(one(simd, out, a; |x| math::tanhshrink(simd, x))),
         Unary::Log => inlined!(one(simd, out, a; |x| math::ln(simd, x))),
         Unary::Erf => inlined!(one(simd, out, a; |x| math::erf(simd, x))),
         Unary::Sin => sine(simd, out, a, 0),

@@ -20,7 +20,7 @@ pub(super) fn is_elementwise(path: &str) -> bool {
 }
 
 /// Functions that take some steps.
-const COMPOSED: [&str; 20] = [
+const COMPOSED: [&str; 19] = [
     "addcdiv",
     "addcmul",
     "celu",
@@ -38,7 +38,6 @@ const COMPOSED: [&str; 20] = [
     "softplus",
     "softsign",
     "square",
-    "tanhshrink",
     "threshold",
     "where",
 ];
@@ -54,6 +53,8 @@ fn unary(name: &str) -> Option<Unary> {
         "sigmoid" => activation(Activation::Sigmoid),
         "tanh" => activation(Activation::Tanh),
         "exp" => Unary::Exp,
+        "expm1" => Unary::ExpMinusOne,
+        "tanhshrink" => Unary::Tanhshrink,
         "log" => Unary::Log,
         "sqrt" => Unary::Sqrt,
         "rsqrt" => Unary::Rsqrt,
@@ -138,8 +139,7 @@ impl Steps {
         let zero = self.number(0.0);
         let is_above = self.binary(Binary::Less, zero, x);
         let scaled = self.mul(x, rate);
-        let e = self.unary(Unary::Exp, scaled);
-        let below = self.add(e, -1.0);
+        let below = self.unary(Unary::ExpMinusOne, scaled);
         let below = self.mul(below, bottom);
         let above = self.mul(x, slope);
         self.select(is_above, above, below)
@@ -294,10 +294,6 @@ impl Lowering<'_> {
                 let y = steps.unary(Unary::Activation(Activation::Tanh), y);
                 steps.binary(Binary::Mul, x, y)
             }
-            "tanhshrink" => {
-                let y = steps.unary(Unary::Activation(Activation::Tanh), x);
-                steps.binary(Binary::Sub, x, y)
-            }
             "hardsigmoid" => {
                 let y = steps.add(x, 3.0);
                 let y = steps.unary(Unary::Clamp(0.0, 6.0), y);
@@ -323,8 +319,9 @@ impl Lowering<'_> {
                     _ => Binary::Div,
                 };
                 let factor = args.float("value")?;
-                let y = steps.binary(f, a, b);
-                let y = steps.mul(y, factor);
+                // In PyTorch's order: the first tensor times the number may overflow.
+                let y = steps.mul(a, factor);
+                let y = steps.binary(f, y, b);
                 steps.binary(Binary::Add, x, y)
             }
             "lerp" => {

@@ -216,5 +216,5 @@ fn triplet(of: [&Tensor; 3], margin: f64, p: f64, eps: f64, swap: bool) -> Resul
             &ops::pairwise_distance(positive, negative, p, eps, false)?,
         )?;
     }
-    ops::clamp(&((near - away)? + margin)?, 0, None)
+    ops::clamp(&((near + margin)? - away)?, 0, None)
 }

@@ -67,8 +67,32 @@ broadcast! {
     sub => sub;
     /// `a * b`.
     mul => mul;
-    /// `a / b`; integers divide towards zero, so promote them first.
-    div => div;
+}
+
+/// `a / b`; integers divide towards zero, so promote them first. The gradient squares no divisor, whose square may be
+/// too large or too small for its type.
+///
+/// `a` and `b` have the same dtype; the result has their broadcast shape.
+///
+/// # Errors
+/// Returns an error if the shapes do not broadcast or the dtypes differ.
+#[inline]
+pub fn div(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    if same_shape(a, b) {
+        return quotient(a, b);
+    }
+    let (a, b) = broadcast("div", a, b)?;
+    quotient(&a, &b)
+}
+
+#[inline]
+fn quotient(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    if !b.track_op() {
+        return a.div(b);
+    }
+    gradient::of_two("div", a, b, Tensor::div, |[a, b], grad| {
+        Ok([grad.div(b)?, grad.mul(&a.div(b)?.div(b)?)?.neg()?])
+    })
 }
 
 /// The larger of `a` and `b`; a NaN on either side gives NaN. Equal values share the gradient, and beside a NaN each has
@@ -181,7 +205,12 @@ pub fn powf(x: &Tensor, e: f64) -> Result<Tensor> {
         x.sqr()
     } else if e.abs() == 0.5 && x.dtype() != DType::F16 {
         // PyTorch's roots have NaN for minus infinity, its powers of `float16` have not.
-        if e > 0.0 { x.sqrt() } else { rsqrt(x) }
+        match e > 0.0 {
+            true => x.sqrt(),
+            false => gradient::of_one("pow", x, rsqrt, |x, _, grad| {
+                powf(x, -1.5)?.times(-0.5)?.mul(grad)
+            }),
+        }
     } else if e.is_nan() {
         power(x, &x.ones_like()?.times(e)?)
     } else if x.dtype() == DType::F32 && f64::from(e as f32) != e {

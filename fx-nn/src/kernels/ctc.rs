@@ -97,6 +97,14 @@ impl Alignments {
         }
         let states = self.states(sample.at);
         let loss = self.loss(sample);
+        if loss == f64::INFINITY {
+            // No alignment fits: there is no direction in which the loss is less.
+            for step in 0..self.steps[sample.at] {
+                let row = (step * sample.samples + sample.at) * sample.classes;
+                gradient[row..row + sample.classes].fill(f64::NAN);
+            }
+            return;
+        }
         let there = self.ways(sample, &states, false);
         let back = self.ways(sample, &states, true);
         for step in 0..self.steps[sample.at] {
@@ -104,7 +112,7 @@ impl Alignments {
                 let at = step * states.len() + state;
                 // Both paths include the step's own probability.
                 let way = there[at] + back[at] - sample.log(step, *class) + loss;
-                if there[at] != f64::NEG_INFINITY || loss.is_infinite() {
+                if there[at] != f64::NEG_INFINITY {
                     let place = (step * sample.samples + sample.at) * sample.classes + class;
                     gradient[place] -= by * way.exp();
                 }

@@ -40,26 +40,20 @@ impl Run {
     fn back(self, x: &[f64], y: &[f64], grad: &[f64], out: &mut Vec<f64>) {
         let start = out.len();
         match self {
-            Run::Product if x.len() == 1 => out.extend_from_slice(grad),
-            Run::Product if !x.contains(&0.0) => {
-                let mut sum = 0.0;
-                out.extend(x.iter().zip(y).zip(grad).rev().map(|((x, y), grad)| {
-                    sum += grad * y;
-                    sum / x
-                }));
-                out[start..].reverse();
-            }
             Run::Product => {
+                // What the later results ask of an element's own product, by that of the next; no division, so that
+                // zeros are as good as other factors.
+                let mut asked = 0.0;
+                for at in (0..x.len()).rev() {
+                    let next = x.get(at + 1).copied().unwrap_or_default();
+                    asked = grad[at] + next * asked;
+                    out.push(asked);
+                }
+                out[start..].reverse();
                 let mut before = 1.0;
-                for (at, own) in x.iter().enumerate() {
-                    let mut rest = before;
-                    let mut sum = grad[at] * rest;
-                    for (x, grad) in x[at + 1..].iter().zip(&grad[at + 1..]) {
-                        rest *= x;
-                        sum += grad * rest;
-                    }
-                    out.push(sum);
-                    before *= own;
+                for (out, x) in out[start..].iter_mut().zip(x) {
+                    *out *= before;
+                    before *= x;
                 }
             }
             Run::LogSum => {

@@ -128,20 +128,44 @@ pub fn cholesky(op: &'static str, x: &Tensor) -> Result<Tensor> {
     })
 }
 
+/// `X` with `X Rᵀ = S`, of an upper triangle `R`: column by column from the last. Where the diagonal has a zero, there
+/// are infinities and NaN.
+fn over_triangle(s: &Tensor, r: &Tensor) -> Result<Tensor> {
+    let last = r.rank() - 1;
+    let size = r.dims()[last];
+    let mut columns: Option<Tensor> = None;
+    for at in (0..size).rev() {
+        let row = view::narrow(r, last - 1, at, 1)?;
+        let own = view::narrow(s, last, at, 1)?;
+        let rest = match &columns {
+            Some(later) => {
+                let factors = view::narrow(&row, last, at + 1, size - at - 1)?;
+                sub(&own, &matmul(later, &t(&factors)?)?)?
+            }
+            None => own,
+        };
+        let column = div(&rest, &view::narrow(&row, last, at, 1)?)?;
+        columns = Some(match columns {
+            Some(later) => Tensor::cat(&[column, later], last)?,
+            None => column,
+        });
+    }
+    Ok(columns.unwrap_or_else(|| s.clone()))
+}
+
 /// The gradient of a matrix with no more columns than rows, from those of `q` and `r`.
 fn qr_pull(op: &str, q: &Tensor, r: &Tensor, of_q: &Tensor, of_r: &Tensor) -> Result<Tensor> {
     let inner = sub(&matmul(of_r, &t(r)?)?, &matmul(&t(q)?, of_q)?)?;
     let upper = triangle(op, &inner, 0, false)?;
     let mirrored = add(&upper, &t(&triangle(op, &inner, 1, false)?)?)?;
     let sum = add(of_q, &matmul(q, &mirrored)?)?;
-    matmul(&sum, &t(&Matrices::square(op, r)?.inverse(op)?)?)
+    over_triangle(&sum, r)
 }
 
 /// An orthogonal `Q` and a triangular `R` with `Q R` the matrix; `complete` ones are as large as it.
 ///
 /// # Errors
-/// Returns an error if they do not fit into memory; so do gradients if `R` is singular, or has rows
-/// of zeros alone.
+/// Returns an error if they do not fit into memory.
 pub fn qr(op: &'static str, x: &Tensor, complete: bool) -> Result<(Tensor, Tensor)> {
     let of = Matrices::of(op, x)?;
     let [q, r] = of.qr(op, complete)?;

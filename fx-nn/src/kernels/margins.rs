@@ -152,8 +152,8 @@ pub fn poisson(x: &Tensor, target: &Tensor, is_log: bool, full: bool, eps: f64) 
 /// Returns an error if the shapes do not broadcast.
 pub fn gaussian(x: &Tensor, target: &Tensor, var: &Tensor, full: bool, eps: f64) -> Result<Tensor> {
     // PyTorch clamps the variances outside of autograd: their gradient ignores the clamp.
-    let moved = at_least(&var.detach(), eps)?;
-    let var = add(var, &sub(&moved, &var.detach())?)?;
+    let moved = |var: &Tensor| at_least(var, eps);
+    let var = gradient::of_one("clamp", var, moved, |_, _, grad| Ok(grad.clone()))?;
     let distance = div(&sub(x, target)?.sqr()?, &var)?;
     let loss = add(&var.log()?, &distance)?.times(0.5)?;
     match full {
@@ -233,7 +233,8 @@ pub fn multi_margin(
     }
     let at = target.reshape((count, 1))?;
     let own = gather(&x, 1, &at)?;
-    let mut losses = at_least(&sub(&x, &own)?.affine(1.0, margin)?, 0.0)?;
+    // In PyTorch's order, which decides at the bound.
+    let mut losses = at_least(&add(&own.affine(-1.0, margin)?, &x)?, 0.0)?;
     if p == 2 {
         losses = losses.sqr()?;
     }
@@ -279,7 +280,8 @@ pub fn multilabel_margin(x: &Tensor, target: &Tensor) -> Result<Tensor> {
     let of = |mask: Vec<u8>| Tensor::from_vec(mask, (count, classes), x.device());
     let places = Tensor::from_vec(places, (count, classes), x.device())?;
     let own = gather(&x, 1, &places)?.unsqueeze(2)?;
-    let losses = at_least(&sub(&x.unsqueeze(1)?, &own)?.affine(1.0, 1.0)?, 0.0)?;
+    // In PyTorch's order, which decides at the bound.
+    let losses = at_least(&add(&own.affine(-1.0, 1.0)?, &x.unsqueeze(1)?)?, 0.0)?;
     let spread = |mask: Tensor| mask.broadcast_as(losses.dims())?.contiguous();
     let is_left_out = maximum(
         &spread(of(is_target)?.unsqueeze(1)?)?,
@@ -287,6 +289,14 @@ pub fn multilabel_margin(x: &Tensor, target: &Tensor) -> Result<Tensor> {
     )?;
     let losses = choose(op, &is_left_out, &losses.zeros_like()?, &losses)?;
     reduce::sum(&losses, &[1, 2], false)?.times(1.0 / classes as f64)
+}
+
+/// `max(0, margin + near - away)`, of the distances to an example of the same kind and to one of another.
+///
+/// # Errors
+/// Returns an error if the shapes do not broadcast.
+pub fn triplet(near: &Tensor, away: &Tensor, margin: f64) -> Result<Tensor> {
+    at_least(&sub(&near.affine(1.0, margin)?, away)?, 0.0)
 }
 
 /// `1 - cos` where the target is 1, `max(0, cos - margin)` where it is -1, of the cosines of rows.

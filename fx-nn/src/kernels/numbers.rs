@@ -42,7 +42,7 @@ pub fn floor_divide_by(x: &Tensor, divisor: f64) -> Result<Tensor> {
 
 /// `a` to the power `b`.
 ///
-/// `a` and `b` are floats of one dtype; shapes broadcast. Where `a` or `b` is 0 the gradient of `b` is 0.
+/// `a` and `b` are floats of one dtype; shapes broadcast. Where `a` is 0 and `b` is not below 0, the gradient of `b` is 0.
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast.
@@ -144,9 +144,7 @@ impl CustomOp2 for Pairs {
                 let is_flat = comparison::eq(&b, &zero)?;
                 let of_a = power(&a, &b.affine(1.0, -1.0)?)?.mul(&b)?.mul(grad)?;
                 let of_b = y.mul(&a.log()?)?.mul(grad)?;
-                let at_zero = comparison::eq(&a, &zero)?
-                    .mul(&comparison::ge(&b, &zero)?)?
-                    .maximum(&is_flat)?;
+                let at_zero = comparison::eq(&a, &zero)?.mul(&comparison::ge(&b, &zero)?)?;
                 (
                     Some(where_cond(&is_flat, &zero, &of_a)?),
                     Some(where_cond(&at_zero, &zero, &of_b)?),
@@ -191,14 +189,14 @@ mod tests {
         let b = Tensor::new(&[nan, 0., inf, -0.5, 3., 2.], &Device::Cpu)?;
         near(&power(&a, &b)?, &[1., 1., 1., 0., -512., 0.])?;
         let (a, b) = (
-            Var::new(&[0f64, 0., 2.], &Device::Cpu)?,
-            Var::new(&[1f64, 0., 3.], &Device::Cpu)?,
+            Var::new(&[0f64, 0., 2., 2.], &Device::Cpu)?,
+            Var::new(&[1f64, 0., 3., 0.], &Device::Cpu)?,
         );
         let grads = power(a.as_tensor(), b.as_tensor())?.sum_all()?.backward()?;
-        near(grads.get(&a).expect("a gradient"), &[1., 0., 12.])?;
+        near(grads.get(&a).expect("a gradient"), &[1., 0., 12., 0.])?;
         near(
             grads.get(&b).expect("a gradient"),
-            &[0., 0., 8. * 2f64.ln()],
+            &[0., 0., 8. * 2f64.ln(), 2f64.ln()],
         )
     }
 

@@ -5,6 +5,7 @@ use candle_core::{DType, Result, Tensor, bail};
 use super::choice::where_cond;
 use super::comparison;
 use super::fold::{self, Fold};
+use super::gradient;
 use super::widen::widened;
 use crate::error::dtype_name;
 
@@ -263,33 +264,21 @@ fn extreme(x: &Tensor, dims: &[usize], keepdim: bool, side: Side) -> Result<Tens
     let left: usize = order.iter().map(|&d| x.dims()[d]).product();
     order.extend(&dims);
     let x = x.permute(order)?.reshape((left, count))?;
-    let mut y = side.values(&x, 1)?;
-    if x.track_op() {
-        y = share_ties(&x, y)?;
-    }
-    if has_nan(&x)? {
-        let x = x.detach();
-        let any = Side::Max.values(&comparison::ne(&x, &x)?, 1)?;
-        y = where_cond(&any, &y.detach().affine(f64::NAN, f64::NAN)?, &y)?;
-    }
+    let values = |x: &Tensor| -> Result<Tensor> {
+        let y = side.values(x, 1)?;
+        if !has_nan(x)? {
+            return Ok(y);
+        }
+        let any = Side::Max.values(&comparison::ne(x, x)?, 1)?;
+        where_cond(&any, &y.affine(f64::NAN, f64::NAN)?, &y)
+    };
+    // Nothing equals a NaN: of a row that has one, the gradient is NaN.
+    let y = gradient::of_one(op, &x, values, |x, y, grad| {
+        let hits = comparison::eq(x, &y.broadcast_as(x.dims())?)?.to_dtype(x.dtype())?;
+        let share = grad.div(&hits.sum_keepdim(1)?)?;
+        share.broadcast_as(x.dims())?.mul(&hits)
+    })?;
     y.reshape(shape)
-}
-
-/// Candle passes the whole gradient to each of several equal extremes: the same values `y [n, 1]`,
-/// with a gradient divided by how often each occurs in its row of `x [n, k]`.
-fn share_ties(x: &Tensor, y: Tensor) -> Result<Tensor> {
-    let fixed = y.detach();
-    let hits = comparison::eq(&x.detach(), &fixed.broadcast_as(x.dims())?)?;
-    let hits = hits.to_dtype(x.dtype())?.sum_keepdim(1)?;
-    let ones = hits.ones_like()?;
-    if !any(&comparison::gt(&hits, &ones)?)? {
-        return Ok(y);
-    }
-    let part = y.div(&hits.maximum(&ones)?)?;
-    let zero = part.sub(&part.detach())?;
-    // inf - inf is NaN: the value has no gradient there.
-    let zero = where_cond(&comparison::eq(&zero, &zero)?, &zero, &fixed.zeros_like()?)?;
-    fixed.add(&zero)
 }
 
 /// The index (`u32`, kept dimension) of the first largest or smallest value along the last
@@ -427,8 +416,8 @@ mod tests {
         near(&y, &[3., 2., inf])?;
         let grads = y.sum_all()?.backward()?;
         let got = f64s(grads.get(&x).expect("a gradient"))?;
-        assert_eq!(got[..6], [0.5, 0.5, 0., 1., 0., 0.]);
-        assert!(got.iter().all(|g| !g.is_nan()), "{got:?}");
+        let third = 1.0 / 3.0;
+        assert_eq!(got, [0.5, 0.5, 0., 1., 0., 0., third, third, third]);
         let grads = extreme_dim(x.as_tensor(), 1, false, Side::Max)?
             .0
             .sum_all()?

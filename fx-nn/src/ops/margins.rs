@@ -585,8 +585,7 @@ pub fn triplet_margin_loss(
             if swap {
                 away = binary::minimum(&away, &far(&positive, &negative)?)?;
             }
-            let one = near.ones_like()?;
-            margins::margin_ranking(&away, &near, &one, margin)
+            margins::triplet(&near, &away, margin)
         },
     )
 }

@@ -242,3 +242,92 @@ fn defect_t3_g4_hardswish_is_a_line_at_infinity() -> Result<()> {
         nn::Hardswish::new().forward(&x[0])
     })
 }
+
+#[test]
+fn large_and_small_divisors_are_not_squared() -> Result<()> {
+    held(
+        &[3],
+        &[&[1e200, 3.0, 1.0], &[1e200, 1e-200, 2.0]],
+        &[&[1e-200, 1e200, 0.5], &[-1e-200, -INF, -0.25]],
+        |x| &x[0] / &x[1],
+    )?;
+    held(&[3], &[&[1e200, -1.0, 0.0]], &[&[0.0, 0.25, 1.0]], |x| {
+        ops::softsign(&x[0])
+    })
+}
+
+#[test]
+fn powers_have_the_slopes_of_their_formula() -> Result<()> {
+    held(
+        &[4],
+        &[&[2.0, 0.0, 3.0, -2.0], &[0.0, 0.0, -0.0, 0.0]],
+        &[&[0.0; 4], &[2f64.ln(), 0.0, 3f64.ln(), NAN]],
+        |x| ops::pow(&x[0], &x[1]),
+    )?;
+    held(&[3], &[&[-INF, 4.0, 0.0]], &[&[0.0, -0.0625, -INF]], |x| {
+        x[0].pow(-0.5)
+    })?;
+    held(
+        &[3],
+        &[&[-50.0, -1e-3, 2.0]],
+        &[&[1.928_749_847_963_917_8e-22, (-1e-3f64).exp(), 1.0]],
+        |x| ops::elu(&x[0], 1.0),
+    )
+}
+
+#[test]
+fn zeros_and_infinities_are_factors_as_others() -> Result<()> {
+    held(
+        &[5],
+        &[&[2.0, 0.0, 3.0, 0.0, 5.0]],
+        &[&[1.0, 8.0, 0.0, 0.0, 0.0]],
+        |x| x[0].cumprod(0),
+    )?;
+    held(&[3], &[&[2.0, INF, 3.0]], &[&[INF, 6.0, INF]], |x| {
+        ops::prod(&x[0], None, false)
+    })?;
+    held(&[3], &[&[INF, 1.0, INF]], &[&[0.5, 0.0, 0.5]], |x| {
+        x[0].amax(.., false)
+    })
+}
+
+#[test]
+fn losses_are_added_in_pytorchs_order() -> Result<()> {
+    let of: Of = |x| ops::gaussian_nll_loss(&x[0], &x[0].zeros_like()?, &x[1], false, 1e-6, "sum");
+    held(
+        &[2],
+        &[&[1.0, 2.0], &[INF, 2.0]],
+        &[&[0.0, 1.0], &[0.0, -0.25]],
+        of,
+    )?;
+    // 1 + 0.001 - 1.001 is below 0.
+    let of: Of = |x| ops::triplet_margin_loss(&x[0], &x[1], &x[2], 1.0, 1.0, 1e-3, false, "sum");
+    held(
+        &[1, 1],
+        &[&[0.0], &[0.0], &[-1.0]],
+        &[&[0.0], &[0.0], &[0.0]],
+        of,
+    )?;
+    held(&[2], &[&[1e300, 1e300]], &[&[0.0, 0.0]], |x| {
+        let target = Tensor::from_vec(vec![0i64, -1], 2)?;
+        ops::multilabel_margin_loss(&x[0], &target, "mean")
+    })
+}
+
+#[test]
+fn what_has_no_slope_is_no_error() -> Result<()> {
+    held(&[1, 2], &[&[0.0, 2.0]], &[&[NAN, 1.0]], |x| {
+        let (q, r) = ops::linalg::qr(&x[0], "reduced")?;
+        q.sum(..)? + r.sum(..)?
+    })?;
+    // Two equal labels need three steps.
+    held(
+        &[2, 1, 2],
+        &[&[-0.5, -0.5, -1.0, -1.0]],
+        &[&[NAN, NAN, 0.0, 0.0]],
+        |x| {
+            let target = Tensor::from_vec(vec![1i64, 1], (1, 2))?;
+            ops::ctc_loss(&x[0], &target, [1i64], [2i64], 0, "sum", false)
+        },
+    )
+}

@@ -360,6 +360,48 @@ impl Call {
             .any(|n| n.is_nan() || n.abs() >= 500.0)
     }
 
+    /// Whether an element is 0.
+    pub fn has_zeros(&self) -> bool {
+        self.all().iter().flatten().any(|n| *n == 0.0)
+    }
+
+    /// Whether it resizes an image by a factor that leaves a size as it is, or doubles one, without being 1 or 2.
+    pub fn resizes_by_a_part(&self) -> bool {
+        let of_layer = self
+            .made
+            .as_ref()
+            .and_then(|made| made.options.get("scale_factor"));
+        let factors: Vec<f64> = match (of_layer, self.args.get(2)) {
+            (Some(Json::Array(all)), _) => all.iter().filter_map(Json::as_f64).collect(),
+            (Some(one), _) => one.as_f64().into_iter().collect(),
+            (None, Some(Arg::Float(one))) => vec![*one],
+            (None, Some(Arg::List(all))) => {
+                let number = |arg: &Arg| match arg {
+                    Arg::Float(x) => Some(*x),
+                    _ => None,
+                };
+                all.iter().filter_map(number).collect()
+            }
+            _ => Vec::new(),
+        };
+        let tensors = self.tensors().unwrap_or_default();
+        let sizes = tensors.first().and_then(|x| x.dims().ok());
+        let sizes = sizes.and_then(|dims| dims.get(2..)).unwrap_or_default();
+        let factors = factors.iter().cycle();
+        sizes.iter().zip(factors).any(|(size, factor)| {
+            let size = *size as f64;
+            let result = (size * factor).floor();
+            (result == size || result == 2.0 * size) && result != size * factor
+        })
+    }
+
+    /// The number of elements of one of the tensors that the arguments name.
+    pub fn count_of(&self, tensor: usize) -> usize {
+        let tensors = self.tensors().unwrap_or_default();
+        let dims = tensors.get(tensor).and_then(|x| x.dims().ok());
+        dims.map_or(0, |dims| dims.iter().product())
+    }
+
     /// The size of its largest element of a common size: at least 1, and at most 1000.
     pub fn scale(&self) -> f64 {
         let sizes = self.all().into_iter().flatten().map(f64::abs);

@@ -1,8 +1,11 @@
 //! Every deliberate difference from PyTorch, each with its reason: the one table that may excuse a call.
 
+mod gradients;
+
 use fx_nn::value::DType;
 
-use crate::call::{Arg, Call};
+use self::gradients::OF_GRADIENTS;
+use crate::call::Call;
 use crate::judge::{Difference, Kind};
 
 /// Calls that may differ, and why.
@@ -17,61 +20,8 @@ pub struct Excuse {
     pub reason: &'static str,
 }
 
-/// Sums of products, whose terms may cancel.
-const SUMS: &[&str] = &[
-    "tanhshrink",
-    "Tanhshrink",
-    "multilabel_margin_loss",
-    "MultiLabelMarginLoss",
-    "log_softmax",
-    "LogSoftmax",
-    "triplet_margin_loss",
-    "TripletMarginLoss",
-    "pairwise_distance",
-    "PairwiseDistance",
-    "cosine_similarity",
-    "CosineSimilarity",
-    "cosine_embedding_loss",
-    "CosineEmbeddingLoss",
-    "corrcoef",
-    "cov",
-    "normalize",
-    "multi_margin_loss",
-    "MultiMarginLoss",
-    "softmax",
-    "Softmax",
-    "softmin",
-    "Softmin",
-    "det",
-    "TransformerDecoder",
-    "TransformerEncoder",
-    "TransformerEncoderLayer",
-    "TransformerDecoderLayer",
-    "MultiheadAttention",
-    "scaled_dot_product_attention",
-    "BatchNorm1d",
-    "BatchNorm2d",
-    "BatchNorm3d",
-    "batch_norm",
-    "layer_norm",
-    "LayerNorm",
-    "group_norm",
-    "GroupNorm",
-    "instance_norm",
-    "InstanceNorm1d",
-    "InstanceNorm2d",
-    "InstanceNorm3d",
-    "cross_entropy",
-    "CrossEntropyLoss",
-    "var",
-    "std",
-    "var_mean",
-    "std_mean",
-    "atan2",
-];
-
-/// The table.
-pub const EXCUSES: &[Excuse] = &[
+/// Differences of values, types, shapes and refusals.
+const OF_RESULTS: &[Excuse] = &[
     Excuse {
         names: &[
             "view",
@@ -90,281 +40,6 @@ pub const EXCUSES: &[Excuse] = &[
         kind: Kind::Value,
         when: |_, difference| difference.is_of_rounding(),
         reason: "PyTorch's own result moves as far if each input moves by a step of its type",
-    },
-    Excuse {
-        names: &[],
-        kind: Kind::Gradient,
-        when: |_, difference| difference.is_of_rounding(),
-        reason: "PyTorch's own gradient moves as far if each input that is at no bound moves by a step of its type",
-    },
-    Excuse {
-        names: &[],
-        kind: Kind::Gradient,
-        when: |call, difference| {
-            call.is_far()
-                && difference.floats_are(|found, expected| found.is_finite() && expected.is_nan())
-        },
-        reason: "of infinite, NaN or large numbers PyTorch's formula gives NaN, where ours gives a number",
-    },
-    Excuse {
-        names: &[],
-        kind: Kind::Gradient,
-        when: |call, difference| {
-            (call.is_far() || difference.input == Some(0.0))
-                && difference
-                    .floats_are(|found, expected| !found.is_finite() && !expected.is_finite())
-        },
-        reason: "of infinite, NaN or large numbers, and at zeros of either sign, a slope without bound is infinite or NaN, \
-                 and of either sign, by the order of the operations",
-    },
-    Excuse {
-        names: &[
-            "elu",
-            "ELU",
-            "celu",
-            "CELU",
-            "selu",
-            "SELU",
-            "relu6",
-            "ReLU6",
-            "hardtanh",
-            "Hardtanh",
-            "hardswish",
-            "Hardswish",
-            "leaky_relu",
-            "LeakyReLU",
-            "hardshrink",
-            "Hardshrink",
-            "softshrink",
-            "Softshrink",
-        ],
-        kind: Kind::Gradient,
-        when: |_, difference| difference.input.is_some_and(f64::is_nan),
-        reason: "the slope at NaN, PyTorch decides by the lanes of its kernel",
-    },
-    Excuse {
-        names: &["hardsigmoid", "Hardsigmoid"],
-        kind: Kind::Gradient,
-        when: |_, difference| difference.differs_by(4e-8),
-        reason: "a sixth is rounded to float32 in PyTorch's kernel of float64",
-    },
-    Excuse {
-        names: &["celu", "CELU"],
-        kind: Kind::Gradient,
-        when: |_, difference| difference.differs_by(1e-4),
-        reason: "one over alpha is rounded to float32 in PyTorch's kernel of float64",
-    },
-    Excuse {
-        names: &["addcmul", "addcdiv"],
-        kind: Kind::Gradient,
-        when: |call, _| call.has_integers(),
-        reason: "integers are multiplied by a number in their own type, which overflows, or in float32 in PyTorch's gradient",
-    },
-    Excuse {
-        names: &["ctc_loss", "CTCLoss"],
-        kind: Kind::Gradient,
-        when: |_, difference| {
-            difference.floats_are(|found, expected| (found - expected).is_finite())
-        },
-        reason: "PyTorch's gradient of the log-probabilities is that of the scores that log_softmax made them of; ours is \
-                 that of the log-probabilities, which log_softmax makes the same",
-    },
-    Excuse {
-        names: &[
-            "kl_div",
-            "KLDivLoss",
-            "poisson_nll_loss",
-            "PoissonNLLLoss",
-            "logit",
-        ],
-        kind: Kind::Gradient,
-        when: |_, difference| {
-            difference.floats_are(|found, expected| found.is_finite() && expected.is_nan())
-        },
-        reason: "a logarithm that is not used, of a target of 0 or a number outside of [0, 1], has no part in the gradient, \
-                 of which PyTorch makes NaN",
-    },
-    Excuse {
-        names: &["std", "var", "std_mean", "var_mean"],
-        kind: Kind::Gradient,
-        when: |call, _| {
-            call.args
-                .iter()
-                .any(|arg| matches!(arg, Arg::List(dims) if dims.is_empty()))
-        },
-        reason: "no dims stand for all of them, which PyTorch's gradient counts as one element",
-    },
-    Excuse {
-        names: &[
-            "layer_norm",
-            "LayerNorm",
-            "group_norm",
-            "GroupNorm",
-            "rms_norm",
-            "RMSNorm",
-            "batch_norm",
-            "BatchNorm1d",
-            "BatchNorm2d",
-            "BatchNorm3d",
-            "instance_norm",
-            "InstanceNorm1d",
-            "InstanceNorm2d",
-            "InstanceNorm3d",
-        ],
-        kind: Kind::Gradient,
-        when: |call, _| call.largest() > 1e150,
-        reason: "a variance of numbers whose squares overflow is infinite, and the normalised elements are 0 or NaN",
-    },
-    Excuse {
-        names: &[
-            "topk",
-            "quantile",
-            "nanquantile",
-            "median",
-            "nanmedian",
-            "kthvalue",
-            "mode",
-            "sort",
-            "msort",
-        ],
-        kind: Kind::Gradient,
-        when: |call, _| call.has_ties(),
-        reason: "which of several equal elements is picked, PyTorch leaves open",
-    },
-    Excuse {
-        names: &[
-            "eigh",
-            "eigvalsh",
-            "svd",
-            "svdvals",
-            "qr",
-            "lstsq",
-            "pinv",
-            "pinverse",
-            "matrix_norm",
-            "det",
-            "slogdet",
-            "inv",
-            "inverse",
-            "solve",
-            "cholesky",
-        ],
-        kind: Kind::Gradient,
-        when: |call, _| call.is_far() || call.has_degenerate_matrices(),
-        reason: "of a singular matrix, or one with equal singular values, there are several gradients, or none",
-    },
-    Excuse {
-        names: &[
-            "lstm",
-            "LSTM",
-            "gru",
-            "GRU",
-            "lstm_cell",
-            "LSTMCell",
-            "gru_cell",
-            "GRUCell",
-            "rnn_tanh",
-            "RNN",
-            "rnn_tanh_cell",
-            "RNNCell",
-        ],
-        kind: Kind::Gradient,
-        when: |_, difference| difference.differs_by(1e-4) || difference.is_less_than(1e-8),
-        reason: "the slope of a saturated tanh, 1 less a square near 1, keeps few digits in either",
-    },
-    Excuse {
-        names: &["batch_norm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d"],
-        kind: Kind::Gradient,
-        when: |call, _| call.has_views(),
-        reason: "PyTorch's backward reads a weight or an input that is a view as if it lay in memory row by row",
-    },
-    Excuse {
-        names: &["svd"],
-        kind: Kind::Gradient,
-        when: |call, _| call.args.iter().any(|arg| matches!(arg, Arg::Bool(true))),
-        reason: "the singular vectors beyond the smaller side are free, and so is their gradient",
-    },
-    Excuse {
-        names: &["quantile", "nanquantile"],
-        kind: Kind::Gradient,
-        when: |_, difference| difference.text.starts_with("tensor 1 "),
-        reason: "the places of quantiles are numbers, which have no gradient",
-    },
-    Excuse {
-        names: &["scaled_dot_product_attention", "MultiheadAttention"],
-        kind: Kind::Gradient,
-        when: |call, difference| {
-            call.is_far()
-                && difference
-                    .floats_are(|found, expected| !found.is_finite() || !expected.is_finite())
-        },
-        reason: "a product of 0 and infinity is NaN, or not there, by how a product of matrices is blocked",
-    },
-    Excuse {
-        names: &["lstsq", "pinv", "pinverse"],
-        kind: Kind::Gradient,
-        when: |_, difference| difference.floats_are(|found, _| found.is_finite()),
-        reason: "how far the residuals and the rank's cut move, PyTorch leaves out of the gradient",
-    },
-    Excuse {
-        names: &["scatter_reduce"],
-        kind: Kind::Gradient,
-        when: |call, _| {
-            call.has_ties() && call.args.iter().any(|arg| matches!(arg, Arg::Bool(false)))
-        },
-        reason: "an element that is not included has a share of PyTorch's gradient where it equals the result, which is lost",
-    },
-    Excuse {
-        names: &["prod"],
-        kind: Kind::Gradient,
-        when: |call, difference| {
-            call.is_far()
-                && difference.floats_are(|found, expected| found.is_nan() && expected == 0.0)
-        },
-        reason: "of several zeros PyTorch gives slopes of 0 whatever the other factors are",
-    },
-    Excuse {
-        names: &["cdist"],
-        kind: Kind::Gradient,
-        when: |call, _| call.has_ties(),
-        reason: "which of several equal differences is the largest, PyTorch leaves open",
-    },
-    Excuse {
-        names: &[
-            "triplet_margin_loss",
-            "TripletMarginLoss",
-            "pairwise_distance",
-            "PairwiseDistance",
-            "norm",
-            "vector_norm",
-            "normalize",
-            "cosine_similarity",
-            "CosineSimilarity",
-            "cdist",
-            "logcumsumexp",
-            "logsumexp",
-        ],
-        kind: Kind::Gradient,
-        when: |call, _| call.is_far() || call.is_tiny(),
-        reason: "squares and exponentials of very large and very small numbers overflow, or are 0",
-    },
-    Excuse {
-        names: &["where"],
-        kind: Kind::Gradient,
-        when: |call, _| call.has(DType::U8),
-        reason: "a condition of uint8 is deprecated in PyTorch",
-    },
-    Excuse {
-        names: &["MultiheadAttention"],
-        kind: Kind::Gradient,
-        when: |_, difference| difference.text.contains("was specialised"),
-        reason: "a layer is opened for the arguments that are its defaults, and says so when others come",
-    },
-    Excuse {
-        names: SUMS,
-        kind: Kind::Gradient,
-        when: |call, difference| difference.is_less_than(1e-14 * call.scale()),
-        reason: "where terms of a sum cancel, what is left is what they were rounded by",
     },
     Excuse {
         names: &["gelu", "GELU"],
@@ -676,10 +351,14 @@ pub const EXCUSES: &[Excuse] = &[
     },
 ];
 
+/// The table, whole.
+pub fn excuses() -> impl Iterator<Item = &'static Excuse> {
+    OF_RESULTS.iter().chain(OF_GRADIENTS)
+}
+
 /// The reason that excuses a difference.
 pub fn reason(call: &Call, difference: &Difference) -> Option<&'static str> {
-    EXCUSES
-        .iter()
+    excuses()
         .find(|excuse| {
             excuse.kind == difference.kind
                 && (excuse.names.is_empty() || excuse.names.contains(&call.name.as_str()))

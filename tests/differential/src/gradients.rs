@@ -140,8 +140,8 @@ fn ask(result: &Value, asked: &mut Vec<Result<Tensor>>) -> Result<()> {
                 return Ok(());
             };
             if y.dtype()?.is_floating_point() {
-                let weight = |at: usize| (((at * 37 + 11 * asked.len()) % 17) as f64 - 8.5) / 4.0;
                 let count = y.dims()?.iter().product();
+                let weight = |at: usize| (((at * 37 + 11 * asked.len()) % 17) as f64 - 8.5) / 4.0;
                 let weights: Vec<f64> = (0..count).map(weight).collect();
                 let weights = Tensor::from_vec(weights, y.dims()?)?;
                 asked.push((y.to_dtype(DType::F64)? * weights)?.sum(..));

@@ -26,7 +26,7 @@ mod tensor;
 pub use agreement::compiled_agreement;
 pub use call::{Arg, Call, Kind, Outcome, recorded};
 pub use claims::{Claim, ClaimKind, Tally, claims, verify_all};
-pub use excuses::{EXCUSES, Excuse, reason};
+pub use excuses::{Excuse, excuses, reason};
 pub use gradients::gradient_difference;
 pub use judge::{Difference, Kind as DifferenceKind};
 pub use report::{Report, Tell};
