@@ -242,61 +242,44 @@ fn the_end_that_a_weight_is_nearer_to() -> Result<()> {
 }
 
 /// Functions whose small results are lost where they are differences.
-#[derive(Clone, Module)]
-struct Near;
-
-#[trace]
-impl Near {
-    fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let elu = ops::elu(x, 2.0)?;
-        let selu = ops::selu(x)?;
-        let celu = ops::celu(x, 3.0)?;
-        let all = [elu, selu, celu, ops::tanhshrink(x)?, x.expm1()?];
-        ops::cat(&all, 0)
-    }
+fn near(x: &Tensor) -> Result<Tensor> {
+    let elu = ops::elu(x, 2.0)?;
+    let selu = ops::selu(x)?;
+    let celu = ops::celu(x, 3.0)?;
+    let all = [elu, selu, celu, ops::tanhshrink(x)?, x.expm1()?];
+    ops::cat(&all, 0)
 }
 
 #[test]
 fn small_results_keep_their_digits() -> Result<()> {
     let x = Tensor::from_vec(vec![1e-6f32, -1e-6, 3e-4, -0.02, 0.3, -0.699], 6)?;
-    let gm = symbolic_trace(&Near)?;
+    let gm = Trace::new(traced!(|x: Tensor| near(&x))).graph_module()?;
     let fast = gm.compile(Compile::new(Cpu::new()).like((x.clone(),)))?;
     let (expected, found): (Tensor, Tensor) = (gm.forward(&x)?, fast.forward(&x)?);
     for (a, b) in found.to_vec()?.into_iter().zip(expected.to_vec()?) {
         assert!((a - b).abs() <= 5e-7 * b.abs(), "{a}, expected {b}");
     }
-    assert!(
-        steps(&fast)?.contains("tanhshrink"),
-        "it is compiled: {}",
-        steps(&fast)?
-    );
+    let steps = steps(&fast)?;
+    assert!(steps.contains("tanhshrink"), "it is compiled: {steps}");
     Ok(())
 }
 
 /// A product that overflows, over a divisor that would have kept it in range.
-#[derive(Clone, Module)]
-struct Over;
-
-#[trace]
-impl Over {
-    fn forward(&self, x: &Tensor, by: &Tensor) -> Result<Tensor> {
-        let y = ops::relu(x)?;
-        ops::addcdiv(&y, x, by, 2.0)
-    }
+fn over(x: &Tensor, by: &Tensor) -> Result<Tensor> {
+    ops::addcdiv(&ops::relu(x)?, x, by, 2.0)
 }
 
 #[test]
 fn sums_overflow_where_the_graph_has_it() -> Result<()> {
     let x = Tensor::from_vec(vec![3e38f32, 1.0], 2)?;
     let by = Tensor::from_vec(vec![4f32, 2.0], 2)?;
-    let gm = symbolic_trace(&Over)?;
+    let gm = Trace::new(traced!(|x: Tensor, by: Tensor| over(&x, &by))).graph_module()?;
     let fast = gm.compile(Compile::new(Cpu::new()).like((x.clone(), by.clone())))?;
-    let found: Tensor = fast.forward((&x, &by))?;
-    assert_eq!(found.to_vec()?, [f64::INFINITY, 2.0]);
-    assert_eq!(
-        gm.forward::<Tensor>((&x, &by))?.to_vec()?,
-        [f64::INFINITY, 2.0]
-    );
-    assert!(steps(&fast)?.contains("addcdiv"), "{}", steps(&fast)?);
+    for module in [&gm, &fast] {
+        let found: Tensor = module.forward((&x, &by))?;
+        assert_eq!(found.to_vec()?, [f64::INFINITY, 2.0]);
+    }
+    let steps = steps(&fast)?;
+    assert!(steps.contains("addcdiv"), "it is compiled: {steps}");
     Ok(())
 }

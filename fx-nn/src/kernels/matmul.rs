@@ -102,7 +102,11 @@ pub fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     } else {
         let with = |tail: &[usize]| [batch.as_slice(), tail].concat();
         let left = batch_of_matrices(&expand::to(&left, &with(&[m, k]))?)?;
-        let right = batch_of_matrices(&expand::to(&right, &with(&[k, n]))?)?;
+        let mut right = batch_of_matrices(&expand::to(&right, &with(&[k, n]))?)?;
+        // Here too the right side may be one, that its caller has expanded.
+        if right.stride()[0] == 0 && !left.is_contiguous() {
+            right = right.contiguous()?;
+        }
         left.matmul(&right)?
     };
     y.reshape(shape)
@@ -192,6 +196,15 @@ mod tests {
     use super::*;
     use crate::kernels::testing::{check, f64s, near, strided, varied};
     use candle_core::Device;
+
+    #[test]
+    fn an_expanded_right_side_is_each_batchs() -> Result<()> {
+        let a = varied(&[3, 2, 4])?.transpose(1, 2)?;
+        let b = varied(&[1, 2, 1])?.broadcast_as((3, 2, 1))?;
+        let y = matmul(&a, &b)?;
+        near(&y, &f64s(&matmul(&a.contiguous()?, &b.contiguous()?)?)?)?;
+        near(&matmul(&a, &b.narrow(0, 0, 1)?)?, &f64s(&y)?)
+    }
 
     #[test]
     fn small_numbers() -> Result<()> {

@@ -262,7 +262,7 @@ fn powers_have_the_slopes_of_their_formula() -> Result<()> {
         &[4],
         &[&[2.0, 0.0, 3.0, -2.0], &[0.0, 0.0, -0.0, 0.0]],
         &[&[0.0; 4], &[2f64.ln(), 0.0, 3f64.ln(), NAN]],
-        |x| ops::pow(&x[0], &x[1]),
+        |x| x[0].pow(&x[1]),
     )?;
     held(&[3], &[&[-INF, 4.0, 0.0]], &[&[0.0, -0.0625, -INF]], |x| {
         x[0].pow(-0.5)
@@ -287,7 +287,7 @@ fn zeros_and_infinities_are_factors_as_others() -> Result<()> {
         ops::prod(&x[0], None, false)
     })?;
     held(&[3], &[&[INF, 1.0, INF]], &[&[0.5, 0.0, 0.5]], |x| {
-        x[0].amax(.., false)
+        x[0].amax(..)
     })
 }
 

@@ -258,7 +258,7 @@ const OF_RESULTS: &[Excuse] = &[
         reason: "a row of truth values is refused, which PyTorch does only where there are elements",
     },
     Excuse {
-        names: &["full_like", "new_full"],
+        names: &["full", "full_like", "new_full"],
         kind: Kind::Refusal,
         when: |_, difference| difference.is_ours() && difference.text.contains("is beyond what"),
         reason: "a number beyond the type is refused, which PyTorch does only where there are several elements",
