@@ -7,12 +7,9 @@ _default:
 check:
     .ci/run
 
-# Records the compile errors, the page of operations and the public surface again. Read the changes before you keep them.
-bless:
-    TRYBUILD=overwrite cargo test -p fx-tests --test ui
-    UPDATE_DOCS=1 cargo test -p fx-nn --test ops page
-    UPDATE_PUBLIC_API=1 cargo test -p fx-macros --test public_api
-    cargo insta test --accept
+# Records every text again, and the samples of the operations that are named. Read the changes before you keep them.
+bless names="":
+    .ci/bless {{names}}
 
 # All benches, or those of one name: `just bench trace`.
 bench name="*":

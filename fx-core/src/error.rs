@@ -214,6 +214,9 @@ pub enum ErrorKind {
     /// Numbers that passes had to preserve and changed, or that cannot be compared.
     #[error("{0}")]
     Numbers(String),
+    /// What a format does not have: the reason, and what to write instead.
+    #[error("{0}")]
+    NotInFormat(String),
     /// Shapes that must be equal and differ.
     #[error("shapes {found:?} and {expected:?} differ")]
     Shapes {
@@ -313,6 +316,17 @@ impl Error {
     /// An error with a text message.
     pub fn msg(text: impl fmt::Display) -> Self {
         ErrorKind::Message(text.to_string()).into()
+    }
+
+    /// What a format does not have ([`ErrorKind::NotInFormat`]): the reason, and what to write instead.
+    ///
+    /// ```
+    /// use fx_core::{Error, ErrorKind};
+    /// let error = Error::not_in_format("lines have no loops: unroll them");
+    /// assert!(matches!(error.kind(), ErrorKind::NotInFormat(_)));
+    /// ```
+    pub fn not_in_format(reason: impl fmt::Display) -> Self {
+        ErrorKind::NotInFormat(reason.to_string()).into()
     }
 
     /// An error from another library, kept as the source.

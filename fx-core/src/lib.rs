@@ -116,6 +116,7 @@ pub mod __private {
     pub use crate::value::operator::Operator;
     pub use crate::value::symbol::{Float, Int};
     pub use crate::value::value::{Arg, IntoValue, Value};
+    pub use fx_macros::op;
     pub use inventory;
     pub use std::borrow::Cow;
 

@@ -287,7 +287,7 @@ fn a_file_keeps_sizes_as_text() -> Result<()> {
     let mul = mul.ok_or_else(|| Error::msg("no `mul`"))?;
     let shape = ["batch", "3", "(h + 15) // 16"].map(str::parse::<Dim>);
     let shape = shape.into_iter().collect::<Result<Vec<_>>>()?;
-    let meta = ValueMeta::Single(TensorMeta::new(shape));
+    let meta = ValueMeta::from(TensorMeta::new(shape));
     gm.graph_mut().node_mut(mul)?.set_meta(meta.clone());
     let bytes = gm.to_bytes()?;
     assert!(String::from_utf8_lossy(&bytes).contains("(h + 15) // 16"));

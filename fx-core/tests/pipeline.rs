@@ -72,7 +72,7 @@ proptest! {
 #[test]
 fn of_cuts_that_are_about_as_good_the_one_with_fewest_bytes_is_taken() -> Result<()> {
     let mut gm = chain(&[0; 40])?;
-    let bytes = |rows: usize| ValueMeta::Single(TensorMeta::new([rows]).dtype(DType::F32));
+    let bytes = |rows: usize| ValueMeta::from(TensorMeta::new([rows]).dtype(DType::F32));
     let calls: Vec<_> = gm.graph().nodes().map(|node| node.id()).collect();
     for (at, id) in calls.iter().enumerate() {
         let rows = if at == 21 { 2 } else { 1000 };

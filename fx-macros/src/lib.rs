@@ -142,6 +142,50 @@ pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
     expand::wrap(options.into(), item.into()).into()
 }
 
+/// Makes a function a leaf, as [`macro@wrap`] does, and states what is known of it: its record. `fx_nn::OpInfo` reads
+/// it.
+///
+/// The options of `#[wrap]` are options here too. A kind (`unary`, `binary`, `compare`, `reduce`, `along`, `view`, `pick`,
+/// `pool`, `conv`, `norm`, `loss`, `draw`, `create`) says how the result's dims relate to those of the arguments. The facts:
+///
+/// | fact | what |
+/// |---|---|
+/// | `rule = f` | the shape rule, a function of `RuleCall`, if the body reads elements |
+/// | `member` | a member of the core set |
+/// | `decomposed = f` | not a member: how others write it, a function of `DecomposedCall` |
+/// | `composed = f` | how others write a member, for formats without a form for it |
+/// | `cost = f` | its multiplications with an addition, a function of `CountedCall` |
+/// | `cpu = f` | the steps of compiled code, a function of `Points` |
+/// | `flat = "why"` | no gradient runs through it |
+/// | `samples = f` | calls for `fx_nn::testing::check_op`, in tests of its crate |
+///
+/// ```
+/// use fx_nn::cpu::{Point, Points, Unary};
+/// use fx_nn::prelude::*;
+/// use fx_nn::{OpInfo, OpKind, op};
+///
+/// /// x · |x|.
+/// #[op(unary, cpu = steps)]
+/// fn signed_square(x: &Tensor) -> Result<Tensor> {
+///     x * x.abs()?
+/// }
+///
+/// fn steps(points: &mut Points<'_, '_>) -> Option<Point> {
+///     let x = points.tensor("x")?;
+///     let size = points.unary(Unary::Abs, x);
+///     Some(points.binary(fx_nn::cpu::Binary::Mul, x, size))
+/// }
+///
+/// let info = OpInfo::of(function!(signed_square))?;
+/// assert_eq!(info.kind, Some(OpKind::Unary));
+/// assert!(info.cpu.is_some());
+/// # Ok::<(), Error>(())
+/// ```
+#[proc_macro_attribute]
+pub fn op(options: TokenStream, item: TokenStream) -> TokenStream {
+    expand::op(options.into(), item.into()).into()
+}
+
 /// Makes a struct or enum a part of modules: its fields are children, parameters, buffers or plain data.
 ///
 /// A field of a module type, a container of modules (`Vec`, `Option`, `Box<dyn Module>`, `IndexMap<String, _>`) or a

@@ -1,6 +1,7 @@
 //! The arguments of our attributes: each known option once; any other is refused at its own token.
 
 use proc_macro2::{Span, TokenStream};
+use quote::quote;
 use syn::parse::{Parse, ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Expr, Ident, Lit, LitStr, Result, Token};
@@ -226,21 +227,79 @@ impl TraceOptions {
     }
 }
 
+/// Options of `#[op]`: those of `#[wrap]`, a kind, and facts.
+pub struct OpOptions {
+    /// What is passed to `#[wrap]`.
+    pub wrap: TokenStream,
+    pub kind: Option<Ident>,
+    pub facts: Vec<(Ident, Option<Expr>)>,
+}
+
+/// The kinds of operations.
+const KINDS: [&str; 13] = [
+    "unary", "binary", "compare", "reduce", "along", "view", "pick", "pool", "conv", "norm",
+    "loss", "draw", "create",
+];
+
+/// What a record may state.
+const FACTS: [&str; 8] = [
+    "rule",
+    "member",
+    "decomposed",
+    "composed",
+    "cost",
+    "cpu",
+    "flat",
+    "samples",
+];
+
+impl OpOptions {
+    /// The options that are understood; the others are refused, here or by `#[wrap]`.
+    pub fn parse(tokens: TokenStream, refusals: &mut Refusals) -> Self {
+        let mut options = OpOptions {
+            wrap: TokenStream::new(),
+            kind: None,
+            facts: Vec::new(),
+        };
+        let known: Vec<&str> = [&KINDS[..], &FACTS[..], &WRAP_OPTIONS[..]].concat();
+        for option in parse_options(tokens, &known, refusals) {
+            let name = option.name.to_string();
+            if KINDS.contains(&name.as_str()) {
+                no_value(&option, refusals);
+                if options.kind.is_some() {
+                    refusals.add(refusal::op::two_kinds(&option.name));
+                }
+                options.kind = Some(option.name);
+            } else if FACTS.contains(&name.as_str()) {
+                options.facts.push((option.name, option.value));
+            } else {
+                let Opt { name, value, list } = option;
+                let list = list.map(|(_, list)| quote!((#list)));
+                let value = value.map(|value| quote!(= #value));
+                options.wrap.extend(quote!(#name #list #value,));
+            }
+        }
+        options
+    }
+}
+
+/// The options of `#[wrap]`.
+const WRAP_OPTIONS: [&str; 8] = [
+    "method",
+    "impure",
+    "random",
+    "effects",
+    "always",
+    "commutative",
+    "path",
+    "written",
+];
+
 impl WrapOptions {
     /// The options that are understood; the others are refused.
     pub fn parse(tokens: TokenStream, refusals: &mut Refusals) -> Self {
         let mut options = WrapOptions::default();
-        let known = [
-            "method",
-            "impure",
-            "random",
-            "effects",
-            "always",
-            "commutative",
-            "path",
-            "written",
-        ];
-        for option in parse_options(tokens, &known, refusals) {
+        for option in parse_options(tokens, &WRAP_OPTIONS, refusals) {
             match option.name.to_string().as_str() {
                 "method" => {
                     let method = match refusals.take(ident_value(&option)).flatten() {

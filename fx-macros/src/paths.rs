@@ -24,6 +24,17 @@ pub fn core() -> TokenStream {
         .unwrap_or_else(|| quote!(::fx_core))
 }
 
+/// The path of fx-nn.
+pub fn nn() -> TokenStream {
+    match crate_name("fx-nn") {
+        Ok(FoundCrate::Name(name)) => {
+            let ident = Ident::new(&name, Span::mixed_site());
+            quote!(::#ident)
+        }
+        _ => quote!(::fx_nn),
+    }
+}
+
 /// Tokens as a person would write them: `& Tensor` as `&Tensor`.
 pub fn text(tokens: &impl ToTokens) -> String {
     let mut text = tokens.to_token_stream().to_string();

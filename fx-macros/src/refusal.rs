@@ -256,6 +256,26 @@ pub mod trace {
 }
 
 /// `#[wrap]`.
+pub mod op {
+    use super::*;
+
+    pub fn item(item: &impl ToTokens) -> Error {
+        at(item, "#[op] goes on a function")
+    }
+
+    pub fn two_kinds(kind: &Ident) -> Error {
+        at(kind, "an operation is of one kind")
+    }
+
+    pub fn fact(fact: &Ident, has_value: bool) -> Error {
+        let text = match has_value {
+            true => format!("`{fact}` takes no value"),
+            false => format!("`{fact}` takes a value: #[op({fact} = ..)]"),
+        };
+        at(fact, &text)
+    }
+}
+
 pub mod wrap {
     use super::*;
 

@@ -286,7 +286,7 @@ fn differs(
         (ValueMeta::Single(meta), ValueMeta::Single(real)) => {
             (meta.shape.len(), tensor(meta, real)?)
         }
-        (ValueMeta::Sequence(a), ValueMeta::Sequence(b)) if a.len() == b.len() => {
+        (ValueMeta::List(a), ValueMeta::List(b)) if a.len() == b.len() => {
             let mut all = (0, false);
             for (a, b) in a.iter().zip(b) {
                 let (dims, is_wrong) = differs(a, b, of)?;
@@ -302,7 +302,7 @@ fn differs(
             }
             all
         }
-        (ValueMeta::Size(dim), real) => (1, dim.eval(of)?.to_string() != real.to_string()),
+        (ValueMeta::Int(dim), real) => (1, dim.eval(of)?.to_string() != real.to_string()),
         (meta, real) => (0, meta != real),
     })
 }

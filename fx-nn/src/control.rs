@@ -2,6 +2,7 @@
 //!
 //! Invariant: results of steps are stacked along a new first dim.
 
+use crate::op;
 use fx_core::function;
 use fx_core::prelude::*;
 use fx_core::trace::{List, Output};
@@ -77,7 +78,7 @@ pub fn scan<S: Output, X: Output, Y: Output>(
 ///
 /// # Errors
 /// Returns an error if there are no tensors, or their shapes differ.
-#[wrap(path = "fx_nn::control::stacked")]
+#[op(member, path = "fx_nn::control::stacked")]
 pub fn stacked(items: List<Tensor>) -> Result<Tensor> {
     ops::stack(items.known(), 0)
 }

@@ -83,12 +83,12 @@ impl Counter {
         match argument {
             Argument::Node(id) => match self.gave.get(id) {
                 Some(meta) => meta.clone(),
-                None => ValueMeta::of(&Value::None),
+                None => ValueMeta::none(),
             },
-            Argument::List(items) | Argument::Tuple(items) => ValueMeta::Sequence(all(items)),
+            Argument::List(items) | Argument::Tuple(items) => ValueMeta::List(all(items)),
             Argument::Dict(items) => {
                 let items = items.iter();
-                let items = items.map(|(key, item)| (key.to_string(), self.meta_of(item)));
+                let items = items.map(|(key, item)| (key.clone(), self.meta_of(item)));
                 ValueMeta::Dict(items.collect())
             }
             plain => {

@@ -3,6 +3,8 @@
 //! Nothing here is privileged: every operation is a `#[wrap]` function and every layer a
 //! `#[derive(Module)]` type, as users write their own.
 
+extern crate self as fx_nn;
+
 pub mod control;
 mod counter;
 pub mod cpu;
@@ -17,6 +19,7 @@ pub mod lowering;
 pub mod models;
 mod multiply_adds;
 pub mod nn;
+mod op_info;
 pub mod ops;
 pub mod optim;
 pub mod passes;
@@ -33,9 +36,11 @@ pub mod weights;
 /// The candle that this crate computes with: [`Tensor::candle`] and `Tensor::from` convert.
 pub use candle_core;
 pub use device::with_device;
+pub use fx_core::__private::op;
 pub use fx_core::*;
 pub use inspect::{ValueStats, allclose, trace_values};
 pub use multiply_adds::{CountedCall, MultiplyAdds};
+pub use op_info::{Form, NoGradient, OpInfo, OpKind};
 pub use random::manual_seed;
 pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{

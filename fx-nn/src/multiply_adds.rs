@@ -3,13 +3,10 @@
 
 use std::borrow::Cow;
 
+use fx_core::Result;
 use fx_core::ir::{Function, ValueMeta};
 use fx_core::trace::CallArgs;
 use fx_core::value::{Dim, Value};
-use fx_core::{Result, function, function_table, operator};
-use indexmap::IndexMap;
-
-use crate::ops;
 
 /// How many multiplications with an addition a function call takes: an entry of a
 /// [`FunctionTable`](fx_core::ir::FunctionTable). [`summary`](crate::summary) and
@@ -87,104 +84,8 @@ impl<'c> CountedCall<'c> {
     }
 }
 
-function_table! { MultiplyAdds {
-    function!(ops::linear) => MultiplyAdds(|call| rows_by_columns(call, "x")),
-    function!(ops::matmul) => MultiplyAdds(|call| rows_by_columns(call, "x")),
-    operator::matmul => MultiplyAdds(|call| rows_by_columns(call, "a")),
-    function!(ops::mm) => MultiplyAdds(|call| rows_by_columns(call, "x")),
-    function!(ops::bmm) => MultiplyAdds(|call| rows_by_columns(call, "x")),
-    function!(ops::mv) => MultiplyAdds(|call| rows_by_columns(call, "x")),
-    function!(ops::addmm) => MultiplyAdds(|call| rows_by_columns(call, "mat1")),
-    function!(ops::baddbmm) => MultiplyAdds(|call| rows_by_columns(call, "batch1")),
-    function!(ops::conv3d) => MultiplyAdds(conv),
-    function!(ops::conv_transpose1d) => MultiplyAdds(conv_transpose),
-    function!(ops::conv_transpose3d) => MultiplyAdds(conv_transpose),
-    function!(ops::gru) => MultiplyAdds(lstm),
-    function!(ops::rnn_tanh) => MultiplyAdds(lstm),
-    function!(ops::rnn_relu) => MultiplyAdds(lstm),
-    function!(ops::conv1d) => MultiplyAdds(conv),
-    function!(ops::conv2d) => MultiplyAdds(conv),
-    function!(ops::conv_transpose2d) => MultiplyAdds(conv_transpose),
-    function!(ops::scaled_dot_product_attention) => MultiplyAdds(attention),
-    function!(ops::lstm) => MultiplyAdds(lstm),
-    function!(ops::einsum) => MultiplyAdds(einsum),
-} }
-
-fn last(shape: &[Dim]) -> Dim {
-    shape.last().cloned().unwrap_or(Dim::known(1))
-}
-
-/// The sizes without the first.
-fn behind_first(shape: &[Dim]) -> &[Dim] {
-    shape.get(1..).unwrap_or_default()
-}
-
-/// The product of all sizes but the last.
-fn rows(shape: &[Dim]) -> Result<Dim> {
-    Dim::product(shape.iter().rev().skip(1))
-}
-
-/// A product of matrices: each element of the result is a sum over the first operand's last dim.
-fn rows_by_columns(call: &CountedCall<'_>, x: &str) -> Result<Dim> {
-    call.numel()? * last(&call.shape(x))
-}
-
-fn conv(call: &CountedCall<'_>) -> Result<Dim> {
-    call.numel()? * Dim::product(behind_first(&call.shape("weight")))?
-}
-
-fn conv_transpose(call: &CountedCall<'_>) -> Result<Dim> {
-    let (x, weight) = (call.shape("x"), call.shape("weight"));
-    Dim::product(&x)? * Dim::product(behind_first(&weight))?
-}
-
-fn attention(call: &CountedCall<'_>) -> Result<Dim> {
-    let [query, key, value] = ["query", "key", "value"].map(|name| call.shape(name));
-    let columns = key.iter().rev().nth(1).cloned().unwrap_or(Dim::known(0));
-    (rows(&query)? * columns)? * (last(&query) + last(&value))?
-}
-
-fn lstm(call: &CountedCall<'_>) -> Result<Dim> {
-    let steps = rows(&call.shape("x"))?;
-    let weights = call.value("params").map(ValueMeta::of);
-    steps * weights.map_or(Ok(Dim::known(0)), |weights| matrices(&weights))?
-}
-
-/// The number of elements of the matrices in a list of tensors.
-fn matrices(tensors: &ValueMeta) -> Result<Dim> {
-    let ValueMeta::Sequence(items) = tensors else {
-        return Ok(Dim::known(0));
-    };
-    let matrices = items.iter().filter_map(ValueMeta::tensor);
-    let mut matrices = matrices.filter(|meta| meta.shape.len() == 2);
-    matrices.try_fold(Dim::known(0), |sum, meta| sum + Dim::product(&meta.shape)?)
-}
-
-/// The product of all sizes that an equation names, where it has several operands.
-fn einsum(call: &CountedCall<'_>) -> Result<Dim> {
-    let none = Ok(Dim::known(0));
-    let (Some(Value::Str(equation)), Some(operands)) =
-        (call.value("equation"), call.value("operands"))
-    else {
-        return none;
-    };
-    let inputs = equation.split("->").next().unwrap_or_default();
-    let (Value::List(operands) | Value::Tuple(operands)) = operands else {
-        return none;
-    };
-    if operands.len() < 2 {
-        return none;
-    }
-    let mut sizes: IndexMap<char, Dim> = IndexMap::new();
-    for (labels, operand) in inputs.split(',').zip(operands.iter()) {
-        let labels = labels.chars().filter(|c| c.is_alphabetic());
-        sizes.extend(labels.zip(dims_of(operand)));
-    }
-    Dim::product(sizes.values())
-}
-
 /// The sizes of a tensor, which may have names.
-fn dims_of(value: &Value) -> Vec<Dim> {
+pub(crate) fn dims_of(value: &Value) -> Vec<Dim> {
     let dims = value.as_object().and_then(|object| object.dims());
     dims.map_or_else(|| vec![Dim::known(0)], Cow::into_owned)
 }

@@ -188,7 +188,7 @@ impl fmt::Display for Summary {
 fn shapes(meta: &ValueMeta) -> String {
     match meta {
         ValueMeta::Single(tensor) => format!("{:?}", tensor.shape),
-        ValueMeta::Sequence(items) => {
+        ValueMeta::List(items) | ValueMeta::Tuple(items) => {
             let items: Vec<String> = items.iter().map(shapes).collect();
             format!("({})", items.join(", "))
         }

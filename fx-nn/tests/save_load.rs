@@ -22,6 +22,7 @@ use fx_nn::models::{
 use fx_nn::module::{Attributes, ComponentExt, Module};
 use fx_nn::prelude::*;
 use fx_nn::run::PlainInterpreter;
+use fx_nn::shapes::spec;
 use fx_nn::tensor::Object;
 use fx_nn::value::IntoValue;
 use fx_nn::{Module, operator};
@@ -377,7 +378,25 @@ fn the_file_of_schema_1_loads() -> Result<()> {
     Ok(())
 }
 
-/// Writes the file that `the_file_of_schema_1_loads` loads.
+/// A file of schema 2, which knows its shapes.
+#[test]
+fn the_file_of_schema_2_loads() -> Result<()> {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/tests/save_load/schema_2.safetensors"
+    );
+    let gm = GraphModule::load(path)?;
+    let x = Tensor::from_vec(vec![1.0f32, -2.0], [1, 2])?;
+    let y: Tensor = gm.forward(&x)?;
+    assert_eq!(y.to_vec()?, [1.5, 0.0]);
+    assert_eq!(
+        format!("{:#}", gm.graph()),
+        include_str!("save_load/schema_2.txt").trim_end()
+    );
+    Ok(())
+}
+
+/// Writes the file that `the_file_of_schema_2_loads` loads.
 #[test]
 #[ignore = "only a new schema needs a new file, beside this one"]
 fn write_the_file_of_this_schema() -> Result<()> {
@@ -386,11 +405,12 @@ fn write_the_file_of_this_schema() -> Result<()> {
     layer.bias = Some(Tensor::from_vec(vec![1.0f32, 0.5], [2])?.into_parameter()?);
     let model = nn::Sequential::new().push(layer).push(nn::ReLU::new());
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/save_load");
-    let gm = symbolic_trace(&model)?;
-    gm.save(format!("{folder}/schema_1.safetensors"))?;
+    let mut gm = symbolic_trace(&model)?;
+    gm.infer_shapes(&[spec!["n", 2; F32]])?;
+    gm.save(format!("{folder}/schema_2.safetensors"))?;
     std::fs::write(
-        format!("{folder}/schema_1.txt"),
-        format!("{}\n", gm.graph()),
+        format!("{folder}/schema_2.txt"),
+        format!("{:#}\n", gm.graph()),
     )
     .map_err(Error::other)
 }

@@ -19,7 +19,9 @@ pub(crate) fn code(dtype: DType) -> Result<i32> {
         DType::U32 => 12,
         DType::BF16 => 16,
         other => {
-            return Err(Error::msg(format_args!("ONNX has no element type {other}")));
+            return Err(Error::not_in_format(format_args!(
+                "ONNX has no element type {other}"
+            )));
         }
     })
 }

@@ -8,6 +8,7 @@ pub mod load;
 mod opaque;
 pub mod out;
 pub mod proto;
+pub mod testing;
 
 pub use compare::max_rel_err;
 pub use export::OnnxExt;

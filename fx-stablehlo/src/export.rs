@@ -156,7 +156,7 @@ impl Program {
         let ready = writer.prepared(gm, &specs)?;
         let (mut inputs, mut vals) = (Vec::new(), Vec::new());
         for node in ready.graph().placeholders() {
-            let unknown = ValueMeta::Plain("an input".to_string());
+            let unknown = ValueMeta::Opaque("an input".into());
             let meta = node.meta::<ValueMeta>().unwrap_or(&unknown);
             if let Some(known) = known_value(meta) {
                 vals.push(known);

@@ -4,6 +4,7 @@ mod export;
 pub mod guide;
 mod out;
 pub mod shard;
+pub mod testing;
 
 pub use export::{ExportReport, StableHloExt};
 pub use fx_nn::lowering::{OpCall, Operand, Val};

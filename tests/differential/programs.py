@@ -59,6 +59,12 @@ def engines():
     names = {"bool": numpy.bool_, "uint8": numpy.uint8, "uint32": numpy.uint32, "int16": numpy.int16}
     names |= {"int32": numpy.int32, "int64": numpy.int64, "float16": numpy.float16}
     names |= {"float32": numpy.float32, "float64": numpy.float64}
+    try:
+        import ml_dtypes
+
+        names["bfloat16"] = ml_dtypes.bfloat16
+    except ImportError:
+        pass  # ONNX Runtime alone gets no such inputs.
     known = {numpy.dtype(kind): name for name, kind in names.items()}
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer
     while line := stdin.readline():

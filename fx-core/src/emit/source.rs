@@ -78,7 +78,7 @@ impl CodeOptions {
     /// let mut gm = symbolic_trace(traced!(|x: Float| (x * 2.0)? + 1.0))?;
     /// let mul = gm.graph().find_name("mul").map(|node| node.id()).ok_or_else(|| Error::msg("it multiplies"))?;
     /// let meta = TensorMeta::new([2, 3]).dtype(DType::F32).strides([3, 1]).device(Device::Cpu);
-    /// gm.graph_mut().node_mut(mul)?.set_meta(ValueMeta::Single(meta));
+    /// gm.graph_mut().node_mut(mul)?.set_meta(ValueMeta::from(meta));
     /// let code = gm.rust_code(&CodeOptions::new().details(true)).to_string();
     /// assert!(code.contains("let mul /* float32[2, 3], strides [3, 1], cpu */ = (x * 2.0)?;"));
     /// # Ok::<(), Error>(())
@@ -122,9 +122,16 @@ impl CodeOptions {
 
     /// The text beside the name of a node.
     pub(super) fn beside(&self, node: NodeRef<'_>) -> Option<String> {
-        let value = match node.meta() {
+        let value = match node.meta::<ValueMeta>() {
             // A number's value on the sample run says nothing about the next run.
-            None | Some(ValueMeta::Plain(_)) => None,
+            None
+            | Some(
+                ValueMeta::Float(_)
+                | ValueMeta::Bool(_)
+                | ValueMeta::Plain(_)
+                | ValueMeta::Opaque(_),
+            ) => None,
+            Some(ValueMeta::Int(dim)) if dim.as_number().is_some() => None,
             Some(value) if self.details => Some(format!("{value:#}")),
             Some(value) => self.verbose.then(|| value.to_string()),
         };

@@ -178,7 +178,7 @@ pub(crate) fn to_value(saved: &Json, loader: &mut Loader<'_>) -> Result<Value> {
     argument.to_value(&mut |_| Ok(Value::None))
 }
 
-fn plain_argument(value: &Value, depth: usize) -> Result<Argument> {
+pub(super) fn plain_argument(value: &Value, depth: usize) -> Result<Argument> {
     check_depth(depth)?;
     let all = |items: &[Value]| -> Result<Vec<Argument>> {
         let items = items.iter();

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use super::graph::{from_location, to_location};
 use super::json::{self, Json, JsonMap};
-use super::meta::{MetaType, SavedMeta, from_value_meta, to_value_meta};
+use super::meta::{MetaType, SavedMeta};
 use super::names::{contract as names, guard as guard_names};
+use super::value_meta::{from_value_meta, to_value_meta};
 use crate::error::Result;
 use crate::ir::value_meta::ValueMeta;
 use crate::shapes::claim::Guard;

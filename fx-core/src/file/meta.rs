@@ -7,21 +7,19 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-use super::arguments::{from_argument, to_argument, to_device, to_dtype};
-use super::json::{self, Excerpt, Json, JsonMap, tag};
-use super::limits::check_depth;
-use super::names::argument::DICT;
-use super::names::{returned, value_meta, value_size};
+use super::arguments::{from_argument, to_argument};
+use super::json::{self, Excerpt, Json, JsonMap};
+use super::names::returned;
+use super::value_meta::{from_value_meta, to_value_meta};
 use crate::error::{Error, Result};
 use crate::ir::meta::{Entry, Meta};
 use crate::ir::method::RecordedMethod;
 use crate::ir::registry;
 use crate::ir::returned::{Returned, ReturnedPart};
 use crate::ir::unnamed::Unnamed;
-use crate::ir::value_meta::{TensorMeta, ValueMeta};
+use crate::ir::value_meta::ValueMeta;
 use crate::shapes::relied::ReliedOn;
 use crate::submit::REGISTRY_HINT;
-use crate::value::dim::Dim;
 
 /// A type of entries that files keep; register it with [`register_meta!`](crate::register_meta).
 ///
@@ -263,105 +261,6 @@ impl SavedMeta for RecordedMethod {
             ))
         })
     }
-}
-
-/// A tensor is an object with its shape, a list a list, a plain value its text, named values are
-/// `{"dict": ..}`, and a size is `{"size": ..}`.
-pub(super) fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
-    check_depth(depth)?;
-    Ok(match meta {
-        ValueMeta::Single(tensor) => {
-            let mut fields = JsonMap::new();
-            fields.insert(value_meta::SHAPE.into(), from_dims(&tensor.shape));
-            if let Some(dtype) = tensor.dtype {
-                fields.insert(value_meta::DTYPE.into(), Json::from(dtype.name()));
-            }
-            if let Some(strides) = &tensor.strides {
-                fields.insert(value_meta::STRIDES.into(), from_dims(strides));
-            }
-            if let Some(requires_grad) = tensor.requires_grad {
-                fields.insert(value_meta::REQUIRES_GRAD.into(), Json::from(requires_grad));
-            }
-            if let Some(device) = tensor.device {
-                fields.insert(value_meta::DEVICE.into(), Json::from(device.to_string()));
-            }
-            Json::Object(fields)
-        }
-        ValueMeta::Sequence(items) => {
-            let items = items.iter().map(|item| from_value_meta(item, depth + 1));
-            items.collect::<Result<_>>()?
-        }
-        ValueMeta::Dict(items) => {
-            let pairs = items.iter().map(|(key, item)| {
-                let item = from_value_meta(item, depth + 1)?;
-                Ok(Json::Array(vec![Json::from(key.as_str()), item]))
-            });
-            tag(DICT, pairs.collect::<Result<Vec<_>>>()?)
-        }
-        ValueMeta::Size(dim) => tag(value_size::SIZE, Json::from(dim.to_string())),
-        ValueMeta::Plain(text) => Json::from(text.as_str()),
-    })
-}
-
-/// Known sizes as numbers, others as text.
-fn from_dims(dims: &[Dim]) -> Json {
-    let size = |dim: &Dim| match dim.as_known() {
-        Some(size) => Json::from(size),
-        None => Json::from(dim.to_string()),
-    };
-    dims.iter().map(size).collect()
-}
-
-fn to_dim(saved: &Json) -> Result<Dim> {
-    if let Json::String(text) = saved {
-        return text.parse();
-    }
-    let size = saved.as_u64().and_then(|size| usize::try_from(size).ok());
-    let size = size.ok_or_else(|| json::expected("a size", saved))?;
-    Ok(Dim::known(size))
-}
-
-pub(super) fn to_value_meta(saved: &Json, depth: usize) -> Result<ValueMeta> {
-    check_depth(depth)?;
-    let sizes = |sizes| json::items(sizes, to_dim);
-    Ok(match saved {
-        Json::String(text) => ValueMeta::Plain(text.clone()),
-        Json::Array(_) => {
-            ValueMeta::Sequence(json::items(saved, |item| to_value_meta(item, depth + 1))?)
-        }
-        Json::Object(fields) if fields.contains_key(DICT) => {
-            json::known_names(fields, &[DICT])?;
-            ValueMeta::Dict(json::part(fields, DICT, |pairs| {
-                json::items(pairs, |pair| match json::array(pair)? {
-                    [key, item] => Ok((
-                        json::text(key)?.to_string(),
-                        to_value_meta(item, depth + 1)?,
-                    )),
-                    _ => Err(json::expected("a key and a value", pair)),
-                })
-            })?)
-        }
-        Json::Object(fields) if fields.contains_key(value_size::SIZE) => {
-            json::known_names(fields, &value_size::ALL)?;
-            ValueMeta::Size(json::part(fields, value_size::SIZE, to_dim)?)
-        }
-        Json::Object(fields) => {
-            json::known_names(fields, &value_meta::ALL)?;
-            let mut tensor = TensorMeta::new(json::part(fields, value_meta::SHAPE, sizes)?);
-            tensor.dtype = json::optional(fields, value_meta::DTYPE, to_dtype)?;
-            tensor.strides = json::optional(fields, value_meta::STRIDES, sizes)?;
-            tensor.requires_grad =
-                json::optional(fields, value_meta::REQUIRES_GRAD, json::boolean)?;
-            tensor.device = json::optional(fields, value_meta::DEVICE, to_device)?;
-            ValueMeta::Single(tensor)
-        }
-        _ => {
-            return Err(json::expected(
-                "a tensor, a list, a dict, a size or a text",
-                saved,
-            ));
-        }
-    })
 }
 
 /// Registers a type of entries, a [`SavedMeta`](crate::file::SavedMeta): files keep the entries

@@ -31,6 +31,7 @@ pub(crate) mod saver;
 pub(crate) mod signature;
 mod stream;
 pub(crate) mod upgrade;
+mod value_meta;
 
 pub use self::json::{Json, JsonMap};
 pub use self::loader::Loader;

@@ -116,9 +116,12 @@ names! {
         REQUIRES_GRAD = "requires_grad",
         DEVICE = "device",
     ]
-    /// A whole number that a node gives, and that a run knows.
-    value_size "Fields of a size in `fx_core::ir::ValueMeta`" [
+    /// What is known of other values that a run decides.
+    value_kind "Kinds of values in `fx_core::ir::ValueMeta`" [
         SIZE = "size",
+        UNKNOWN = "unknown",
+        REPEATED = "repeated",
+        OPAQUE = "opaque",
     ]
     /// What the shapes of a graph module hold for.
     contract "Fields of `fx_core::shapes::Contract`" [

@@ -4,8 +4,13 @@
 //! readable.
 
 use super::json::{self, Json};
-use super::names::graph_module as names;
+use super::meta::SavedMeta;
+use super::names::{contract, graph_module as names};
+use super::value_meta;
 use crate::error::{Error, Result};
+use crate::ir::value_meta::ValueMeta;
+use crate::shapes::Contract;
+use crate::shapes::relied::ReliedOn;
 
 /// The version that is written.
 pub(crate) const SCHEMA: u64 = UPGRADES.len() as u64 + 1;
@@ -16,7 +21,34 @@ type Upgrade = fn(&mut Json) -> Result<()>;
 /// Upgrades from version 1 on. A format change adds an upgrade, and a file of the previous version
 /// to the tests. A new optional field, such as a node's `meta`, needs none: a reader that does not
 /// know it rejects it by name.
-const UPGRADES: &[Upgrade] = &[];
+const UPGRADES: &[Upgrade] = &[values_of_entries];
+
+/// From 1 to 2: an entry's values are no longer texts.
+fn values_of_entries(saved: &mut Json) -> Result<()> {
+    let mut left = vec![saved];
+    while let Some(json) = left.pop() {
+        match json {
+            Json::Array(items) => left.extend(items),
+            Json::Object(fields) => {
+                for (name, field) in fields.iter_mut() {
+                    match name.as_str() {
+                        ValueMeta::NAME | ReliedOn::NAME => value_meta::upgrade_1(field),
+                        Contract::NAME => {
+                            let inputs = field.get_mut(contract::INPUTS);
+                            let inputs = inputs.and_then(Json::as_array_mut);
+                            for input in inputs.into_iter().flatten() {
+                                input.get_mut(1).into_iter().for_each(value_meta::upgrade_1);
+                            }
+                        }
+                        _ => left.push(field),
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
 
 /// Upgrades a file's JSON to the current schema.
 pub(crate) fn upgrade(saved: &mut Json) -> Result<()> {

@@ -103,7 +103,12 @@ impl GraphModule {
     /// Replaces what is known to be a number by the number.
     fn put_known_sizes(&mut self, metas: &FxHashMap<NodeId, ValueMeta>) -> Result<()> {
         let known = |node: NodeRef<'_>| match metas.get(&node.id())? {
-            ValueMeta::Size(dim) if !matches!(node.op(), Op::Placeholder(_) | Op::Output) => {
+            ValueMeta::Int(dim)
+                if !matches!(node.op(), Op::Placeholder(_) | Op::Output)
+                    && node
+                        .meta::<ValueMeta>()
+                        .is_none_or(|old| old.known().is_none()) =>
+            {
                 Some((node.id(), Argument::Int(dim.as_number()?)))
             }
             _ => None,

@@ -11,7 +11,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::signature::ParamSpec;
 use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
-use crate::shapes::{Contract, Fake};
+use crate::shapes::Contract;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::context::TraceContext;
 use crate::trace::inferring::{Inferred, Infers};
@@ -63,7 +63,7 @@ impl GraphModule {
 struct Appending {
     inference: Inference,
     /// What nodes give, by their indices.
-    values: FxHashMap<usize, Fake>,
+    values: FxHashMap<usize, ValueMeta>,
     /// Which nodes these are: an index is used again.
     ids: FxHashMap<usize, NodeId>,
 }
@@ -83,7 +83,7 @@ impl Appending {
         self.ids.get(&(node.index as usize)) == Some(&node)
     }
 
-    fn set(&mut self, node: NodeId, value: Fake) {
+    fn set(&mut self, node: NodeId, value: ValueMeta) {
         self.ids.insert(node.index as usize, node);
         self.values.insert(node.index as usize, value);
     }
@@ -95,7 +95,7 @@ impl Infers for Appending {
     }
 
     /// Nothing of a node of which its rule does not know what it gives.
-    fn node(&mut self, graph: &Graph, attributes: &Attributes, node: NodeId) -> Result<Fake> {
+    fn node(&mut self, graph: &Graph, attributes: &Attributes, node: NodeId) -> Result<ValueMeta> {
         let mut left = vec![node];
         while let Some(id) = left.last().copied() {
             if self.is_known(id) {
@@ -103,8 +103,10 @@ impl Infers for Appending {
                 continue;
             }
             let node = graph.node(id)?;
-            if let Some(fake) = node.meta::<ValueMeta>().and_then(Fake::of_meta) {
-                self.set(id, fake);
+            if let Some(meta) = node.meta::<ValueMeta>()
+                && !meta.is_opaque()
+            {
+                self.set(id, meta.clone());
                 continue;
             }
             let before = left.len();
@@ -117,10 +119,10 @@ impl Infers for Appending {
             let given = self
                 .inference
                 .node(node, attributes, &self.values, &mut none);
-            self.set(id, given.unwrap_or(Fake::none()));
+            self.set(id, given.unwrap_or(ValueMeta::none()));
         }
         let value = self.values.get(&(node.index as usize));
-        Ok(value.cloned().unwrap_or(Fake::none()))
+        Ok(value.cloned().unwrap_or(ValueMeta::none()))
     }
 
     fn truth(
@@ -130,7 +132,7 @@ impl Infers for Appending {
         node: NodeId,
     ) -> Result<Option<bool>> {
         Ok(match self.node(graph, attributes, node)? {
-            Fake::Bool(truth) => truth,
+            ValueMeta::Bool(truth) => truth,
             _ => None,
         })
     }

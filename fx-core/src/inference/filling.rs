@@ -8,7 +8,7 @@ use crate::graph_module::GraphModule;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
-use crate::shapes::{Contract, Fake};
+use crate::shapes::Contract;
 use crate::value::handle::NodeId;
 
 impl GraphModule {
@@ -43,7 +43,7 @@ impl GraphModule {
 
     fn fill(&mut self, nodes: &[NodeId]) {
         let mut inference: Option<Inference> = None;
-        let mut values: FxHashMap<usize, Fake> = FxHashMap::default();
+        let mut values: FxHashMap<usize, ValueMeta> = FxHashMap::default();
         let mut found: Vec<(NodeId, ValueMeta)> = Vec::new();
         for id in nodes {
             let Ok(node) = self.graph().node(*id) else {
@@ -55,8 +55,8 @@ impl GraphModule {
             }
             let mut is_known = |input: NodeRef<'_>| {
                 let meta = input.meta::<ValueMeta>();
-                if let Some(fake) = meta.and_then(Fake::of_meta) {
-                    values.entry(input.index()).or_insert(fake);
+                if let Some(meta) = meta.filter(|meta| !meta.is_opaque()) {
+                    values.entry(input.index()).or_insert_with(|| meta.clone());
                 }
                 values.contains_key(&input.index())
             };
@@ -73,7 +73,7 @@ impl GraphModule {
             let mut none = std::iter::empty();
             // What cannot be inferred stays unknown: the edit is none of an inference.
             if let Ok(given) = inference.node(node, self.attributes(), &values, &mut none) {
-                found.push((*id, given.meta()));
+                found.push((*id, given.entry()));
                 values.insert(node.index(), given);
             }
         }

@@ -12,11 +12,11 @@ use crate::ir::function::Function;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
-use crate::shapes::Fake;
 use crate::shapes::ShapeEnv;
-use crate::shapes::evaluation::{keeping, result_of};
+use crate::shapes::evaluation::{keeping, lacks_rule, result_of};
 use crate::shapes::spec::Leaf;
 use crate::shapes::{Contract, Spec};
 use crate::trace::call_args::CallArgs;
@@ -102,7 +102,7 @@ impl GraphModule {
                 return Vec::new();
             };
             let meta = |node: NodeRef<'_>| {
-                let value = values.get(node.index())?.as_ref()?.meta();
+                let value = values.get(node.index())?.as_ref()?.entry();
                 // A later node may have said what a size is.
                 Some((node.id(), env.settled_meta(value.clone()).unwrap_or(value)))
             };
@@ -113,7 +113,7 @@ impl GraphModule {
     }
 
     /// What each input will be.
-    fn inputs_of(&self, specs: &[Spec]) -> Result<Vec<Fake>> {
+    fn inputs_of(&self, specs: &[Spec]) -> Result<Vec<ValueMeta>> {
         let mut leaves = Vec::new();
         let args = specs.iter().map(|spec| spec.leaves(&mut leaves));
         let call = CallArgs {
@@ -127,19 +127,22 @@ impl GraphModule {
 }
 
 /// What the inputs are, of values in which the leaves of specs stand.
-pub(super) fn input_fakes(values: Vec<Option<Value>>, leaves: &[Fake]) -> Vec<Option<Fake>> {
-    fn fake(value: &Value, leaves: &[Fake]) -> Fake {
+pub(super) fn input_fakes(
+    values: Vec<Option<Value>>,
+    leaves: &[ValueMeta],
+) -> Vec<Option<ValueMeta>> {
+    fn fake(value: &Value, leaves: &[ValueMeta]) -> ValueMeta {
         let all = |items: &[Value]| items.iter().map(|item| fake(item, leaves)).collect();
         match value {
-            Value::List(items) => Fake::List(all(items)),
-            Value::Tuple(items) => Fake::Tuple(all(items)),
+            Value::List(items) => ValueMeta::List(all(items)),
+            Value::Tuple(items) => ValueMeta::Tuple(all(items)),
             Value::Dict(items) => {
                 let items = items.iter();
-                Fake::Dict(items.map(|(k, v)| (k.clone(), fake(v, leaves))).collect())
+                ValueMeta::Dict(items.map(|(k, v)| (k.clone(), fake(v, leaves))).collect())
             }
             value => match value.downcast_ref::<Leaf>() {
-                Some(Leaf(at)) => leaves.get(*at).cloned().unwrap_or(Fake::none()),
-                None => Fake::of(value),
+                Some(Leaf(at)) => leaves.get(*at).cloned().unwrap_or(ValueMeta::none()),
+                None => ValueMeta::of_argument(value),
             },
         }
     }
@@ -152,18 +155,18 @@ pub(super) fn input_fakes(values: Vec<Option<Value>>, leaves: &[Fake]) -> Vec<Op
 /// What nodes give, by their indices.
 pub(super) trait Values {
     /// What a node gives, if it is known.
-    fn of(&self, index: usize) -> Option<&Fake>;
+    fn of(&self, index: usize) -> Option<&ValueMeta>;
 }
 
-impl Values for [Option<Fake>] {
-    fn of(&self, index: usize) -> Option<&Fake> {
+impl Values for [Option<ValueMeta>] {
+    fn of(&self, index: usize) -> Option<&ValueMeta> {
         self.get(index)?.as_ref()
     }
 }
 
 /// Of some nodes of a graph, so that the others cost nothing.
-impl Values for FxHashMap<usize, Fake> {
-    fn of(&self, index: usize) -> Option<&Fake> {
+impl Values for FxHashMap<usize, ValueMeta> {
+    fn of(&self, index: usize) -> Option<&ValueMeta> {
         self.get(&index)
     }
 }
@@ -172,7 +175,7 @@ pub(super) struct Inference {
     pub env: ShapeEnv,
     /// What the nodes of each graph give, by their indices; of a loop, after any number of turns. A
     /// graph is known by its output node.
-    values: FxHashMap<NodeId, Vec<Option<Fake>>>,
+    values: FxHashMap<NodeId, Vec<Option<ValueMeta>>>,
     /// How many traces of layers are around the graph: their nodes are nobody's.
     opened: usize,
 }
@@ -187,7 +190,7 @@ impl Inference {
     }
 
     /// An argument, with what its nodes give.
-    pub fn argument(&self, argument: &Argument, values: &(impl Values + ?Sized)) -> Fake {
+    pub fn argument(&self, argument: &Argument, values: &(impl Values + ?Sized)) -> ValueMeta {
         fake_of(argument, values)
     }
 
@@ -196,9 +199,9 @@ impl Inference {
         &mut self,
         graph: &Graph,
         attributes: &Attributes,
-        inputs: Vec<Fake>,
-    ) -> Result<Fake> {
-        let mut values: Vec<Option<Fake>> = vec![None; graph.index_bound()];
+        inputs: Vec<ValueMeta>,
+    ) -> Result<ValueMeta> {
+        let mut values: Vec<Option<ValueMeta>> = vec![None; graph.index_bound()];
         let mut inputs = inputs.into_iter();
         for node in graph.nodes() {
             let value = self.node(node, attributes, &values[..], &mut inputs);
@@ -223,15 +226,15 @@ impl Inference {
         node: NodeRef<'_>,
         attributes: &Attributes,
         values: &(impl Values + ?Sized),
-        inputs: &mut impl Iterator<Item = Fake>,
-    ) -> Result<Fake> {
+        inputs: &mut impl Iterator<Item = ValueMeta>,
+    ) -> Result<ValueMeta> {
         match node.op() {
             Op::Placeholder(_) => {
                 let default = || node.args().first().map(|arg| fake_of(arg, values));
                 let input = inputs.next().or_else(default);
                 input.ok_or_else(|| Error::msg("the input has no spec"))
             }
-            Op::GetAttr(path) => Ok(Fake::of(&attributes.value(path)?)),
+            Op::GetAttr(path) => Ok(ValueMeta::of_argument(&attributes.value(path)?)),
             Op::CallFunction(function) => self.function(node, *function, values),
             Op::CallMethod(name) => match node.functions().one() {
                 Some(method) => self.function(node, method, values),
@@ -247,7 +250,7 @@ impl Inference {
             }
             Op::Output => {
                 let result = node.args().first();
-                Ok(result.map_or(Fake::none(), |result| fake_of(result, values)))
+                Ok(result.map_or(ValueMeta::none(), |result| fake_of(result, values)))
             }
         }
     }
@@ -257,23 +260,35 @@ impl Inference {
         node: NodeRef<'_>,
         function: Function,
         values: &(impl Values + ?Sized),
-    ) -> Result<Fake> {
+    ) -> Result<ValueMeta> {
         let bound = BoundArgs::of(node, function.path(), function.params())?;
         let args = fakes_of(&bound, values);
         self.at(node);
-        result_of(function, &args, &mut self.env)
+        let given = result_of(function, &args, &mut self.env);
+        match given {
+            // A body that is written by functions with rules is a rule.
+            Err(error) if lacks_rule(&error) && function.is_pure() => {
+                let run = |args: &[&Value], out: &mut Value| function.run(args, out);
+                self.on_fakes(&run, &args).ok_or(error)
+            }
+            given => given,
+        }
     }
 
     /// What a module gives: a graph by its nodes, another module by a trace of its body.
-    fn module(&mut self, module: &dyn Module, args: Vec<Fake>) -> Result<Fake> {
+    fn module(&mut self, module: &dyn Module, args: Vec<ValueMeta>) -> Result<ValueMeta> {
         if let Some((graph, attributes)) = module.as_graph() {
             return self.graph(graph, attributes, args);
         }
         if let Some(given) = self.region(module, &args)? {
             return Ok(given);
         }
-        if let Some(given) = self.on_fakes(module, &args) {
-            return Ok(given);
+        // Nothing is drawn, and no buffer is written.
+        if module.effects().is_pure() {
+            let run = |args: &[&Value], out: &mut Value| module.run(args, out);
+            if let Some(given) = self.on_fakes(&run, &args) {
+                return Ok(given);
+            }
         }
         let mut trace = Trace::new(module).tracer(NoLeaves);
         let mut inputs = Vec::new();
@@ -296,22 +311,25 @@ impl Inference {
         given
     }
 
-    /// What the body of a layer gives for fake tensors; `None` if that is an error, of which a trace
-    /// of the body knows more.
-    fn on_fakes(&mut self, module: &dyn Module, args: &[Fake]) -> Option<Fake> {
-        // Nothing is drawn, and no buffer is written; what depends on no input is not computed.
-        let is_fake = |arg: &Fake| arg.known().is_none();
-        if !module.effects().is_pure() || !args.iter().any(is_fake) {
+    /// What the body of a layer or a function gives for fake tensors; `None` if that is an error.
+    fn on_fakes(
+        &mut self,
+        body: &dyn Fn(&[&Value], &mut Value) -> Result<()>,
+        args: &[ValueMeta],
+    ) -> Option<ValueMeta> {
+        // What depends on no input is not computed.
+        let is_fake = |arg: &ValueMeta| arg.known().is_none();
+        if !args.iter().any(is_fake) {
             return None;
         }
         let before = self.env.clone();
-        let values: Result<Vec<Value>> = args.iter().map(Fake::to_value).collect();
+        let values: Result<Vec<Value>> = args.iter().map(ValueMeta::to_value).collect();
         let values = values.ok()?;
         let lent: Vec<&Value> = values.iter().collect();
         let mut out = Value::None;
-        let run = || scope::outside(|| module.run(&lent, &mut out));
+        let run = || scope::outside(|| body(&lent, &mut out));
         match keeping(&mut self.env, run) {
-            Ok(()) => Some(Fake::of(&out)),
+            Ok(()) => Some(ValueMeta::of_argument(&out)),
             Err(_) => {
                 self.env = before;
                 None
@@ -334,13 +352,15 @@ impl Inference {
 }
 
 /// Structures taken apart, as a trace takes its arguments apart.
-fn leaves_of(arg: Fake) -> Vec<Fake> {
+fn leaves_of(arg: ValueMeta) -> Vec<ValueMeta> {
     let mut leaves = Vec::new();
     let mut left = vec![arg];
     while let Some(one) = left.pop() {
         match one {
-            Fake::List(items) | Fake::Tuple(items) => left.extend(items.into_iter().rev()),
-            Fake::Dict(items) => left.extend(items.into_iter().rev().map(|(_, item)| item)),
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => {
+                left.extend(items.into_iter().rev())
+            }
+            ValueMeta::Dict(items) => left.extend(items.into_iter().rev().map(|(_, item)| item)),
             leaf => leaves.push(leaf),
         }
     }
@@ -348,34 +368,34 @@ fn leaves_of(arg: Fake) -> Vec<Fake> {
 }
 
 /// The arguments of a call, one for each parameter.
-pub(super) fn fakes_of(bound: &BoundArgs<'_>, values: &(impl Values + ?Sized)) -> Vec<Fake> {
+pub(super) fn fakes_of(bound: &BoundArgs<'_>, values: &(impl Values + ?Sized)) -> Vec<ValueMeta> {
     bound.iter().map(|(_, arg)| fake_of(&arg, values)).collect()
 }
 
 /// An argument, with what its nodes give.
-fn fake_of(argument: &Argument, values: &(impl Values + ?Sized)) -> Fake {
+fn fake_of(argument: &Argument, values: &(impl Values + ?Sized)) -> ValueMeta {
     let all = |items: &[Argument]| items.iter().map(|item| fake_of(item, values)).collect();
     match argument {
         Argument::Node(id) => values
             .of(id.index as usize)
             .cloned()
-            .unwrap_or(Fake::none()),
-        Argument::Int(number) => Fake::Int(Dim::from(*number)),
-        Argument::List(items) => Fake::List(all(items)),
-        Argument::Tuple(items) => Fake::Tuple(all(items)),
+            .unwrap_or(ValueMeta::none()),
+        Argument::Int(number) => ValueMeta::Int(Dim::from(*number)),
+        Argument::List(items) => ValueMeta::List(all(items)),
+        Argument::Tuple(items) => ValueMeta::Tuple(all(items)),
         Argument::Dict(items) => {
             let items = items.iter();
-            Fake::Dict(
+            ValueMeta::Dict(
                 items
                     .map(|(k, v)| (k.clone(), fake_of(v, values)))
                     .collect(),
             )
         }
         Argument::Slice(ends) => {
-            Fake::Slice(Box::new(ends.each_ref().map(|end| fake_of(end, values))))
+            ValueMeta::Slice(Box::new(ends.each_ref().map(|end| fake_of(end, values))))
         }
         plain => plain
             .plain_value()
-            .map_or(Fake::none(), |value| Fake::of(&value)),
+            .map_or(ValueMeta::none(), |value| ValueMeta::of_argument(&value)),
     }
 }

@@ -8,8 +8,9 @@ use crate::graph_module::GraphModule;
 use crate::ir::bound::BoundArgs;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
+use crate::ir::value_meta::ValueMeta;
+use crate::shapes::ShapeEnv;
 use crate::shapes::evaluation::{is_ruled, result_of};
-use crate::shapes::{Fake, ShapeEnv};
 
 /// The calls of a graph, whose [`ShapeRule`](crate::shapes::ShapeRule)s say what each refuses. Code
 /// that a backend made asks them before a run on arguments of other sizes, so that it refuses what
@@ -18,11 +19,11 @@ use crate::shapes::{Fake, ShapeEnv};
 /// ```
 /// use fx_core::prelude::*;
 /// use fx_core::passes::backend::CallRules;
-/// use fx_core::shapes::Fake;
+/// use fx_core::ir::ValueMeta;
 /// let gm = symbolic_trace(traced!(|n: Int, by: Int| n.floordiv(by)))?;
 /// let mut rules = CallRules::of(&gm)?;
-/// assert!(rules.check(vec![Fake::Int(7.into()), Fake::Int(2.into())]).is_ok());
-/// assert!(rules.check(vec![Fake::Int(7.into()), Fake::Int(0.into())]).is_err());
+/// assert!(rules.check(vec![ValueMeta::Int(7.into()), ValueMeta::Int(2.into())]).is_ok());
+/// assert!(rules.check(vec![ValueMeta::Int(7.into()), ValueMeta::Int(0.into())]).is_err());
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug)]
@@ -30,7 +31,7 @@ pub struct CallRules {
     /// Without layers.
     graph: GraphModule,
     /// What each node gave last, by index; `None` if that depends on data.
-    given: Vec<Option<Fake>>,
+    given: Vec<Option<ValueMeta>>,
     /// Whether the last check came to its end.
     is_whole: bool,
 }
@@ -54,7 +55,7 @@ impl CallRules {
     /// # Errors
     /// Returns the error of the first rule that refuses its call. What depends on data is not asked
     /// about.
-    pub fn check(&mut self, inputs: Vec<Fake>) -> Result<()> {
+    pub fn check(&mut self, inputs: Vec<ValueMeta>) -> Result<()> {
         let CallRules {
             graph,
             given,
@@ -68,7 +69,7 @@ impl CallRules {
                 Op::Placeholder(_) => inputs.next(),
                 Op::Output => break,
                 Op::GetAttr(_) if !is_first => continue,
-                Op::GetAttr(path) => Some(Fake::of(&graph.attributes().value(path)?)),
+                Op::GetAttr(path) => Some(ValueMeta::of_argument(&graph.attributes().value(path)?)),
                 _ => {
                     let mut used = node.all_input_nodes();
                     if !is_first && !used.any(|input| changed[input.index()]) {
@@ -92,7 +93,11 @@ impl CallRules {
 }
 
 /// What a call gives; `None` if no rule says so.
-fn result(gm: &GraphModule, node: NodeRef<'_>, given: &[Option<Fake>]) -> Result<Option<Fake>> {
+fn result(
+    gm: &GraphModule,
+    node: NodeRef<'_>,
+    given: &[Option<ValueMeta>],
+) -> Result<Option<ValueMeta>> {
     let is_known = |input: NodeRef<'_>| given[input.index()].is_some();
     if !node.all_input_nodes().all(is_known) {
         return Ok(None);
@@ -109,24 +114,25 @@ fn result(gm: &GraphModule, node: NodeRef<'_>, given: &[Option<Fake>]) -> Result
 }
 
 /// Whether nothing in it is left to a run.
-fn is_closed(fake: &Fake) -> bool {
+fn is_closed(fake: &ValueMeta) -> bool {
     match fake {
-        Fake::Single(meta) => meta.shape.iter().all(|dim| dim.as_known().is_some()),
-        Fake::Int(dim) => dim.as_number().is_some(),
-        Fake::Float(number) => number.is_some(),
-        Fake::Bool(truth) => truth.is_some(),
-        Fake::List(items) | Fake::Tuple(items) => items.iter().all(is_closed),
-        Fake::Repeated(item, length) => length.as_known().is_some() && is_closed(item),
-        Fake::Dict(items) => items.iter().all(|(_, item)| is_closed(item)),
-        Fake::Slice(ends) => ends.iter().all(is_closed),
-        Fake::Plain(_) => true,
+        ValueMeta::Single(meta) => meta.shape.iter().all(|dim| dim.as_known().is_some()),
+        ValueMeta::Int(dim) => dim.as_number().is_some(),
+        ValueMeta::Float(number) => number.is_some(),
+        ValueMeta::Bool(truth) => truth.is_some(),
+        ValueMeta::List(items) | ValueMeta::Tuple(items) => items.iter().all(is_closed),
+        ValueMeta::Repeated(item, length) => length.as_known().is_some() && is_closed(item),
+        ValueMeta::Dict(items) => items.iter().all(|(_, item)| is_closed(item)),
+        ValueMeta::Slice(ends) => ends.iter().all(is_closed),
+        ValueMeta::Plain(_) => true,
+        ValueMeta::Opaque(_) => false,
     }
 }
 
 /// Whether two are known to be equal.
-fn is_equal(a: &Fake, b: &Fake) -> bool {
+fn is_equal(a: &ValueMeta, b: &ValueMeta) -> bool {
     match (a, b) {
-        (Fake::Plain(_), _) | (_, Fake::Plain(_)) => a.is_none() && b.is_none(),
-        _ => a.is_same(b),
+        (ValueMeta::Plain(_), _) | (_, ValueMeta::Plain(_)) => a.is_none() && b.is_none(),
+        _ => a.eq(b),
     }
 }

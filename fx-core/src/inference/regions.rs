@@ -12,18 +12,21 @@ use super::graph::Inference;
 use crate::control::{Cond, Scan, While};
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
-use crate::ir::value_meta::TensorMeta;
+use crate::ir::tensor_meta::TensorMeta;
+use crate::ir::value_meta::ValueMeta;
 use crate::module::module::Module;
-use crate::shapes::Fake;
 use crate::shapes::ShapeEnv;
 use crate::text::count;
 use crate::value::dim::Dim;
 use crate::value::dtype::DType;
-use crate::value::value::Value;
 
 impl Inference {
     /// What a branch, a loop or a scan gives; `None` if the module is something else.
-    pub(super) fn region(&mut self, module: &dyn Module, args: &[Fake]) -> Result<Option<Fake>> {
+    pub(super) fn region(
+        &mut self,
+        module: &dyn Module,
+        args: &[ValueMeta],
+    ) -> Result<Option<ValueMeta>> {
         let any: &dyn Any = module;
         let given = if let Some(branch) = any.downcast_ref::<Cond>() {
             self.branch(branch, args)
@@ -37,7 +40,7 @@ impl Inference {
         given.map(Some)
     }
 
-    fn branch(&mut self, branch: &Cond, args: &[Fake]) -> Result<Fake> {
+    fn branch(&mut self, branch: &Cond, args: &[ValueMeta]) -> Result<ValueMeta> {
         let (condition, operands) = split_condition(args)?;
         if let Some(truth) = condition {
             let side = match truth {
@@ -51,7 +54,7 @@ impl Inference {
         Joined::default().join(&mut self.env, &then, &otherwise)
     }
 
-    fn turns(&mut self, turns: &While, args: &[Fake]) -> Result<Fake> {
+    fn turns(&mut self, turns: &While, args: &[ValueMeta]) -> Result<ValueMeta> {
         let (condition, rest) = split_condition(args)?;
         let (init, captured) = rest
             .split_at_checked(turns.carries())
@@ -63,7 +66,7 @@ impl Inference {
         Ok(one_or_tuple(state))
     }
 
-    fn scan(&mut self, scan: &Scan, args: &[Fake]) -> Result<Fake> {
+    fn scan(&mut self, scan: &Scan, args: &[ValueMeta]) -> Result<ValueMeta> {
         let missing = || Error::expected("the arguments of a scan", count(args.len(), "argument"));
         let (init, rest) = args.split_at_checked(scan.carries()).ok_or_else(missing)?;
         let (sequences, captured) = rest
@@ -87,7 +90,7 @@ impl Inference {
         let length = length.ok_or_else(missing)?;
         let (mut all, results) = self.settled(scan.step(), init, &inputs, 0)?;
         let lists = results.into_iter();
-        all.extend(lists.map(|item| Fake::Repeated(Box::new(item), length.clone())));
+        all.extend(lists.map(|item| ValueMeta::Repeated(Box::new(item), length.clone())));
         Ok(one_or_tuple(all))
     }
 
@@ -96,10 +99,10 @@ impl Inference {
     fn settled(
         &mut self,
         body: &GraphModule,
-        init: &[Fake],
-        rest: &[Fake],
+        init: &[ValueMeta],
+        rest: &[ValueMeta],
         before: usize,
-    ) -> Result<(Vec<Fake>, Vec<Fake>)> {
+    ) -> Result<(Vec<ValueMeta>, Vec<ValueMeta>)> {
         let mut state = init.to_vec();
         let mut made = Joined::default();
         // Each turn makes one size or more a symbol, or is the last.
@@ -114,7 +117,7 @@ impl Inference {
             let mut is_settled = true;
             for (now, next) in state.iter_mut().zip(next) {
                 let joined = made.join(&mut self.env, now, next)?;
-                is_settled &= joined.is_same(now);
+                is_settled &= joined.eq(now);
                 *now = joined;
             }
             if is_settled {
@@ -124,7 +127,7 @@ impl Inference {
         }
     }
 
-    fn side(&mut self, side: &GraphModule, inputs: Vec<Fake>) -> Result<Fake> {
+    fn side(&mut self, side: &GraphModule, inputs: Vec<ValueMeta>) -> Result<ValueMeta> {
         let before = self.env.ranges();
         let given = self.graph(side.graph(), side.attributes(), inputs);
         self.env.widen(before);
@@ -133,31 +136,31 @@ impl Inference {
 }
 
 /// The condition, if it is known, and the other arguments.
-fn split_condition(args: &[Fake]) -> Result<(Option<bool>, &[Fake])> {
+fn split_condition(args: &[ValueMeta]) -> Result<(Option<bool>, &[ValueMeta])> {
     match args {
-        [Fake::Bool(truth), rest @ ..] => Ok((*truth, rest)),
+        [ValueMeta::Bool(truth), rest @ ..] => Ok((*truth, rest)),
         [_, rest @ ..] => Ok((None, rest)),
         [] => Err(Error::expected("a condition", "no argument")),
     }
 }
 
-fn one_or_tuple(items: Vec<Fake>) -> Fake {
-    match <[Fake; 1]>::try_from(items) {
+fn one_or_tuple(items: Vec<ValueMeta>) -> ValueMeta {
+    match <[ValueMeta; 1]>::try_from(items) {
         Ok([one]) => one,
-        Err(items) => Fake::Tuple(items),
+        Err(items) => ValueMeta::Tuple(items),
     }
 }
 
 /// The length of a sequence, and an item of it.
-fn item_of(sequence: &Fake) -> Result<(Dim, Fake)> {
+fn item_of(sequence: &ValueMeta) -> Result<(Dim, ValueMeta)> {
     match sequence {
-        Fake::Single(meta) if let [length, rest @ ..] = &meta.shape[..] => {
+        ValueMeta::Single(meta) if let [length, rest @ ..] = &meta.shape[..] => {
             let mut item = TensorMeta::new(rest.to_vec());
             item.dtype = meta.dtype;
             item.device = meta.device;
-            Ok((length.clone(), Fake::tensor(item)))
+            Ok((length.clone(), ValueMeta::from(item)))
         }
-        Fake::Repeated(item, length) => Ok((length.clone(), (**item).clone())),
+        ValueMeta::Repeated(item, length) => Ok((length.clone(), (**item).clone())),
         other => match other.items() {
             Some([first, ..]) => Ok((
                 Dim::from(other.items().map_or(0, <[_]>::len)),
@@ -165,7 +168,7 @@ fn item_of(sequence: &Fake) -> Result<(Dim, Fake)> {
             )),
             _ => Err(Error::expected(
                 "a tensor with a first dim to scan over",
-                other,
+                other.describe(),
             )),
         },
     }
@@ -177,15 +180,17 @@ struct Joined(FxHashSet<Dim>);
 
 impl Joined {
     /// What holds on both ways.
-    fn join(&mut self, env: &mut ShapeEnv, a: &Fake, b: &Fake) -> Result<Fake> {
+    fn join(&mut self, env: &mut ShapeEnv, a: &ValueMeta, b: &ValueMeta) -> Result<ValueMeta> {
         Ok(match (a, b) {
-            (Fake::Single(one), Fake::Single(other)) => {
+            (ValueMeta::Single(one), ValueMeta::Single(other)) => {
                 if one == other {
                     return Ok(a.clone());
                 }
                 if one.shape.len() != other.shape.len() {
                     return Err(Error::msg(format_args!(
-                        "the ways give {a} and {b}: a value has one number of dims for its shape to be inferred"
+                        "the ways give {} and {}: a value has one number of dims for its shape to be inferred",
+                        a.describe(),
+                        b.describe()
                     )));
                 }
                 let shape = one.shape.iter().zip(&other.shape);
@@ -196,43 +201,52 @@ impl Joined {
                 meta.requires_grad = one
                     .requires_grad
                     .filter(|grad| other.requires_grad == Some(*grad));
-                Fake::Single(Arc::new(meta))
+                ValueMeta::Single(Arc::new(meta))
             }
-            (Fake::Int(one), Fake::Int(other)) => {
-                Fake::Int(self.size(env, one, other, i64::MIN)?)
+            (ValueMeta::Int(one), ValueMeta::Int(other)) => {
+                ValueMeta::Int(self.size(env, one, other, i64::MIN)?)
             }
-            (Fake::Float(one), Fake::Float(other)) => {
+            (ValueMeta::Float(one), ValueMeta::Float(other)) => {
                 let same = one.map(f64::to_bits) == other.map(f64::to_bits);
-                Fake::Float(one.filter(|_| same))
+                ValueMeta::Float(one.filter(|_| same))
             }
-            (Fake::Bool(one), Fake::Bool(other)) => Fake::Bool(one.filter(|_| one == other)),
-            (Fake::Tuple(one), Fake::Tuple(other)) if one.len() == other.len() => {
-                Fake::Tuple(self.all(env, one, other)?)
+            (ValueMeta::Bool(one), ValueMeta::Bool(other)) => {
+                ValueMeta::Bool(one.filter(|_| one == other))
             }
-            (Fake::List(one), Fake::List(other)) if one.len() == other.len() => {
-                Fake::List(self.all(env, one, other)?)
+            (ValueMeta::Tuple(one), ValueMeta::Tuple(other)) if one.len() == other.len() => {
+                ValueMeta::Tuple(self.all(env, one, other)?)
+            }
+            (ValueMeta::List(one), ValueMeta::List(other)) if one.len() == other.len() => {
+                ValueMeta::List(self.all(env, one, other)?)
             }
             (
-                Fake::Int(_) | Fake::Float(_) | Fake::Bool(_),
-                Fake::Float(_) | Fake::Bool(_) | Fake::Int(_),
-            ) => Fake::Float(None),
-            (Fake::Single(tensor), number) | (number, Fake::Single(tensor))
+                ValueMeta::Int(_) | ValueMeta::Float(_) | ValueMeta::Bool(_),
+                ValueMeta::Float(_) | ValueMeta::Bool(_) | ValueMeta::Int(_),
+            ) => ValueMeta::Float(None),
+            (ValueMeta::Single(tensor), number) | (number, ValueMeta::Single(tensor))
                 if is_number_like(tensor, number) =>
             {
                 let mut meta = TensorMeta::new([0usize; 0]);
                 meta.dtype = tensor.dtype;
-                Fake::tensor(meta)
+                ValueMeta::from(meta)
             }
-            (Fake::Plain(one), Fake::Plain(other)) if is_same_plain(one, other) => a.clone(),
+            (ValueMeta::Plain(_), ValueMeta::Plain(_)) if a == b => a.clone(),
             _ => {
                 return Err(Error::msg(format_args!(
-                    "the ways give {a} and {b}, which have no shape in common"
+                    "the ways give {} and {}, which have no shape in common",
+                    a.describe(),
+                    b.describe()
                 )));
             }
         })
     }
 
-    fn all(&mut self, env: &mut ShapeEnv, one: &[Fake], other: &[Fake]) -> Result<Vec<Fake>> {
+    fn all(
+        &mut self,
+        env: &mut ShapeEnv,
+        one: &[ValueMeta],
+        other: &[ValueMeta],
+    ) -> Result<Vec<ValueMeta>> {
         one.iter()
             .zip(other)
             .map(|(a, b)| self.join(env, a, b))
@@ -252,18 +266,12 @@ impl Joined {
 
 /// Whether a tensor of one element stands for such a number too: a condition is a tensor on one way, and `false` on
 /// the way of a `break`.
-fn is_number_like(tensor: &TensorMeta, number: &Fake) -> bool {
+fn is_number_like(tensor: &TensorMeta, number: &ValueMeta) -> bool {
     let is_of_kind = |dtype: DType| match number {
-        Fake::Bool(_) => dtype == DType::Bool,
-        Fake::Int(_) => dtype != DType::Bool && !dtype.is_floating_point(),
-        Fake::Float(_) => dtype.is_floating_point(),
+        ValueMeta::Bool(_) => dtype == DType::Bool,
+        ValueMeta::Int(_) => dtype != DType::Bool && !dtype.is_floating_point(),
+        ValueMeta::Float(_) => dtype.is_floating_point(),
         _ => false,
     };
     tensor.dtype.is_some_and(is_of_kind) && tensor.numel() == Some(1)
-}
-
-/// Whether two values that are no numbers are the same.
-fn is_same_plain(a: &Value, b: &Value) -> bool {
-    a.is_same_object(b)
-        || std::mem::discriminant(a) == std::mem::discriminant(b) && a.to_string() == b.to_string()
 }

@@ -10,7 +10,7 @@ use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
-use crate::shapes::{Claim, Contract, Fake, Spec};
+use crate::shapes::{Claim, Contract, Spec};
 use crate::trace::inferring::{Inferred, Infers};
 use crate::trace::root::Trace;
 use crate::value::dim::Dim;
@@ -58,14 +58,14 @@ impl Trace<'_> {
 struct Tracing {
     specs: Vec<Spec>,
     inference: Inference,
-    inputs: Vec<(Arc<str>, Fake)>,
+    inputs: Vec<(Arc<str>, ValueMeta)>,
     /// What the nodes give, by their indices, with the nodes: an index is used again.
-    values: Vec<Option<Fake>>,
+    values: Vec<Option<ValueMeta>>,
     ids: Vec<Option<NodeId>>,
 }
 
 impl Tracing {
-    fn value(&self, node: NodeId) -> Option<&Fake> {
+    fn value(&self, node: NodeId) -> Option<&ValueMeta> {
         let at = node.index as usize;
         match self.ids.get(at) {
             Some(Some(known)) if *known == node => self.values.get(at)?.as_ref(),
@@ -73,7 +73,7 @@ impl Tracing {
         }
     }
 
-    fn set(&mut self, node: NodeId, value: Fake) {
+    fn set(&mut self, node: NodeId, value: ValueMeta) {
         let at = node.index as usize;
         if at >= self.ids.len() {
             self.ids.resize(at + 1, None);
@@ -84,7 +84,7 @@ impl Tracing {
     }
 
     /// Infers a node whose inputs are inferred.
-    fn infer(&mut self, node: NodeRef<'_>, attributes: &Attributes) -> Result<Fake> {
+    fn infer(&mut self, node: NodeRef<'_>, attributes: &Attributes) -> Result<ValueMeta> {
         let mut none = std::iter::empty();
         let value = self
             .inference
@@ -121,13 +121,13 @@ impl Infers for Tracing {
                 None => flat.extend(std::iter::repeat_n(None, tree.leaves())),
             }
         }
-        let flat: Vec<Option<Fake>> = input_fakes(flat, &leaves);
+        let flat: Vec<Option<ValueMeta>> = input_fakes(flat, &leaves);
         for (node, input) in graph.placeholders().zip(flat) {
             let fake = match (input, node.args().first()) {
                 (Some(fake), _) => fake,
                 (None, Some(default)) => {
                     let default = default.plain_value().unwrap_or_default();
-                    Fake::of(&default)
+                    ValueMeta::of_argument(&default)
                 }
                 (None, None) => {
                     return Err(Error::msg(format_args!(
@@ -142,7 +142,7 @@ impl Infers for Tracing {
         Ok(())
     }
 
-    fn node(&mut self, graph: &Graph, attributes: &Attributes, node: NodeId) -> Result<Fake> {
+    fn node(&mut self, graph: &Graph, attributes: &Attributes, node: NodeId) -> Result<ValueMeta> {
         let mut left = vec![node];
         while let Some(id) = left.last().copied() {
             if self.value(id).is_some() {
@@ -160,7 +160,7 @@ impl Infers for Tracing {
                 left.pop();
             }
         }
-        Ok(self.value(node).cloned().unwrap_or(Fake::none()))
+        Ok(self.value(node).cloned().unwrap_or(ValueMeta::none()))
     }
 
     fn truth(
@@ -169,7 +169,7 @@ impl Infers for Tracing {
         attributes: &Attributes,
         node: NodeId,
     ) -> Result<Option<bool>> {
-        if let Fake::Bool(Some(truth)) = self.node(graph, attributes, node)? {
+        if let ValueMeta::Bool(Some(truth)) = self.node(graph, attributes, node)? {
             return Ok(Some(truth));
         }
         let node = graph.node(node)?;
@@ -180,7 +180,7 @@ impl Infers for Tracing {
             return Ok(None);
         };
         let size = |argument| match self.inference.argument(argument, &self.values[..]) {
-            Fake::Int(dim) => Some(dim),
+            ValueMeta::Int(dim) => Some(dim),
             _ => None,
         };
         let (Some(a), Some(b)) = (size(a), size(b)) else {
@@ -229,12 +229,12 @@ impl Infers for Tracing {
                 Some(value) => value.clone(),
                 None => self.infer(node, attributes)?,
             };
-            metas.push((node.id(), value.meta()));
+            metas.push((node.id(), value.entry()));
         }
         let mut env = std::mem::take(&mut self.inference.env);
         // A later node may have said what a size is.
         for (_, meta) in &mut metas {
-            *meta = env.settled_meta(std::mem::replace(meta, ValueMeta::Plain(String::new())))?;
+            *meta = env.settled_meta(std::mem::replace(meta, ValueMeta::none()))?;
         }
         env.without_implied()?;
         Ok((Contract::of(std::mem::take(&mut self.inputs), &env), metas))

@@ -166,7 +166,10 @@ impl Graph {
                 let node = self.node(*id).ok();
                 node.and_then(|node| node.meta::<ValueMeta>()) == Some(meta)
             }
-            (Argument::List(items) | Argument::Tuple(items), ValueMeta::Sequence(metas)) => {
+            (
+                Argument::List(items) | Argument::Tuple(items),
+                ValueMeta::List(metas) | ValueMeta::Tuple(metas),
+            ) => {
                 items.len() == metas.len()
                     && items
                         .iter()
@@ -198,7 +201,10 @@ impl Graph {
                 }
                 Ok(())
             }
-            (Argument::List(items) | Argument::Tuple(items), ValueMeta::Sequence(metas)) => {
+            (
+                Argument::List(items) | Argument::Tuple(items),
+                ValueMeta::List(metas) | ValueMeta::Tuple(metas),
+            ) => {
                 let mut pairs = items.iter().zip(metas);
                 pairs.try_for_each(|(item, meta)| self.learn(item, meta))
             }

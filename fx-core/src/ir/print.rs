@@ -171,7 +171,7 @@ fn write_kwargs(f: &mut fmt::Formatter<'_>, node: NodeRef<'_>) -> fmt::Result {
 /// let mut gm = symbolic_trace(traced!(|x: Float| -x))?;
 /// let neg = gm.graph().find_name("neg").map(|node| node.id()).ok_or_else(|| Error::msg("it negates"))?;
 /// let meta = TensorMeta::new([2, 3]).dtype(DType::F32).strides([3, 1]);
-/// gm.graph_mut().node_mut(neg)?.set_meta(ValueMeta::Single(meta));
+/// gm.graph_mut().node_mut(neg)?.set_meta(ValueMeta::from(meta));
 /// let text = format!("{:#}", gm.graph().node(neg)?);
 /// assert!(text.ends_with("(args = (%x,), kwargs = {})  # float32[2, 3], strides [3, 1]"));
 /// # Ok::<(), Error>(())

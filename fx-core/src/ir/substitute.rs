@@ -92,7 +92,7 @@ impl Graph {
             items.push(item);
         }
         if metas.len() == stand_for.len() {
-            self.learn(&Argument::Node(call), &ValueMeta::Sequence(metas))?;
+            self.learn(&Argument::Node(call), &ValueMeta::List(metas))?;
         }
         Ok(items)
     }

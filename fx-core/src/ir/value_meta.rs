@@ -1,158 +1,63 @@
-//! `ValueMeta`: the entry that describes a node's value on a sample run, tensors by shape and type.
+//! `ValueMeta`: what a value is without its data, as nodes' entries and shape rules have it.
+//!
+//! Invariant: it holds no tensor, and an entry of a node holds no object at all.
 
 use std::fmt;
+use std::sync::Arc;
 
 use super::meta::{Meta, MetaPolicy};
+use super::tensor_meta::TensorMeta;
 use crate::error::{Error, Result};
-use crate::value::device::Device;
+use crate::text::count;
 use crate::value::dim::Dim;
-use crate::value::dtype::DType;
-use crate::value::object::Object;
+use crate::value::fake_tensor::{FakeNumber, FakeTensor};
 use crate::value::value::Value;
 
-/// What is known about a tensor: its shape, and what else it reports.
+/// How many equal items an entry lists.
+const LISTED: usize = 4096;
+
+/// What is known of a value without a run: the shape and the type of a tensor, the expression of a
+/// whole number, the kind of another number, and the items of a structure.
+///
+/// It is what a shape rule reads and returns, and the entry that describes a node's value. A list
+/// equals a tuple of the same items.
 ///
 /// ```
-/// use fx_core::ir::TensorMeta;
-/// use fx_core::value::{DType, Device};
-/// let meta = TensorMeta::new([2, 3]).dtype(DType::F32).device(Device::Cpu);
-/// assert_eq!((meta.numel(), meta.bytes()), (Some(6), Some(24)));
-/// assert_eq!(meta.known_shape(), Some(vec![2, 3]));
-/// assert_eq!(meta.to_string(), "float32[2, 3]");
-/// assert_eq!(format!("{meta:#}"), "float32[2, 3], cpu");
+/// use fx_core::ir::{TensorMeta, ValueMeta};
+/// use fx_core::value::{DType, Dim, Value};
+/// let rows = ValueMeta::from(TensorMeta::new([Dim::symbol("n")?, 8.into()]).dtype(DType::F32));
+/// let pair = ValueMeta::Tuple(vec![rows, ValueMeta::Int(Dim::symbol("n")?)]);
+/// assert_eq!(pair.to_string(), "(float32[n, 8], n)");
+/// assert!(pair.known().is_none());
+/// assert_eq!(ValueMeta::of(&Value::Int(7)), ValueMeta::Int(7.into()));
+/// # Ok::<(), fx_core::Error>(())
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TensorMeta {
-    /// The sizes.
-    pub shape: Vec<Dim>,
-    /// The element type, if the tensor reports it.
-    pub dtype: Option<DType>,
-    /// The number of elements between neighbours along each dim, if the tensor reports it.
-    pub strides: Option<Vec<Dim>>,
-    /// Whether gradients are computed for it, if the tensor reports it.
-    pub requires_grad: Option<bool>,
-    /// The device that holds its elements, if the tensor reports it.
-    pub device: Option<Device>,
-}
-
-impl TensorMeta {
-    /// Creates a meta with a shape, from numbers or [`Dim`]s, and nothing else known.
-    pub fn new<D: Into<Dim>>(shape: impl IntoIterator<Item = D>) -> Self {
-        TensorMeta {
-            shape: shape.into_iter().map(Into::into).collect(),
-            dtype: None,
-            strides: None,
-            requires_grad: None,
-            device: None,
-        }
-    }
-
-    /// The meta of a tensor; `None` for other objects.
-    fn of(object: &dyn Object) -> Option<Self> {
-        Some(TensorMeta {
-            shape: object.dims()?.into_owned(),
-            dtype: object.dtype(),
-            strides: object.strides(),
-            requires_grad: object.requires_grad(),
-            device: object.device(),
-        })
-    }
-
-    /// Sets the element type.
-    #[must_use]
-    pub fn dtype(mut self, dtype: DType) -> Self {
-        self.dtype = Some(dtype);
-        self
-    }
-
-    /// Sets the number of elements between neighbours along each dim.
-    #[must_use]
-    pub fn strides<D: Into<Dim>>(mut self, strides: impl IntoIterator<Item = D>) -> Self {
-        self.strides = Some(strides.into_iter().map(Into::into).collect());
-        self
-    }
-
-    /// Sets whether gradients are computed for it.
-    #[must_use]
-    pub fn requires_grad(mut self, requires_grad: bool) -> Self {
-        self.requires_grad = Some(requires_grad);
-        self
-    }
-
-    /// Sets the device.
-    #[must_use]
-    pub fn device(mut self, device: Device) -> Self {
-        self.device = Some(device);
-        self
-    }
-
-    /// The sizes as numbers, unless one is symbolic.
-    pub fn known_shape(&self) -> Option<Vec<usize>> {
-        Dim::all_known(&self.shape)
-    }
-
-    /// The number of elements, unless a size is symbolic; at most `usize::MAX`, whatever shape a
-    /// file contained.
-    pub fn numel(&self) -> Option<usize> {
-        let mut sizes = self.shape.iter().map(Dim::as_known);
-        sizes.try_fold(1, |n: usize, size| Some(n.saturating_mul(size?)))
-    }
-
-    /// The bytes of its elements, as an expression of the sizes.
-    ///
-    /// # Errors
-    /// Returns an error if the element type is not known, or the number does not fit an `i64`.
-    pub fn memory(&self) -> Result<Dim> {
-        let dtype = self
-            .dtype
-            .ok_or_else(|| Error::msg(format_args!("the element type of {self} is not known")))?;
-        Dim::product(&self.shape)? * Dim::known(dtype.size_in_bytes())
-    }
-
-    /// The size in bytes, if the sizes and the element type are known.
-    pub fn bytes(&self) -> Option<usize> {
-        Some(self.numel()?.saturating_mul(self.dtype?.size_in_bytes()))
-    }
-}
-
-/// Element type and sizes; `{:#}` adds strides, device and `requires_grad`, if they are known.
-impl fmt::Display for TensorMeta {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some(dtype) = self.dtype {
-            f.write_str(dtype.name())?;
-        }
-        write!(f, "{:?}", self.shape)?;
-        if !f.alternate() {
-            return Ok(());
-        }
-        if let Some(strides) = &self.strides {
-            write!(f, ", strides {strides:?}")?;
-        }
-        if let Some(device) = &self.device {
-            write!(f, ", {device}")?;
-        }
-        match self.requires_grad {
-            Some(true) => f.write_str(", requires_grad"),
-            _ => Ok(()),
-        }
-    }
-}
-
-/// The value of a node: a tensor's meta, or a structure of several.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum ValueMeta {
     /// A tensor.
-    Single(TensorMeta),
-    /// A list or a tuple.
-    Sequence(Vec<ValueMeta>),
-    /// Named values.
-    Dict(Vec<(String, ValueMeta)>),
-    /// A whole number that a run knows.
-    Size(Dim),
-    /// A plain value, as text.
-    Plain(String),
+    Single(Arc<TensorMeta>),
+    /// An integer, such as a size.
+    Int(Dim),
+    /// A number; `None` if a run decides it.
+    Float(Option<f64>),
+    /// A boolean; `None` if a run decides it.
+    Bool(Option<bool>),
+    /// A list.
+    List(Vec<ValueMeta>),
+    /// A list of items that are alike, of a length that may be symbolic.
+    Repeated(Box<ValueMeta>, Dim),
+    /// A tuple.
+    Tuple(Vec<ValueMeta>),
+    /// Named values, in order.
+    Dict(Vec<(Arc<str>, ValueMeta)>),
+    /// Start, stop and step.
+    Slice(Box<[ValueMeta; 3]>),
+    /// A value that is known: `None`, a string, an element type, a device, an ellipsis or a range.
+    /// Of an argument of a shape rule it may be an object.
+    Plain(Value),
+    /// A value of which nothing is known but this description.
+    Opaque(Arc<str>),
 }
 
 impl Meta for ValueMeta {
@@ -161,57 +66,257 @@ impl Meta for ValueMeta {
     const ON_REPLACE: MetaPolicy = MetaPolicy::Recompute;
 }
 
+impl From<TensorMeta> for ValueMeta {
+    fn from(meta: TensorMeta) -> Self {
+        ValueMeta::Single(Arc::new(meta))
+    }
+}
+
 impl ValueMeta {
-    /// The meta of a value.
+    /// What is known of a value. Of an object that is no tensor, that is its type.
     pub fn of(value: &Value) -> Self {
+        ValueMeta::build(value, &|other| ValueMeta::Opaque(other.to_string().into()))
+    }
+
+    /// What a shape rule knows of an argument: an object that is no tensor is itself.
+    pub(crate) fn of_argument(value: &Value) -> Self {
+        ValueMeta::build(value, &|other| ValueMeta::Plain(other.clone()))
+    }
+
+    fn build(value: &Value, object: &dyn Fn(&Value) -> Self) -> Self {
+        let of = |value: &Value| ValueMeta::build(value, object);
+        let all = |items: &[Value]| items.iter().map(of).collect();
         match value {
-            Value::List(items) | Value::Tuple(items) => {
-                ValueMeta::Sequence(items.iter().map(ValueMeta::of).collect())
-            }
-            Value::Dict(map) => {
-                let items = map.iter().map(|(k, v)| (k.to_string(), ValueMeta::of(v)));
+            Value::Int(number) => ValueMeta::Int((*number).into()),
+            Value::Float(number) => ValueMeta::Float(Some(*number)),
+            Value::Bool(boolean) => ValueMeta::Bool(Some(*boolean)),
+            Value::List(items) => ValueMeta::List(all(items)),
+            Value::Tuple(items) => ValueMeta::Tuple(all(items)),
+            Value::Dict(items) => {
+                let items = items.iter().map(|(key, item)| (key.clone(), of(item)));
                 ValueMeta::Dict(items.collect())
             }
-            value => match value.as_object().and_then(TensorMeta::of) {
-                Some(tensor) => ValueMeta::Single(tensor),
-                None => ValueMeta::Plain(value.to_string()),
+            Value::Slice(ends) => ValueMeta::Slice(Box::new(ends.each_ref().map(of))),
+            Value::Proxy(proxy) => match FakeNumber::of(*proxy) {
+                Some(FakeNumber::Size(dim)) => ValueMeta::Int(dim),
+                Some(FakeNumber::Float) => ValueMeta::Float(None),
+                Some(FakeNumber::Bool) => ValueMeta::Bool(None),
+                None => object(value),
             },
+            Value::Object(_) => match value.as_object().and_then(TensorMeta::of) {
+                Some(tensor) => tensor.into(),
+                None => object(value),
+            },
+            plain => ValueMeta::Plain(plain.clone()),
+        }
+    }
+
+    /// The entry, if it says more than a description.
+    #[deprecated(note = "an entry is what a shape rule takes")]
+    pub fn of_meta(meta: &ValueMeta) -> Option<Self> {
+        (!meta.is_opaque()).then(|| meta.clone())
+    }
+
+    /// No value.
+    pub fn none() -> Self {
+        ValueMeta::Plain(Value::None)
+    }
+
+    /// As a value, tensors without their data.
+    ///
+    /// # Errors
+    /// Returns an error if it is a list whose length is not known, or a value of which only a
+    /// description is.
+    pub(crate) fn to_value(&self) -> Result<Value> {
+        let all = |items: &[ValueMeta]| {
+            let items = items.iter().map(ValueMeta::to_value);
+            items.collect::<Result<Box<[_]>>>()
+        };
+        Ok(match self {
+            ValueMeta::Single(meta) => {
+                let fake = FakeTensor::new(meta.shape.clone(), meta.dtype, meta.device);
+                Value::object(fake.with_grad(meta.requires_grad == Some(true)))
+            }
+            ValueMeta::Int(dim) => FakeNumber::Size(dim.clone()).into_value(),
+            ValueMeta::Float(None) => FakeNumber::Float.into_value(),
+            ValueMeta::Bool(None) => FakeNumber::Bool.into_value(),
+            ValueMeta::Float(Some(number)) => Value::Float(*number),
+            ValueMeta::Bool(Some(boolean)) => Value::Bool(*boolean),
+            ValueMeta::List(items) => Value::List(all(items)?),
+            ValueMeta::Tuple(items) => Value::Tuple(all(items)?),
+            ValueMeta::Dict(items) => {
+                let items = items
+                    .iter()
+                    .map(|(key, item)| Ok((key.clone(), item.to_value()?)));
+                Value::Dict(Box::new(items.collect::<Result<_>>()?))
+            }
+            ValueMeta::Repeated(item, length) => match length.as_known() {
+                Some(length @ ..=LISTED) => Value::List(vec![item.to_value()?; length].into()),
+                _ => {
+                    return Err(Error::msg(format_args!(
+                        "a list of {length} items cannot be made: trace the function, and infer the shapes of the graph"
+                    )));
+                }
+            },
+            ValueMeta::Slice(ends) => {
+                let [start, stop, step] = ends.each_ref().map(ValueMeta::to_value);
+                Value::Slice(Box::new([start?, stop?, step?]))
+            }
+            ValueMeta::Plain(value) => value.clone(),
+            ValueMeta::Opaque(what) => {
+                return Err(Error::msg(format_args!("nothing is known of {what}")));
+            }
+        })
+    }
+
+    /// The value, if all of it is known; tensors are not.
+    pub fn known(&self) -> Option<Value> {
+        let all = |items: &[ValueMeta]| {
+            let items = items.iter().map(ValueMeta::known);
+            items.collect::<Option<Box<[_]>>>()
+        };
+        Some(match self {
+            ValueMeta::Single(_) | ValueMeta::Repeated(..) | ValueMeta::Opaque(_) => return None,
+            ValueMeta::Int(dim) => Value::Int(dim.as_number()?),
+            ValueMeta::Float(number) => Value::Float((*number)?),
+            ValueMeta::Bool(boolean) => Value::Bool((*boolean)?),
+            ValueMeta::List(items) => Value::List(all(items)?),
+            ValueMeta::Tuple(items) => Value::Tuple(all(items)?),
+            ValueMeta::Dict(items) => {
+                let items = items.iter().map(|(k, v)| Some((k.clone(), v.known()?)));
+                Value::Dict(Box::new(items.collect::<Option<_>>()?))
+            }
+            ValueMeta::Slice(ends) => {
+                let [start, stop, step] = ends.each_ref().map(ValueMeta::known);
+                Value::Slice(Box::new([start?, stop?, step?]))
+            }
+            ValueMeta::Plain(value) => value.clone(),
+        })
+    }
+
+    /// Whether it is `None`.
+    pub fn is_none(&self) -> bool {
+        matches!(self, ValueMeta::Plain(Value::None))
+    }
+
+    /// Whether only a description is known of a part of it.
+    pub(crate) fn is_opaque(&self) -> bool {
+        match self {
+            ValueMeta::Opaque(_) => true,
+            ValueMeta::Repeated(item, _) => item.is_opaque(),
+            ValueMeta::Dict(items) => items.iter().any(|(_, item)| item.is_opaque()),
+            ValueMeta::Slice(ends) => ends.iter().any(ValueMeta::is_opaque),
+            other => other
+                .items()
+                .is_some_and(|items| items.iter().any(ValueMeta::is_opaque)),
         }
     }
 
     /// The tensor's meta, if the value is one tensor.
     pub fn tensor(&self) -> Option<&TensorMeta> {
+        self.as_tensor().map(|meta| &**meta)
+    }
+
+    /// The tensor's meta to share, if the value is one tensor.
+    pub fn as_tensor(&self) -> Option<&Arc<TensorMeta>> {
         match self {
             ValueMeta::Single(meta) => Some(meta),
             _ => None,
         }
     }
 
+    /// The items of a list or tuple.
+    pub fn items(&self) -> Option<&[ValueMeta]> {
+        match self {
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    /// The integer, which may be symbolic.
+    ///
+    /// # Errors
+    /// Returns an error if it is something else.
+    pub fn dim(&self) -> Result<Dim> {
+        match self {
+            ValueMeta::Int(dim) => Ok(dim.clone()),
+            other => Err(Error::expected("a whole number", other.describe())),
+        }
+    }
+
+    /// The integer.
+    ///
+    /// # Errors
+    /// Returns an error if it is something else, or symbolic.
+    pub fn int(&self) -> Result<i64> {
+        let dim = self.dim()?;
+        dim.as_number().ok_or_else(|| {
+            Error::msg(format_args!(
+                "the shape depends on the value of `{dim}`, which only a run knows"
+            ))
+        })
+    }
+
+    /// The entry of a node with this value: objects are described, and a short list of items that
+    /// are alike is listed.
+    pub(crate) fn entry(&self) -> Self {
+        let all = |items: &[ValueMeta]| items.iter().map(ValueMeta::entry).collect();
+        match self {
+            ValueMeta::Plain(object @ (Value::Object(_) | Value::Proxy(_))) => {
+                ValueMeta::of(object)
+            }
+            ValueMeta::List(items) => ValueMeta::List(all(items)),
+            ValueMeta::Tuple(items) => ValueMeta::Tuple(all(items)),
+            ValueMeta::Dict(items) => {
+                let items = items.iter().map(|(key, item)| (key.clone(), item.entry()));
+                ValueMeta::Dict(items.collect())
+            }
+            ValueMeta::Repeated(item, length) => match length.as_known() {
+                Some(length @ ..=LISTED) => ValueMeta::List(vec![item.entry(); length]),
+                _ => ValueMeta::Repeated(Box::new(item.entry()), length.clone()),
+            },
+            ValueMeta::Slice(ends) => {
+                ValueMeta::Slice(Box::new(ends.each_ref().map(ValueMeta::entry)))
+            }
+            other => other.clone(),
+        }
+    }
+
     /// With other sizes in place of symbols.
     pub(crate) fn with(&self, of: &dyn Fn(&str) -> Option<Dim>) -> Result<Self> {
         let sizes = |dims: &[Dim]| dims.iter().map(|dim| dim.with(of)).collect::<Result<_>>();
+        let all = |items: &[ValueMeta]| {
+            let items = items.iter().map(|item| item.with(of));
+            items.collect::<Result<Vec<_>>>()
+        };
         Ok(match self {
             ValueMeta::Single(meta) => {
                 let strides = meta.strides.as_deref().map(sizes).transpose()?;
-                ValueMeta::Single(TensorMeta {
+                ValueMeta::from(TensorMeta {
                     shape: sizes(&meta.shape)?,
                     strides,
-                    ..meta.clone()
+                    ..(**meta).clone()
                 })
             }
-            ValueMeta::Sequence(items) => ValueMeta::Sequence(
-                items
-                    .iter()
-                    .map(|item| item.with(of))
-                    .collect::<Result<_>>()?,
-            ),
+            ValueMeta::Int(dim) => ValueMeta::Int(dim.with(of)?),
+            ValueMeta::List(items) => ValueMeta::List(all(items)?),
+            ValueMeta::Tuple(items) => ValueMeta::Tuple(all(items)?),
+            ValueMeta::Repeated(item, length) => {
+                ValueMeta::Repeated(Box::new(item.with(of)?), length.with(of)?)
+            }
             ValueMeta::Dict(items) => {
                 let items = items.iter();
                 let items = items.map(|(key, item)| Ok((key.clone(), item.with(of)?)));
                 ValueMeta::Dict(items.collect::<Result<_>>()?)
             }
-            ValueMeta::Size(dim) => ValueMeta::Size(dim.with(of)?),
-            ValueMeta::Plain(text) => ValueMeta::Plain(text.clone()),
+            ValueMeta::Slice(ends) => {
+                let [start, stop, step] = ends.each_ref().map(|end| end.with(of));
+                ValueMeta::Slice(Box::new([start?, stop?, step?]))
+            }
+            ValueMeta::Float(_)
+            | ValueMeta::Bool(_)
+            | ValueMeta::Plain(_)
+            | ValueMeta::Opaque(_) => self.clone(),
         })
     }
 
@@ -219,10 +324,17 @@ impl ValueMeta {
     pub(crate) fn any_dim(&self, is_it: &dyn Fn(&Dim) -> bool) -> bool {
         match self {
             ValueMeta::Single(meta) => meta.shape.iter().any(is_it),
-            ValueMeta::Sequence(items) => items.iter().any(|item| item.any_dim(is_it)),
+            ValueMeta::Int(dim) => is_it(dim),
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => {
+                items.iter().any(|item| item.any_dim(is_it))
+            }
             ValueMeta::Dict(items) => items.iter().any(|(_, item)| item.any_dim(is_it)),
-            ValueMeta::Size(dim) => is_it(dim),
-            ValueMeta::Plain(_) => false,
+            ValueMeta::Slice(ends) => ends.iter().any(|end| end.any_dim(is_it)),
+            ValueMeta::Repeated(item, length) => is_it(length) || item.any_dim(is_it),
+            ValueMeta::Float(_)
+            | ValueMeta::Bool(_)
+            | ValueMeta::Plain(_)
+            | ValueMeta::Opaque(_) => false,
         }
     }
 
@@ -232,7 +344,7 @@ impl ValueMeta {
     /// use fx_core::ir::{TensorMeta, ValueMeta};
     /// use fx_core::value::{DType, Dim};
     /// let rows = TensorMeta::new([Dim::symbol("n")?, 8.into()]).dtype(DType::F32);
-    /// let meta = ValueMeta::Sequence(vec![ValueMeta::Single(rows.clone()), ValueMeta::Single(rows)]);
+    /// let meta = ValueMeta::List(vec![rows.clone().into(), rows.into()]);
     /// assert_eq!(meta.memory()?.to_string(), "64*n");
     /// # Ok::<(), fx_core::Error>(())
     /// ```
@@ -242,9 +354,10 @@ impl ValueMeta {
     pub fn memory(&self) -> Result<Dim> {
         let mut all: Box<dyn Iterator<Item = &ValueMeta>> = match self {
             ValueMeta::Single(meta) => return meta.memory(),
-            ValueMeta::Sequence(items) => Box::new(items.iter()),
+            ValueMeta::Repeated(item, length) => return item.memory()? * length.clone(),
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => Box::new(items.iter()),
             ValueMeta::Dict(items) => Box::new(items.iter().map(|(_, item)| item)),
-            ValueMeta::Size(_) | ValueMeta::Plain(_) => return Ok(Dim::known(0)),
+            _ => return Ok(Dim::known(0)),
         };
         all.try_fold(Dim::known(0), |sum, item| sum + item.memory()?)
     }
@@ -253,15 +366,67 @@ impl ValueMeta {
     pub fn bytes(&self) -> usize {
         match self {
             ValueMeta::Single(meta) => meta.bytes().unwrap_or(0),
-            ValueMeta::Sequence(items) => total(items.iter()),
+            ValueMeta::Repeated(item, length) => {
+                item.bytes().saturating_mul(length.as_known().unwrap_or(0))
+            }
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => total(items.iter()),
             ValueMeta::Dict(items) => total(items.iter().map(|(_, v)| v)),
-            ValueMeta::Size(_) | ValueMeta::Plain(_) => 0,
+            _ => 0,
+        }
+    }
+
+    /// What it is, for messages.
+    pub fn describe(&self) -> String {
+        match self {
+            ValueMeta::Single(meta) => format!("a tensor {meta}"),
+            ValueMeta::Repeated(item, length) => format!("{length} times {}", item.describe()),
+            ValueMeta::List(items) => format!("a list of {}", items.len()),
+            ValueMeta::Tuple(items) => format!("a tuple of {}", items.len()),
+            ValueMeta::Dict(items) => format!("a dict of {}", count(items.len(), "item")),
+            ValueMeta::Slice(_) => "a slice".to_string(),
+            ValueMeta::Plain(value) => value.describe(),
+            number => number.to_string(),
         }
     }
 }
 
 fn total<'m>(items: impl Iterator<Item = &'m ValueMeta>) -> usize {
     items.fold(0, |sum, item| sum.saturating_add(item.bytes()))
+}
+
+/// Numbers are equal by their bits, and objects by their type.
+impl PartialEq for ValueMeta {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (ValueMeta::Single(a), ValueMeta::Single(b)) => a == b,
+            (ValueMeta::Int(a), ValueMeta::Int(b)) => a == b,
+            (ValueMeta::Float(a), ValueMeta::Float(b)) => {
+                a.map(f64::to_bits) == b.map(f64::to_bits)
+            }
+            (ValueMeta::Bool(a), ValueMeta::Bool(b)) => a == b,
+            (ValueMeta::Repeated(a, m), ValueMeta::Repeated(b, n)) => a == b && m == n,
+            (ValueMeta::Dict(a), ValueMeta::Dict(b)) => a == b,
+            (ValueMeta::Slice(a), ValueMeta::Slice(b)) => a == b,
+            (ValueMeta::Plain(a), ValueMeta::Plain(b)) => is_same_plain(a, b),
+            (ValueMeta::Opaque(a), ValueMeta::Opaque(b)) => a == b,
+            _ => match (self.items(), other.items()) {
+                (Some(a), Some(b)) => a == b,
+                _ => false,
+            },
+        }
+    }
+}
+
+impl Eq for ValueMeta {}
+
+/// Whether two values without items are the same, as far as can be told.
+fn is_same_plain(a: &Value, b: &Value) -> bool {
+    if let (Value::Range(a), Value::Range(b)) = (a, b) {
+        let ends = |ends: &[Value; 3]| ends.each_ref().map(ValueMeta::of_argument);
+        return ends(a) == ends(b);
+    }
+    a.is_same_object(b)
+        || std::mem::discriminant(a) == std::mem::discriminant(b) && a.to_string() == b.to_string()
 }
 
 /// Shown like [`TensorMeta`], also with `{:#}`; structures are in parentheses and braces.
@@ -274,17 +439,27 @@ impl fmt::Display for ValueMeta {
         };
         match self {
             ValueMeta::Single(meta) => meta.fmt(f),
-            ValueMeta::Sequence(items) => {
+            ValueMeta::Int(dim) => dim.fmt(f),
+            ValueMeta::Float(Some(number)) => write!(f, "{number:?}"),
+            ValueMeta::Float(None) => f.write_str("a number"),
+            ValueMeta::Bool(Some(boolean)) => write!(f, "{boolean}"),
+            ValueMeta::Bool(None) => f.write_str("a boolean"),
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => {
                 let items: Vec<String> = items.iter().map(shown).collect();
                 write!(f, "({})", items.join(", "))
             }
+            ValueMeta::Repeated(item, length) => write!(f, "({length} times {})", shown(item)),
             ValueMeta::Dict(items) => {
                 let items = items.iter().map(|(k, v)| format!("{k}: {}", shown(v)));
                 let items: Vec<String> = items.collect();
                 write!(f, "{{{}}}", items.join(", "))
             }
-            ValueMeta::Size(dim) => dim.fmt(f),
-            ValueMeta::Plain(text) => f.write_str(text),
+            ValueMeta::Slice(ends) => {
+                let [start, stop, step] = ends.each_ref().map(shown);
+                write!(f, "slice({start}, {stop}, {step})")
+            }
+            ValueMeta::Plain(value) => value.fmt(f),
+            ValueMeta::Opaque(what) => f.write_str(what),
         }
     }
 }

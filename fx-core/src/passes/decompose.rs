@@ -16,7 +16,6 @@ use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::table::FunctionTable;
 use crate::ir::value_meta::ValueMeta;
-use crate::shapes::Fake;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::context::TraceContext;
 use crate::trace::convert::FromValue;
@@ -260,7 +259,7 @@ fn decompose(cx: &TraceContext, made: &Call<'_>) -> Result<Option<NodeId>> {
         let meta_of = |given: &Argument| match given {
             Argument::List(items) | Argument::Tuple(items) => {
                 let items = items.iter().map(of_node).collect::<Option<_>>();
-                items.map(ValueMeta::Sequence)
+                items.map(ValueMeta::List)
             }
             given => of_node(given),
         };
@@ -286,7 +285,7 @@ fn decompose(cx: &TraceContext, made: &Call<'_>) -> Result<Option<NodeId>> {
     keep_metas(&mut graph, &meta, &new)?;
     // A rule may change what is known of a number; of a tensor, and of a number that a run decides, it may not.
     let is_kept = match &meta {
-        ValueMeta::Sequence(items) => items.iter().all(has_no_value),
+        ValueMeta::List(items) | ValueMeta::Tuple(items) => items.iter().all(has_no_value),
         meta => has_no_value(meta),
     };
     match is_kept {
@@ -299,8 +298,8 @@ fn decompose(cx: &TraceContext, made: &Call<'_>) -> Result<Option<NodeId>> {
 /// Whether an entry says nothing of a value but its kind, its shape and its type.
 fn has_no_value(meta: &ValueMeta) -> bool {
     matches!(
-        Fake::of_meta(meta),
-        Some(Fake::Single(_) | Fake::Float(None) | Fake::Bool(None))
+        meta,
+        ValueMeta::Single(_) | ValueMeta::Float(None) | ValueMeta::Bool(None)
     )
 }
 
@@ -308,9 +307,10 @@ fn has_no_value(meta: &ValueMeta) -> bool {
 /// decomposed too. What else is known, as a number, the rule may change.
 fn keep_metas(graph: &mut Graph, meta: &ValueMeta, new: &Argument) -> Result<()> {
     let pairs: Vec<(&Argument, &ValueMeta)> = match (new, meta) {
-        (Argument::List(items) | Argument::Tuple(items), ValueMeta::Sequence(metas)) => {
-            items.iter().zip(metas).collect()
-        }
+        (
+            Argument::List(items) | Argument::Tuple(items),
+            ValueMeta::List(metas) | ValueMeta::Tuple(metas),
+        ) => items.iter().zip(metas).collect(),
         _ => vec![(new, meta)],
     };
     for (item, meta) in pairs {

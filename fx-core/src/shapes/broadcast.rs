@@ -1,8 +1,8 @@
 //! What arguments of one computation have in common: a shape by broadcasting, an element type.
 
 use super::env::ShapeEnv;
-use super::fake::Fake;
 use crate::error::{Error, Result};
+use crate::ir::value_meta::ValueMeta;
 use crate::value::dim::Dim;
 use crate::value::dtype::DType;
 
@@ -21,18 +21,19 @@ fn category(dtype: DType) -> u8 {
 ///
 /// ```
 /// use fx_core::ir::TensorMeta;
-/// use fx_core::shapes::{Fake, result_type};
+/// use fx_core::ir::ValueMeta;
+/// use fx_core::shapes::result_type;
 /// use fx_core::value::DType;
-/// let row = Fake::tensor(TensorMeta::new([3]).dtype(DType::F16));
-/// let one = Fake::tensor(TensorMeta::new([0; 0]).dtype(DType::F64));
+/// let row = ValueMeta::from(TensorMeta::new([3]).dtype(DType::F16));
+/// let one = ValueMeta::from(TensorMeta::new([0; 0]).dtype(DType::F64));
 /// assert_eq!(result_type([&row, &one]), Some(DType::F16));
-/// let counts = Fake::tensor(TensorMeta::new([3]).dtype(DType::I64));
-/// assert_eq!(result_type([&counts, &Fake::Float(None)]), Some(DType::F32));
+/// let counts = ValueMeta::from(TensorMeta::new([3]).dtype(DType::I64));
+/// assert_eq!(result_type([&counts, &ValueMeta::Float(None)]), Some(DType::F32));
 /// ```
-pub fn result_type<'f>(args: impl IntoIterator<Item = &'f Fake>) -> Option<DType> {
+pub fn result_type<'f>(args: impl IntoIterator<Item = &'f ValueMeta>) -> Option<DType> {
     let (mut with_dims, mut without, mut numbers) = (None, None, Vec::new());
     for arg in args {
-        let Fake::Single(meta) = arg else {
+        let ValueMeta::Single(meta) = arg else {
             numbers.push(arg);
             continue;
         };
@@ -50,8 +51,8 @@ pub fn result_type<'f>(args: impl IntoIterator<Item = &'f Fake>) -> Option<DType
     };
     for number in numbers {
         dtype = match number {
-            Fake::Float(_) if !dtype.is_floating_point() => DType::F32,
-            Fake::Int(_) if dtype == DType::Bool => DType::I64,
+            ValueMeta::Float(_) if !dtype.is_floating_point() => DType::F32,
+            ValueMeta::Int(_) if dtype == DType::Bool => DType::I64,
             _ => dtype,
         };
     }

@@ -7,9 +7,8 @@ use smallvec::SmallVec;
 
 use super::claim::{Claim, Guard};
 use super::contract::SymbolRange;
-use super::fake::Fake;
 use crate::error::Result;
-use crate::ir::value_meta::{TensorMeta, ValueMeta};
+use crate::ir::value_meta::ValueMeta;
 use crate::value::dim::Dim;
 use crate::value::dtype::DType;
 use crate::value::value::Value;
@@ -37,7 +36,7 @@ pub(super) enum Expected {
     Float,
     Bool,
     Items(Vec<Expected>),
-    Fields(Vec<(String, Expected)>),
+    Fields(Vec<(Arc<str>, Expected)>),
     Any,
 }
 
@@ -119,12 +118,12 @@ impl Expected {
             (None, None) => Size::Expr(dim.clone()),
         };
         match meta {
-            ValueMeta::Single(TensorMeta { shape, dtype, .. }) => Expected::Tensor {
-                dtype: *dtype,
-                sizes: shape.iter().map(size).collect(),
+            ValueMeta::Single(meta) => Expected::Tensor {
+                dtype: meta.dtype,
+                sizes: meta.shape.iter().map(size).collect(),
             },
-            ValueMeta::Size(dim) => Expected::Int(size(dim)),
-            ValueMeta::Sequence(items) => {
+            ValueMeta::Int(dim) => Expected::Int(size(dim)),
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => {
                 Expected::Items(items.iter().map(|item| Expected::of(item, slot)).collect())
             }
             ValueMeta::Dict(items) => {
@@ -132,11 +131,9 @@ impl Expected {
                 let items = items.map(|(key, item)| (key.clone(), Expected::of(item, slot)));
                 Expected::Fields(items.collect())
             }
-            ValueMeta::Plain(_) => match Fake::open_number(meta) {
-                Some(Fake::Float(_)) => Expected::Float,
-                Some(Fake::Bool(_)) => Expected::Bool,
-                _ => Expected::Any,
-            },
+            ValueMeta::Float(None) => Expected::Float,
+            ValueMeta::Bool(None) => Expected::Bool,
+            _ => Expected::Any,
         }
     }
 
@@ -208,7 +205,7 @@ impl Expected {
             },
             Expected::Fields(fields) => match arg {
                 Value::Dict(args) => fields.iter().try_for_each(|(key, field)| {
-                    args.get(key.as_str())
+                    args.get(key)
                         .map_or(Ok(()), |arg| field.check(arg, at, sizes, later))
                 }),
                 _ => Expected::other_kind(arg),

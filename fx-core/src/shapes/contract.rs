@@ -11,7 +11,6 @@ use smallvec::SmallVec;
 use super::checks::{Check, Checks, Later, Sizes};
 use super::claim::{Claim, Guard};
 use super::env::ShapeEnv;
-use super::fake::Fake;
 use crate::error::{Error, Result};
 use crate::ir::meta::{Meta, MetaPolicy};
 use crate::ir::value_meta::ValueMeta;
@@ -65,9 +64,9 @@ impl PartialEq for Contract {
 
 impl Contract {
     /// The contract of inputs with these names.
-    pub(crate) fn of(inputs: Vec<(Arc<str>, Fake)>, env: &ShapeEnv) -> Self {
+    pub(crate) fn of(inputs: Vec<(Arc<str>, ValueMeta)>, env: &ShapeEnv) -> Self {
         let inputs = inputs.into_iter();
-        let inputs = inputs.map(|(name, fake)| (name, fake.expected()));
+        let inputs = inputs.map(|(name, fake)| (name, fake.entry()));
         let symbols = env.symbols().filter(|(name, ..)| !env.is_data_name(name));
         let symbols = symbols.map(|(name, low, high)| (name.into(), low, high));
         Contract::new(inputs.collect(), symbols.collect(), env.guards().to_vec())

@@ -10,7 +10,6 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::claim::{Claim, Guard};
 use super::contract::SymbolRange;
-use super::fake::Fake;
 use crate::error::{Error, Result};
 use crate::ir::value_meta::ValueMeta;
 use crate::location::SourceLocation;
@@ -106,6 +105,27 @@ impl ShapeEnv {
         for name in dim.symbols() {
             self.symbols.entry(name).or_insert((i64::MIN, None));
             self.has_numbers = true;
+        }
+    }
+
+    /// Makes the symbols in a value known: of sizes, and of numbers.
+    pub(crate) fn declare_value(&mut self, value: &ValueMeta) {
+        match value {
+            ValueMeta::Single(meta) => meta.shape.iter().for_each(|dim| self.declare(dim)),
+            ValueMeta::Int(dim) => self.declare_number(dim),
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => {
+                items.iter().for_each(|item| self.declare_value(item));
+            }
+            ValueMeta::Dict(items) => items.iter().for_each(|(_, item)| self.declare_value(item)),
+            ValueMeta::Slice(ends) => ends.iter().for_each(|end| self.declare_value(end)),
+            ValueMeta::Repeated(item, length) => {
+                self.declare_value(item);
+                self.declare(length);
+            }
+            ValueMeta::Float(_)
+            | ValueMeta::Bool(_)
+            | ValueMeta::Plain(_)
+            | ValueMeta::Opaque(_) => {}
         }
     }
 
@@ -336,14 +356,14 @@ impl ShapeEnv {
     ///
     /// # Errors
     /// Returns an error if one is.
-    pub(crate) fn are_sizes(&mut self, value: &Fake) -> Result<()> {
+    pub(crate) fn are_sizes(&mut self, value: &ValueMeta) -> Result<()> {
         if !self.has_numbers {
             return Ok(());
         }
         let mut left = vec![value];
         while let Some(value) = left.pop() {
             match value {
-                Fake::Single(meta) => {
+                ValueMeta::Single(meta) => {
                     for dim in meta.shape.iter().filter(|dim| dim.as_number().is_none()) {
                         if !self.at_least(dim, 0)? {
                             return Err(Error::msg(format_args!(

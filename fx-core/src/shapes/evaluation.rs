@@ -4,27 +4,31 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::env::ShapeEnv;
-use super::fake::Fake;
 use super::rule::{RuleCall, ShapeRule};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ir::function::Function;
 use crate::ir::param_type::{ParamType, ScalarType};
 use crate::ir::table::FunctionTable;
-use crate::ir::value_meta::TensorMeta;
+use crate::ir::tensor_meta::TensorMeta;
+use crate::ir::value_meta::ValueMeta;
 use crate::submit::REGISTRY_HINT;
 use crate::value::value::Value;
 
 /// What a function gives for arguments, one for each parameter.
-pub(crate) fn result_of(function: Function, args: &[Fake], env: &mut ShapeEnv) -> Result<Fake> {
+pub(crate) fn result_of(
+    function: Function,
+    args: &[ValueMeta],
+    env: &mut ShapeEnv,
+) -> Result<ValueMeta> {
     let scalar = scalar_result(function);
     if (scalar.is_some() || function.def().operator.is_some()) && function.is_pure() {
         // What is computed of known numbers is known.
-        let known: Option<Vec<Value>> = args.iter().map(Fake::known).collect();
+        let known: Option<Vec<Value>> = args.iter().map(ValueMeta::known).collect();
         if let Some(known) = known {
             let lent: Vec<&Value> = known.iter().collect();
             let mut out = Value::None;
             function.run(&lent, &mut out)?;
-            return Ok(Fake::of(&out));
+            return Ok(ValueMeta::of_argument(&out));
         }
     }
     if let Some(ShapeRule(rule)) = FunctionTable::registered()?.get(function) {
@@ -34,19 +38,23 @@ pub(crate) fn result_of(function: Function, args: &[Fake], env: &mut ShapeEnv) -
         return Ok(value);
     }
     match scalar {
-        Some(ScalarType::Int) => Ok(Fake::Int(env.fresh(i64::MIN, None)?)),
-        Some(ScalarType::Bool) => Ok(Fake::Bool(None)),
-        Some(_) => Ok(Fake::Float(None)),
-        None if is_nothing(function) => Ok(Fake::none()),
-        None => Err(Error::msg(format_args!(
-            "`{}` has no shape rule: give it one with `function_table! {{ ShapeRule {{ .. }} }}`, or run the graph on a sample (`propagate_shapes`){REGISTRY_HINT}",
-            function.path()
-        ))),
+        Some(ScalarType::Int) => Ok(ValueMeta::Int(env.fresh(i64::MIN, None)?)),
+        Some(ScalarType::Bool) => Ok(ValueMeta::Bool(None)),
+        Some(_) => Ok(ValueMeta::Float(None)),
+        None if is_nothing(function) => Ok(ValueMeta::none()),
+        None => Err(ErrorKind::Unregistered {
+            name: function.path().to_string(),
+            problem: format!(
+                "`{}` has no shape rule, and its body reads elements: give it one with `#[op(rule = ..)]` or `function_table! {{ ShapeRule {{ .. }} }}`, or run the graph on a sample (`propagate_shapes`){REGISTRY_HINT}",
+                function.path()
+            ),
+        }
+        .into()),
     }
 }
 
 /// Whether a rule says what a function gives for these arguments, or the numbers are computed.
-pub(crate) fn is_ruled(function: Function, args: &[Fake]) -> Result<bool> {
+pub(crate) fn is_ruled(function: Function, args: &[ValueMeta]) -> Result<bool> {
     let is_of_numbers = function.def().operator.is_some();
     if scalar_result(function).is_some()
         || is_nothing(function)
@@ -56,6 +64,11 @@ pub(crate) fn is_ruled(function: Function, args: &[Fake]) -> Result<bool> {
     }
     let rules = FunctionTable::<ShapeRule>::registered()?;
     Ok(rules.get(function).is_some())
+}
+
+/// Whether an error says that a function has no rule.
+pub(crate) fn lacks_rule(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Unregistered { .. })
 }
 
 thread_local! {
@@ -83,14 +96,14 @@ pub(crate) fn keeping<R>(env: &mut ShapeEnv, body: impl FnOnce() -> R) -> R {
 /// What a function gives for values of which some are fake, outside of traces. A claim that no range
 /// of a symbol decides is taken to hold, and nothing keeps it.
 pub(crate) fn fake_result(function: Function, args: &[Value]) -> Result<Value> {
-    let args: Vec<Fake> = args.iter().map(Fake::of).collect();
+    let args: Vec<ValueMeta> = args.iter().map(ValueMeta::of_argument).collect();
     if let Some(mut env) = KEPT.take() {
         let given = result_of(function, &args, &mut env);
         KEPT.set(Some(env));
         return given?.to_value();
     }
     let mut env = SYMBOLS.with_borrow_mut(|symbols| {
-        args.iter().for_each(|arg| arg.declare(symbols));
+        args.iter().for_each(|arg| symbols.declare_value(arg));
         symbols.clone()
     });
     let given = result_of(function, &args, &mut env)?;
@@ -111,10 +124,10 @@ fn is_nothing(function: Function) -> bool {
 }
 
 /// Adds what tensors take from the arguments: the device, and whether gradients are computed.
-fn complete(value: &mut Fake, args: &[Fake]) {
+fn complete(value: &mut ValueMeta, args: &[ValueMeta]) {
     match value {
-        Fake::Single(meta) => {
-            let mut tensors = args.iter().filter_map(Fake::as_tensor);
+        ValueMeta::Single(meta) => {
+            let mut tensors = args.iter().filter_map(ValueMeta::as_tensor);
             let device = tensors.clone().find_map(|arg| arg.device);
             let grad = tensors.any(|arg| arg.requires_grad == Some(true));
             let wanted = meta.device.is_none() && device.is_some();
@@ -125,7 +138,7 @@ fn complete(value: &mut Fake, args: &[Fake]) {
                 meta.requires_grad = meta.requires_grad.or(Some(grad && is_float));
             }
         }
-        Fake::List(items) | Fake::Tuple(items) => {
+        ValueMeta::List(items) | ValueMeta::Tuple(items) => {
             items.iter_mut().for_each(|item| complete(item, args));
         }
         _ => {}

@@ -18,7 +18,6 @@ pub(crate) mod claim;
 pub(crate) mod contract;
 pub(crate) mod env;
 pub(crate) mod evaluation;
-pub(crate) mod fake;
 mod operators;
 pub(crate) mod relied;
 mod rule;
@@ -28,8 +27,11 @@ pub use self::broadcast::{broadcast_shapes, result_type};
 pub use self::claim::{Claim, Guard};
 pub use self::contract::Contract;
 pub use self::env::ShapeEnv;
-pub use self::fake::Fake;
 pub use self::rule::{RuleCall, ShapeRule};
 pub use self::spec::{Spec, SpecSize};
 #[doc(inline)]
 pub use crate::spec;
+
+/// [`ValueMeta`](crate::ir::ValueMeta) under its earlier name.
+#[deprecated(note = "it is `ir::ValueMeta`; `Fake::tensor(meta)` is `ValueMeta::from(meta)`")]
+pub type Fake = crate::ir::value_meta::ValueMeta;

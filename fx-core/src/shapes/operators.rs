@@ -3,12 +3,12 @@
 
 use super::broadcast::{broadcast_shapes, result_type};
 use super::env::ShapeEnv;
-use super::fake::Fake;
 use super::rule::{RuleCall, ShapeRule};
 use crate::error::{Error, Result};
 use crate::function_table;
 use crate::ir::operator;
-use crate::ir::value_meta::TensorMeta;
+use crate::ir::tensor_meta::TensorMeta;
+use crate::ir::value_meta::ValueMeta;
 use crate::value::dim::Dim;
 use crate::value::dtype::DType;
 use crate::value::value::Value;
@@ -41,12 +41,12 @@ function_table! { ShapeRule {
 } }
 
 /// The element type of arithmetic.
-fn arithmetic(a: &Fake, b: &Fake) -> Option<DType> {
+fn arithmetic(a: &ValueMeta, b: &ValueMeta) -> Option<DType> {
     result_type([a, b])
 }
 
 /// The element type of a true quotient.
-fn quotient(a: &Fake, b: &Fake) -> Option<DType> {
+fn quotient(a: &ValueMeta, b: &ValueMeta) -> Option<DType> {
     let dtype = arithmetic(a, b)?;
     Some(match dtype.is_floating_point() {
         true => dtype,
@@ -58,7 +58,7 @@ fn no_size(_: &Dim, _: &Dim) -> Result<Dim> {
     Err(Error::msg("it is no size"))
 }
 
-fn pair<'c>(call: &RuleCall<'c>) -> Result<(&'c Fake, &'c Fake)> {
+fn pair<'c>(call: &RuleCall<'c>) -> Result<(&'c ValueMeta, &'c ValueMeta)> {
     match call.args() {
         [a, b] => Ok((a, b)),
         other => Err(Error::expected("two operands", other.len())),
@@ -66,10 +66,10 @@ fn pair<'c>(call: &RuleCall<'c>) -> Result<(&'c Fake, &'c Fake)> {
 }
 
 /// A difference, which truth values have none of.
-fn difference(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let is_truth = |fake: &Fake| match fake {
-        Fake::Single(meta) => meta.dtype == Some(DType::Bool),
-        Fake::Bool(_) => true,
+fn difference(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let is_truth = |fake: &ValueMeta| match fake {
+        ValueMeta::Single(meta) => meta.dtype == Some(DType::Bool),
+        ValueMeta::Bool(_) => true,
         _ => false,
     };
     let (a, b) = pair(call)?;
@@ -85,55 +85,60 @@ fn difference(call: &mut RuleCall<'_>) -> Result<Fake> {
 fn computed(
     call: &mut RuleCall<'_>,
     sizes: fn(&Dim, &Dim) -> Result<Dim>,
-    dtype: fn(&Fake, &Fake) -> Option<DType>,
-) -> Result<Fake> {
+    dtype: fn(&ValueMeta, &ValueMeta) -> Option<DType>,
+) -> Result<ValueMeta> {
     let (a, b) = pair(call)?;
     match (a, b) {
-        (Fake::Single(_), _) | (_, Fake::Single(_)) => tensors(call, dtype),
-        (Fake::Int(a), Fake::Int(b)) => match sizes(a, b) {
-            Ok(size) => Ok(Fake::Int(size)),
+        (ValueMeta::Single(_), _) | (_, ValueMeta::Single(_)) => tensors(call, dtype),
+        (ValueMeta::Int(a), ValueMeta::Int(b)) => match sizes(a, b) {
+            Ok(size) => Ok(ValueMeta::Int(size)),
             // A quotient of whole numbers is none.
-            Err(_) if call.function() == operator::truediv => Ok(Fake::Float(None)),
-            Err(_) => Ok(Fake::Int(call.env().fresh(i64::MIN, None)?)),
+            Err(_) if call.function() == operator::truediv => Ok(ValueMeta::Float(None)),
+            Err(_) => Ok(ValueMeta::Int(call.env().fresh(i64::MIN, None)?)),
         },
-        (Fake::Float(_), _) | (_, Fake::Float(_)) => Ok(Fake::Float(None)),
-        (Fake::List(a), Fake::List(b)) => Ok(Fake::List([&a[..], &b[..]].concat())),
-        (Fake::Tuple(a), Fake::Tuple(b)) => Ok(Fake::Tuple([&a[..], &b[..]].concat())),
-        (Fake::Bool(_), _) | (_, Fake::Bool(_)) => Ok(Fake::Bool(None)),
+        (ValueMeta::Float(_), _) | (_, ValueMeta::Float(_)) => Ok(ValueMeta::Float(None)),
+        (ValueMeta::List(a), ValueMeta::List(b)) => Ok(ValueMeta::List([&a[..], &b[..]].concat())),
+        (ValueMeta::Tuple(a), ValueMeta::Tuple(b)) => {
+            Ok(ValueMeta::Tuple([&a[..], &b[..]].concat()))
+        }
+        (ValueMeta::Bool(_), _) | (_, ValueMeta::Bool(_)) => Ok(ValueMeta::Bool(None)),
         _ => Err(Error::operator(
             call.function().name(),
-            format_args!("{a} and {b}"),
+            format_args!("{} and {}", a.describe(), b.describe()),
         )),
     }
 }
 
-fn tensors(call: &mut RuleCall<'_>, dtype: fn(&Fake, &Fake) -> Option<DType>) -> Result<Fake> {
+fn tensors(
+    call: &mut RuleCall<'_>,
+    dtype: fn(&ValueMeta, &ValueMeta) -> Option<DType>,
+) -> Result<ValueMeta> {
     let (a, b) = pair(call)?;
-    let shape = |fake: &'_ Fake| {
+    let shape = |fake: &'_ ValueMeta| {
         fake.as_tensor()
             .map_or(Vec::new(), |meta| meta.shape.clone())
     };
     let shape = match (a, b) {
-        (Fake::Single(_), Fake::Single(_)) => call.broadcast(&[&shape(a), &shape(b)])?,
-        (Fake::Single(_), _) => shape(a),
+        (ValueMeta::Single(_), ValueMeta::Single(_)) => call.broadcast(&[&shape(a), &shape(b)])?,
+        (ValueMeta::Single(_), _) => shape(a),
         _ => shape(b),
     };
     let mut meta = TensorMeta::new(shape);
     meta.dtype = dtype(a, b);
-    Ok(Fake::tensor(meta))
+    Ok(ValueMeta::from(meta))
 }
 
-fn compared(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn compared(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = pair(call)?;
     if a.as_tensor().is_some() || b.as_tensor().is_some() {
         return tensors(call, |_, _| Some(DType::Bool));
     }
-    let (Fake::Int(a), Fake::Int(b)) = (a, b) else {
-        return Ok(Fake::Bool(None));
+    let (ValueMeta::Int(a), ValueMeta::Int(b)) = (a, b) else {
+        return Ok(ValueMeta::Bool(None));
     };
     let function = call.function();
     let bounds = call.env().bounds(&(a - b)?);
-    Ok(Fake::Bool(decided(function, bounds)))
+    Ok(ValueMeta::Bool(decided(function, bounds)))
 }
 
 /// What a comparison of two sizes gives, by the smallest and the largest difference.
@@ -159,39 +164,39 @@ fn decided(
     }
 }
 
-fn alone(call: &mut RuleCall<'_>, size: fn(&Dim) -> Result<Dim>) -> Result<Fake> {
+fn alone(call: &mut RuleCall<'_>, size: fn(&Dim) -> Result<Dim>) -> Result<ValueMeta> {
     match call.args() {
-        [Fake::Single(meta)] => {
+        [ValueMeta::Single(meta)] => {
             let mut same = TensorMeta::new(meta.shape.clone());
             same.dtype = meta.dtype;
-            Ok(Fake::tensor(same))
+            Ok(ValueMeta::from(same))
         }
-        [Fake::Int(dim)] => Ok(Fake::Int(size(dim)?)),
-        [Fake::Float(_)] => Ok(Fake::Float(None)),
-        [Fake::Bool(_)] => Ok(Fake::Bool(None)),
+        [ValueMeta::Int(dim)] => Ok(ValueMeta::Int(size(dim)?)),
+        [ValueMeta::Float(_)] => Ok(ValueMeta::Float(None)),
+        [ValueMeta::Bool(_)] => Ok(ValueMeta::Bool(None)),
         _ => Err(Error::operator(call.function().name(), "what is no number")),
     }
 }
 
 /// The product of matrices, with leading dims that are broadcast; of vectors too.
-fn matmul(call: &mut RuleCall<'_>) -> Result<Fake> {
-    let (Fake::Single(a), Fake::Single(b)) = pair(call)? else {
+fn matmul(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let (ValueMeta::Single(a), ValueMeta::Single(b)) = pair(call)? else {
         return Err(Error::operator("matmul", "what is no tensor"));
     };
-    let dtype = arithmetic(&Fake::Single(a.clone()), &Fake::Single(b.clone()));
+    let dtype = arithmetic(&ValueMeta::Single(a.clone()), &ValueMeta::Single(b.clone()));
     let shape = call.matmul(&a.shape, &b.shape)?;
     let mut meta = TensorMeta::new(shape);
     meta.dtype = dtype;
-    Ok(Fake::tensor(meta))
+    Ok(ValueMeta::from(meta))
 }
 
-fn attribute(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn attribute(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let meta = call.tensor("value")?;
     Ok(match (call.text("name")?, meta.dtype) {
-        ("shape", _) => Fake::List(meta.shape.iter().cloned().map(Fake::Int).collect()),
-        ("ndim", _) => Fake::Int(Dim::from(meta.shape.len())),
-        ("dtype", Some(dtype)) => Fake::Plain(Value::DType(dtype)),
-        ("requires_grad", _) => Fake::Bool(meta.requires_grad),
+        ("shape", _) => ValueMeta::List(meta.shape.iter().cloned().map(ValueMeta::Int).collect()),
+        ("ndim", _) => ValueMeta::Int(Dim::from(meta.shape.len())),
+        ("dtype", Some(dtype)) => ValueMeta::Plain(Value::DType(dtype)),
+        ("requires_grad", _) => ValueMeta::Bool(meta.requires_grad),
         (other, _) => {
             return Err(Error::msg(format_args!(
                 "the attribute `{other}` of a tensor is known only when the graph runs"
@@ -201,33 +206,36 @@ fn attribute(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// An item of a list, or a part of a tensor.
-fn item(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn item(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (of, index) = pair(call)?;
-    if let Fake::Single(meta) = of {
+    if let ValueMeta::Single(meta) = of {
         let items = match index {
-            Fake::Tuple(items) => items.clone(),
+            ValueMeta::Tuple(items) => items.clone(),
             one => vec![one.clone()],
         };
         let mut part = TensorMeta::new(indexed(call.env(), &meta.shape, &items)?);
         part.dtype = meta.dtype;
-        return Ok(Fake::tensor(part));
+        return Ok(ValueMeta::from(part));
     }
-    if let (Fake::Dict(items), Fake::Plain(Value::Str(key))) = (of, index) {
+    if let (ValueMeta::Dict(items), ValueMeta::Plain(Value::Str(key))) = (of, index) {
         let found = items.iter().find(|(name, _)| name == key);
         let found = found.map(|(_, item)| item.clone());
         return found.ok_or_else(|| Error::msg(format_args!("there is no item `{key}`")));
     }
-    if let Fake::Repeated(item, _) = of {
+    if let ValueMeta::Repeated(item, _) = of {
         return Ok((**item).clone());
     }
     let Some(items) = of.items() else {
-        return Err(Error::expected("a list or a tensor to take an item of", of));
+        return Err(Error::expected(
+            "a list or a tensor to take an item of",
+            of.describe(),
+        ));
     };
     let many = items.len() as i64;
     let from_end = |at: i64| if at < 0 { at + many } else { at };
-    if let Fake::Slice(ends) = index {
+    if let ValueMeta::Slice(ends) = index {
         let [start, stop, step] = &**ends;
-        let end = |end: &Fake, default: i64| match end.is_none() {
+        let end = |end: &ValueMeta, default: i64| match end.is_none() {
             true => Ok(default),
             false => end.int().map(from_end),
         };
@@ -242,8 +250,8 @@ fn item(call: &mut RuleCall<'_>) -> Result<Fake> {
         let part = items.get(start as usize..stop.max(start) as usize);
         let part = part.unwrap_or_default().to_vec();
         return Ok(match of {
-            Fake::Tuple(_) => Fake::Tuple(part),
-            _ => Fake::List(part),
+            ValueMeta::Tuple(_) => ValueMeta::Tuple(part),
+            _ => ValueMeta::List(part),
         });
     }
     let at = index.int()?;
@@ -255,8 +263,8 @@ fn item(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The shape of a part of a tensor.
-fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[Fake]) -> Result<Vec<Dim>> {
-    let is_ellipsis = |item: &Fake| matches!(item, Fake::Plain(Value::Ellipsis));
+fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[ValueMeta]) -> Result<Vec<Dim>> {
+    let is_ellipsis = |item: &ValueMeta| matches!(item, ValueMeta::Plain(Value::Ellipsis));
     let taken = items
         .iter()
         .filter(|item| !item.is_none() && !is_ellipsis(item))
@@ -278,7 +286,7 @@ fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[Fake]) -> Result<Vec<Dim>
                 let kept = shape.len() - taken;
                 result.extend(left.by_ref().take(kept).cloned());
             }
-            Fake::Int(at) => {
+            ValueMeta::Int(at) => {
                 let size = left.next();
                 if let (Some(at), Some(size)) = (at.as_number(), size) {
                     let least = if at < 0 { -at } else { at.saturating_add(1) };
@@ -289,23 +297,23 @@ fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[Fake]) -> Result<Vec<Dim>
                     }
                 }
             }
-            Fake::Slice(ends) => {
+            ValueMeta::Slice(ends) => {
                 let size = left.next().cloned().unwrap_or(Dim::known(1));
                 result.push(sliced(env, &size, ends)?);
             }
-            Fake::Single(index) if index.dtype == Some(DType::Bool) => {
+            ValueMeta::Single(index) if index.dtype == Some(DType::Bool) => {
                 // Each place that is true.
                 left.by_ref().take(index.shape.len()).for_each(drop);
                 together.get_or_insert((result.len(), Vec::new())).1 = vec![env.fresh(0, None)?];
             }
-            Fake::Single(index) => {
+            ValueMeta::Single(index) => {
                 left.next();
                 let at = result.len();
                 let (_, shape) = together.get_or_insert((at, Vec::new()));
                 let both = [shape.as_slice(), &index.shape];
                 *shape = broadcast_shapes(env, "getitem", &both)?;
             }
-            other => return Err(Error::expected("an index", other)),
+            other => return Err(Error::expected("an index", other.describe())),
         }
     }
     result.extend(left.cloned());
@@ -316,8 +324,8 @@ fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[Fake]) -> Result<Vec<Dim>
 }
 
 /// The size of a slice of a dim.
-fn sliced(env: &mut ShapeEnv, size: &Dim, [start, stop, step]: &[Fake; 3]) -> Result<Dim> {
-    let mut end = |end: &Fake, default: Dim| -> Result<Dim> {
+fn sliced(env: &mut ShapeEnv, size: &Dim, [start, stop, step]: &[ValueMeta; 3]) -> Result<Dim> {
+    let mut end = |end: &ValueMeta, default: Dim| -> Result<Dim> {
         if end.is_none() {
             return Ok(default);
         }

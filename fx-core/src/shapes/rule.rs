@@ -3,10 +3,10 @@
 
 use super::broadcast::broadcast_shapes;
 use super::env::ShapeEnv;
-use super::fake::Fake;
 use crate::error::{Error, Result};
 use crate::ir::function::Function;
-use crate::ir::value_meta::TensorMeta;
+use crate::ir::tensor_meta::TensorMeta;
+use crate::ir::value_meta::ValueMeta;
 use crate::value::dim::Dim;
 use crate::value::dtype::DType;
 use crate::value::value::Value;
@@ -22,7 +22,7 @@ use crate::value::value::Value;
 /// use fx_core::prelude::*;
 /// use fx_core::function_table;
 /// use fx_core::ir::ValueMeta;
-/// use fx_core::shapes::{Fake, ShapeRule, Spec};
+/// use fx_core::shapes::{ShapeRule, Spec};
 /// /// How many windows of a size there are.
 /// #[wrap]
 /// fn windows(length: Int, size: i64) -> Result<Int> {
@@ -32,7 +32,7 @@ use crate::value::value::Value;
 ///     function!(windows) => ShapeRule(|call| {
 ///         let (length, size) = (call.size("length")?, call.int("size")?);
 ///         call.env().at_least(&length, size)?;
-///         Ok(Fake::Int(((length - size)? + 1)?))
+///         Ok(ValueMeta::Int(((length - size)? + 1)?))
 ///     }),
 /// } }
 /// let mut gm = symbolic_trace(traced!(|n: Int| windows(n, 5)))?;
@@ -42,18 +42,18 @@ use crate::value::value::Value;
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct ShapeRule(pub fn(&mut RuleCall<'_>) -> Result<Fake>);
+pub struct ShapeRule(pub fn(&mut RuleCall<'_>) -> Result<ValueMeta>);
 
 /// A call that a rule is asked about: an argument per parameter, with defaults filled in.
 #[derive(Debug)]
 pub struct RuleCall<'c> {
     function: Function,
-    args: &'c [Fake],
+    args: &'c [ValueMeta],
     env: &'c mut ShapeEnv,
 }
 
 impl<'c> RuleCall<'c> {
-    pub(crate) fn new(function: Function, args: &'c [Fake], env: &'c mut ShapeEnv) -> Self {
+    pub(crate) fn new(function: Function, args: &'c [ValueMeta], env: &'c mut ShapeEnv) -> Self {
         RuleCall {
             function,
             args,
@@ -67,7 +67,7 @@ impl<'c> RuleCall<'c> {
     }
 
     /// The arguments, in the order of the parameters.
-    pub fn args(&self) -> &'c [Fake] {
+    pub fn args(&self) -> &'c [ValueMeta] {
         self.args
     }
 
@@ -80,7 +80,7 @@ impl<'c> RuleCall<'c> {
     ///
     /// # Errors
     /// Returns an error if there is no such parameter.
-    pub fn arg(&self, param: &str) -> Result<&'c Fake> {
+    pub fn arg(&self, param: &str) -> Result<&'c ValueMeta> {
         let mut params = self.function.params().iter();
         let at = params.position(|known| known.name == param);
         at.and_then(|at| self.args.get(at)).ok_or_else(|| {
@@ -97,7 +97,7 @@ impl<'c> RuleCall<'c> {
     /// Returns an error if the argument is something else.
     pub fn tensor(&self, param: &str) -> Result<&'c TensorMeta> {
         match self.arg(param)? {
-            Fake::Single(meta) => Ok(meta),
+            ValueMeta::Single(meta) => Ok(meta),
             other => Err(self.unexpected(param, "a tensor", other)),
         }
     }
@@ -121,8 +121,8 @@ impl<'c> RuleCall<'c> {
         let arg = self.arg(param)?;
         let items = arg.items();
         let items = items.ok_or_else(|| self.unexpected(param, "a list of tensors", arg))?;
-        let tensor = |item: &'c Fake| match item {
-            Fake::Single(meta) => Ok(&**meta),
+        let tensor = |item: &'c ValueMeta| match item {
+            ValueMeta::Single(meta) => Ok(&**meta),
             other => Err(self.unexpected(param, "a list of tensors", other)),
         };
         items.iter().map(tensor).collect()
@@ -162,7 +162,7 @@ impl<'c> RuleCall<'c> {
     pub fn sizes(&self, param: &str) -> Result<Vec<Dim>> {
         let arg = self.arg(param)?;
         let sizes: Result<Vec<Dim>> = match arg.items() {
-            Some(items) => items.iter().map(Fake::dim).collect(),
+            Some(items) => items.iter().map(ValueMeta::dim).collect(),
             None => arg.dim().map(|dim| vec![dim]),
         };
         sizes.map_err(|e| self.about(param, &e))
@@ -175,7 +175,7 @@ impl<'c> RuleCall<'c> {
     pub fn ints<const N: usize>(&self, param: &str) -> Result<[i64; N]> {
         let arg = self.arg(param)?;
         let all: Vec<i64> = match arg.items() {
-            Some(items) => items.iter().map(Fake::int).collect::<Result<_>>(),
+            Some(items) => items.iter().map(ValueMeta::int).collect::<Result<_>>(),
             None => arg.int().map(|one| vec![one; N]),
         }
         .map_err(|e| self.about(param, &e))?;
@@ -190,7 +190,7 @@ impl<'c> RuleCall<'c> {
     /// Returns an error if the argument is something else, or a run decides it.
     pub fn flag(&self, param: &str) -> Result<bool> {
         match self.arg(param)? {
-            Fake::Bool(Some(truth)) => Ok(*truth),
+            ValueMeta::Bool(Some(truth)) => Ok(*truth),
             other => Err(self.unexpected(param, "true or false", other)),
         }
     }
@@ -201,7 +201,7 @@ impl<'c> RuleCall<'c> {
     /// Returns an error if the argument is something else.
     pub fn text(&self, param: &str) -> Result<&'c str> {
         match self.arg(param)? {
-            Fake::Plain(Value::Str(text)) => Ok(text),
+            ValueMeta::Plain(Value::Str(text)) => Ok(text),
             other => Err(self.unexpected(param, "a text", other)),
         }
     }
@@ -212,7 +212,7 @@ impl<'c> RuleCall<'c> {
     /// Returns an error if the argument is something else.
     pub fn dtype(&self, param: &str) -> Result<Option<DType>> {
         match self.arg(param)? {
-            Fake::Plain(Value::DType(dtype)) => Ok(Some(*dtype)),
+            ValueMeta::Plain(Value::DType(dtype)) => Ok(Some(*dtype)),
             none if none.is_none() => Ok(None),
             other => Err(self.unexpected(param, "an element type", other)),
         }
@@ -244,7 +244,7 @@ impl<'c> RuleCall<'c> {
         let dims: Vec<i64> = match (arg, arg.items()) {
             (none, _) if none.is_none() => return Ok((0..rank).collect()),
             (_, Some([])) => return Ok((0..rank).collect()),
-            (_, Some(items)) => items.iter().map(Fake::int).collect::<Result<_>>()?,
+            (_, Some(items)) => items.iter().map(ValueMeta::int).collect::<Result<_>>()?,
             (one, None) => vec![one.int().map_err(|e| self.about(param, &e))?],
         };
         let mut places = Vec::with_capacity(dims.len());
@@ -309,10 +309,10 @@ impl<'c> RuleCall<'c> {
         Ok(shape)
     }
 
-    fn unexpected(&self, param: &str, wanted: &str, found: &Fake) -> Error {
+    fn unexpected(&self, param: &str, wanted: &str, found: &ValueMeta) -> Error {
         Error::expected(
             format_args!("{wanted} for `{param}` of `{}`", self.function.name()),
-            found,
+            found.describe(),
         )
     }
 

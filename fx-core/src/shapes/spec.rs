@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::claim::Claim;
 use super::env::ShapeEnv;
-use super::fake::Fake;
 use crate::error::{Error, Result};
-use crate::ir::value_meta::{TensorMeta, ValueMeta};
+use crate::ir::tensor_meta::TensorMeta;
+use crate::ir::value_meta::ValueMeta;
 use crate::location::SourceLocation;
 use crate::value::dim::Dim;
 use crate::value::dtype::DType;
@@ -35,7 +35,7 @@ pub struct Spec {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    Known(Fake),
+    Known(ValueMeta),
     /// A mistake in it, returned when it is used.
     Wrong(String),
     List(Vec<Spec>),
@@ -78,14 +78,14 @@ impl Spec {
     pub fn tensor<S: Into<SpecSize>>(shape: impl IntoIterator<Item = S>, dtype: DType) -> Self {
         let sizes = shape.into_iter().map(|size| size.into().0);
         Spec::of_kind(match sizes.collect::<Result<Vec<Dim>, String>>() {
-            Ok(sizes) => Kind::Known(Fake::tensor(TensorMeta::new(sizes).dtype(dtype))),
+            Ok(sizes) => Kind::Known(ValueMeta::from(TensorMeta::new(sizes).dtype(dtype))),
             Err(problem) => Kind::Wrong(problem),
         })
     }
 
     /// What a value is: of a tensor, its shape and what else it reports.
     pub fn of(value: impl IntoValue) -> Self {
-        Spec::of_fake(Fake::of(&value.into_value()))
+        Spec::of_fake(ValueMeta::of_argument(&value.into_value()))
     }
 
     /// What several values are: a size that differs between them gets a name, `s0`, `s1` and so on.
@@ -98,17 +98,19 @@ impl Spec {
     /// ```
     pub fn of_examples<V: IntoValue>(examples: impl IntoIterator<Item = V>) -> Self {
         let examples = examples.into_iter();
-        let examples: Vec<Fake> = examples.map(|v| Fake::of(&v.into_value())).collect();
+        let examples: Vec<ValueMeta> = examples
+            .map(|v| ValueMeta::of_argument(&v.into_value()))
+            .collect();
         let joined = Joining::default().join(&examples.iter().collect::<Vec<_>>());
         joined.unwrap_or_else(|problem| Spec::of_kind(Kind::Wrong(problem)))
     }
 
-    fn of_fake(fake: Fake) -> Self {
-        let all = |items: Vec<Fake>| items.into_iter().map(Spec::of_fake).collect();
+    fn of_fake(fake: ValueMeta) -> Self {
+        let all = |items: Vec<ValueMeta>| items.into_iter().map(Spec::of_fake).collect();
         Spec::of_kind(match fake {
-            Fake::List(items) => Kind::List(all(items)),
-            Fake::Tuple(items) => Kind::Tuple(all(items)),
-            Fake::Dict(items) => {
+            ValueMeta::List(items) => Kind::List(all(items)),
+            ValueMeta::Tuple(items) => Kind::Tuple(all(items)),
+            ValueMeta::Dict(items) => {
                 let items = items.into_iter();
                 Kind::Dict(
                     items
@@ -123,19 +125,19 @@ impl Spec {
     /// A whole number: a number, or a name that stands for any.
     pub fn int(size: impl Into<SpecSize>) -> Self {
         Spec::of_kind(match size.into().0 {
-            Ok(dim) => Kind::Known(Fake::Int(dim)),
+            Ok(dim) => Kind::Known(ValueMeta::Int(dim)),
             Err(problem) => Kind::Wrong(problem),
         })
     }
 
     /// A number that a run decides.
     pub fn float() -> Self {
-        Spec::of_kind(Kind::Known(Fake::Float(None)))
+        Spec::of_kind(Kind::Known(ValueMeta::Float(None)))
     }
 
     /// A truth that a run decides.
     pub fn bool() -> Self {
-        Spec::of_kind(Kind::Known(Fake::Bool(None)))
+        Spec::of_kind(Kind::Known(ValueMeta::Bool(None)))
     }
 
     /// A list.
@@ -167,7 +169,7 @@ impl Spec {
         let shown = self.to_string();
         let problem = match (&mut self.kind, name.into().0) {
             (Kind::Wrong(_), _) => return self,
-            (Kind::Known(Fake::Single(meta)), Ok(name)) => {
+            (Kind::Known(ValueMeta::Single(meta)), Ok(name)) => {
                 let meta: &mut TensorMeta = Arc::make_mut(meta);
                 meta.strides = None;
                 match meta.shape.get_mut(dim) {
@@ -261,12 +263,12 @@ impl Spec {
     /// # Errors
     /// Returns an error if the entry does not say enough.
     pub fn of_meta(meta: &ValueMeta) -> Result<Self> {
-        let fake = Fake::of_meta(meta);
-        fake.map(Spec::of_fake).ok_or_else(|| {
-            Error::msg(format_args!(
+        match meta.is_opaque() {
+            false => Ok(Spec::of_fake(meta.clone())),
+            true => Err(Error::msg(format_args!(
                 "what is known of a value, {meta}, says not what it is"
-            ))
-        })
+            ))),
+        }
     }
 
     /// A value of the spec: tensors without data, numbers without a value.
@@ -289,7 +291,7 @@ impl Spec {
     }
 
     /// What it says of tensors, and of numbers, as one value.
-    pub(crate) fn fakes(&self) -> Vec<&Fake> {
+    pub(crate) fn fakes(&self) -> Vec<&ValueMeta> {
         let mut found = Vec::new();
         let mut left = vec![self];
         while let Some(spec) = left.pop() {
@@ -306,7 +308,7 @@ impl Spec {
     /// Makes its symbols, constraints and hints known.
     pub(crate) fn declare(&self, env: &mut ShapeEnv) -> Result<()> {
         match &self.kind {
-            Kind::Known(fake) => fake.declare(env),
+            Kind::Known(fake) => env.declare_value(fake),
             Kind::Wrong(problem) => return Err(Error::msg(problem.clone())),
             Kind::List(items) | Kind::Tuple(items) => {
                 items.iter().try_for_each(|item| item.declare(env))?;
@@ -337,9 +339,9 @@ impl Spec {
     }
 
     /// As a value whose leaves are numbers: the places of the leaves in the list.
-    pub(crate) fn leaves(&self, leaves: &mut Vec<Fake>) -> Result<Value> {
+    pub(crate) fn leaves(&self, leaves: &mut Vec<ValueMeta>) -> Result<Value> {
         Ok(match &self.kind {
-            Kind::Known(Fake::Plain(value)) => value.clone(),
+            Kind::Known(ValueMeta::Plain(value)) => value.clone(),
             Kind::Known(fake) => {
                 leaves.push(fake.clone());
                 Value::object(Leaf(leaves.len() - 1))
@@ -364,29 +366,35 @@ struct Joining {
 }
 
 impl Joining {
-    fn join(&mut self, of: &[&Fake]) -> Result<Spec, String> {
+    fn join(&mut self, of: &[&ValueMeta]) -> Result<Spec, String> {
         let Some((first, others)) = of.split_first() else {
             return Err("there are no examples".to_string());
         };
-        let each = |item: &dyn Fn(&Fake) -> Option<Fake>| -> Result<Vec<Fake>, String> {
-            let items = of.iter().map(|fake| item(fake)).collect::<Option<_>>();
-            items.ok_or_else(|| format!("the examples differ in more than sizes: one is {first}"))
-        };
+        let each =
+            |item: &dyn Fn(&ValueMeta) -> Option<ValueMeta>| -> Result<Vec<ValueMeta>, String> {
+                let items = of.iter().map(|fake| item(fake)).collect::<Option<_>>();
+                items.ok_or_else(|| {
+                    format!(
+                        "the examples differ in more than sizes: one is {}",
+                        first.describe()
+                    )
+                })
+            };
         let mut items = |count: usize| -> Result<Vec<Spec>, String> {
             let at = |at: usize| {
                 each(&move |fake| fake.items().filter(|i| i.len() == count)?.get(at).cloned())
             };
-            let mut join = |fakes: Vec<Fake>| self.join(&fakes.iter().collect::<Vec<_>>());
+            let mut join = |fakes: Vec<ValueMeta>| self.join(&fakes.iter().collect::<Vec<_>>());
             (0..count).map(|i| join(at(i)?)).collect()
         };
         Ok(match first {
-            Fake::List(own) => Spec::of_kind(Kind::List(items(own.len())?)),
-            Fake::Tuple(own) => Spec::of_kind(Kind::Tuple(items(own.len())?)),
-            Fake::Dict(own) => {
+            ValueMeta::List(own) => Spec::of_kind(Kind::List(items(own.len())?)),
+            ValueMeta::Tuple(own) => Spec::of_kind(Kind::Tuple(items(own.len())?)),
+            ValueMeta::Dict(own) => {
                 let keys = own.iter().map(|(key, _)| key);
                 let joined = keys.map(|key| {
                     let fakes = each(&|fake| match fake {
-                        Fake::Dict(other) if other.len() == own.len() => {
+                        ValueMeta::Dict(other) if other.len() == own.len() => {
                             let found = other.iter().find(|(known, _)| known == key);
                             found.map(|(_, item)| item.clone())
                         }
@@ -396,18 +404,18 @@ impl Joining {
                 });
                 Spec::of_kind(Kind::Dict(joined.collect::<Result<_, String>>()?))
             }
-            Fake::Int(_) => {
-                let sizes = each(&|fake| fake.dim().ok().map(Fake::Int))?;
+            ValueMeta::Int(_) => {
+                let sizes = each(&|fake| fake.dim().ok().map(ValueMeta::Int))?;
                 let sizes = sizes.iter().filter_map(|size| size.dim().ok()).collect();
-                Spec::of_kind(Kind::Known(Fake::Int(self.size(sizes))))
+                Spec::of_kind(Kind::Known(ValueMeta::Int(self.size(sizes))))
             }
-            Fake::Single(own) => {
+            ValueMeta::Single(own) => {
                 let metas = each(&|fake| {
                     let meta = fake.as_tensor()?;
                     let fits = meta.shape.len() == own.shape.len() && meta.dtype == own.dtype;
                     fits.then(|| fake.clone())
                 })?;
-                let metas: Vec<_> = metas.iter().filter_map(Fake::as_tensor).collect();
+                let metas: Vec<_> = metas.iter().filter_map(ValueMeta::as_tensor).collect();
                 let mut joined = (**own).clone();
                 for (dim, size) in joined.shape.iter_mut().enumerate() {
                     *size = self.size(metas.iter().map(|meta| meta.shape[dim].clone()).collect());
@@ -415,18 +423,18 @@ impl Joining {
                 if joined.shape != own.shape {
                     joined.strides = None;
                 }
-                Spec::of_kind(Kind::Known(Fake::tensor(joined)))
+                Spec::of_kind(Kind::Known(ValueMeta::from(joined)))
             }
-            Fake::Float(_) if !others.iter().all(|other| other.is_same(first)) => {
-                each(&|fake| matches!(fake, Fake::Float(_)).then(Fake::none))?;
+            ValueMeta::Float(_) if !others.iter().all(|other| other.eq(first)) => {
+                each(&|fake| matches!(fake, ValueMeta::Float(_)).then(ValueMeta::none))?;
                 Spec::float()
             }
-            Fake::Bool(_) if !others.iter().all(|other| other.is_same(first)) => {
-                each(&|fake| matches!(fake, Fake::Bool(_)).then(Fake::none))?;
+            ValueMeta::Bool(_) if !others.iter().all(|other| other.eq(first)) => {
+                each(&|fake| matches!(fake, ValueMeta::Bool(_)).then(ValueMeta::none))?;
                 Spec::bool()
             }
             other => {
-                each(&|fake| (fake.to_string() == other.to_string()).then(Fake::none))?;
+                each(&|fake| (fake.describe() == other.describe()).then(ValueMeta::none))?;
                 Spec::of_kind(Kind::Known((*other).clone()))
             }
         })
@@ -448,7 +456,7 @@ impl Joining {
     }
 }
 
-fn all(items: &[Spec], leaves: &mut Vec<Fake>) -> Result<Box<[Value]>> {
+fn all(items: &[Spec], leaves: &mut Vec<ValueMeta>) -> Result<Box<[Value]>> {
     items.iter().map(|item| item.leaves(leaves)).collect()
 }
 
@@ -469,8 +477,8 @@ impl fmt::Display for Spec {
             items.join(", ")
         };
         match &self.kind {
-            Kind::Known(Fake::Single(meta)) => meta.fmt(f),
-            Kind::Known(fake) => fake.fmt(f),
+            Kind::Known(ValueMeta::Single(meta)) => meta.fmt(f),
+            Kind::Known(fake) => f.write_str(&fake.describe()),
             Kind::Wrong(problem) => f.write_str(problem),
             Kind::List(items) => write!(f, "[{}]", all(items)),
             Kind::Tuple(items) => write!(f, "({})", all(items)),

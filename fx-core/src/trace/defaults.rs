@@ -16,10 +16,10 @@ use crate::ir::argument::{Argument, Kwargs};
 use crate::ir::op::Op;
 use crate::ir::operator;
 use crate::ir::signature::ParamSpec;
+use crate::ir::value_meta::ValueMeta;
 use crate::module::argument::ModuleArg;
 use crate::module::module::Module;
 use crate::module::walk::TensorKind;
-use crate::shapes::Fake;
 use crate::value::handle::Proxy;
 use crate::value::nested::check_depth;
 use crate::value::object::{Object, short_type_name};
@@ -188,7 +188,7 @@ impl TraceContext {
         if let Some(truth) = self.truth_by_hints(proxy)? {
             return Ok(truth);
         }
-        if let Some(Fake::Bool(None)) = self.shape_of(proxy.node)? {
+        if let Some(ValueMeta::Bool(None)) = self.shape_of(proxy.node)? {
             return Err(Error::msg(format_args!(
                 "the truth of {} is known only when the graph runs: where it compares sizes, a hint of the spec decides it and is a guard (`Spec::hint`); `#[trace(control_flow)]` and `control::cond` record both ways",
                 self.name_of(proxy)

@@ -23,10 +23,10 @@ use crate::ir::function::Function;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::registry;
+use crate::ir::value_meta::ValueMeta;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
-use crate::shapes::Fake;
-use crate::shapes::evaluation::fake_result;
+use crate::shapes::evaluation::{fake_result, lacks_rule};
 use crate::submit::REGISTRY_HINT;
 use crate::value::dim::Dim;
 use crate::value::fake_tensor::FakeTensor;
@@ -104,7 +104,11 @@ fn record_in_trace(
 ) -> Result<Option<Value>> {
     let Some(active) = recorder(function, &args)? else {
         return match args.iter().any(Value::holds_no_data) {
-            true => fake_call(function, &args, location).map(Some),
+            true => match fake_call(function, &args, location) {
+                // A body that is written by functions with rules needs none.
+                Err(error) if lacks_rule(&error) && function.is_pure() => Ok(None),
+                given => given.map(Some),
+            },
             false => Ok(None),
         };
     };
@@ -177,7 +181,7 @@ fn read_shape(object: &dyn Object) {
 pub fn known_dims(proxy: Proxy) -> Option<Vec<Dim>> {
     let active = scope::of_proxy(proxy).ok()?;
     match active.context.shape_of(proxy.node).ok()?? {
-        Fake::Single(meta) => Some(meta.shape.clone()),
+        ValueMeta::Single(meta) => Some(meta.shape.clone()),
         _ => None,
     }
 }

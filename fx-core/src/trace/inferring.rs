@@ -14,7 +14,6 @@ use crate::ir::signature::ParamSpec;
 use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::shapes::Contract;
-use crate::shapes::Fake;
 use crate::shapes::relied::ReliedOn;
 use crate::value::dim::Dim;
 use crate::value::handle::{NodeId, Proxy};
@@ -30,7 +29,7 @@ pub(crate) trait Infers {
     fn start(&mut self, graph: &Graph, params: &[ParamSpec], trees: &[Tree]) -> Result<()>;
 
     /// What a node gives.
-    fn node(&mut self, graph: &Graph, attributes: &Attributes, node: NodeId) -> Result<Fake>;
+    fn node(&mut self, graph: &Graph, attributes: &Attributes, node: NodeId) -> Result<ValueMeta>;
 
     /// The truth of a comparison of sizes by the hints; then it is a guard.
     fn truth(
@@ -78,7 +77,7 @@ impl TraceContext {
     }
 
     /// What a node gives, if shapes are inferred.
-    pub(crate) fn shape_of(&self, node: NodeId) -> Result<Option<Fake>> {
+    pub(crate) fn shape_of(&self, node: NodeId) -> Result<Option<ValueMeta>> {
         self.ask_shapes(|shapes, graph, attributes| shapes.node(graph, attributes, node))
     }
 
@@ -97,7 +96,7 @@ impl TraceContext {
             return Ok(Value::Proxy(proxy));
         };
         let known = match given {
-            Fake::Plain(Value::None) | Fake::Single(_) => None,
+            ValueMeta::Plain(Value::None) | ValueMeta::Single(_) => None,
             given => given.known(),
         };
         let mut graph = self.graph_mut()?;
@@ -121,8 +120,7 @@ impl TraceContext {
     /// Has runs compare what these nodes give with what is known of it: a number was taken from it.
     fn rely_on(&self, nodes: &[NodeId]) -> Result<()> {
         for node in nodes {
-            if let Some(Fake::Single(meta)) = self.shape_of(*node)? {
-                let meta = ValueMeta::Single((*meta).clone());
+            if let Some(meta @ ValueMeta::Single(_)) = self.shape_of(*node)? {
                 let mut graph = self.graph_mut()?;
                 // The contract speaks of the inputs.
                 if !matches!(graph.node(*node)?.op(), Op::Placeholder(_) | Op::GetAttr(_)) {
@@ -143,7 +141,7 @@ impl TraceContext {
     /// The number that a size is, as far as its range or the hints say.
     pub(super) fn number_by_hints(&self, proxy: Proxy) -> Result<Option<i64>> {
         match self.shape_of(proxy.node)? {
-            Some(Fake::Int(dim)) => self.number_of(&dim),
+            Some(ValueMeta::Int(dim)) => self.number_of(&dim),
             _ => Ok(None),
         }
     }
@@ -160,9 +158,9 @@ impl TraceContext {
     /// How many items a value has: a list or a tuple, or a tensor along its first dim.
     pub(super) fn items_of(&self, proxy: Proxy) -> Result<Option<usize>> {
         let count = match self.shape_of(proxy.node)? {
-            Some(Fake::List(items) | Fake::Tuple(items)) => return Ok(Some(items.len())),
-            Some(Fake::Repeated(_, length)) => self.number_of(&length)?,
-            Some(Fake::Single(meta)) => match meta.shape.first() {
+            Some(ValueMeta::List(items) | ValueMeta::Tuple(items)) => return Ok(Some(items.len())),
+            Some(ValueMeta::Repeated(_, length)) => self.number_of(&length)?,
+            Some(ValueMeta::Single(meta)) => match meta.shape.first() {
                 Some(first) => self.number_of(first)?,
                 None => None,
             },

@@ -66,7 +66,7 @@ impl Proxy {
     /// Returns an error if the proxy's trace is not running here, or its shape cannot be inferred.
     pub fn meta(self) -> Result<Option<ValueMeta>> {
         let active = scope::of_proxy(self)?;
-        Ok(active.context.shape_of(self.node)?.map(|fake| fake.meta()))
+        Ok(active.context.shape_of(self.node)?.map(|fake| fake.entry()))
     }
 
     /// Records a call of a method by name.

@@ -228,22 +228,22 @@ fn defect_b02_edits_of_uses_reach_what_depends_on_them() -> Result<()> {
         }),
     ];
     for (what, edit) in edits {
-        for tells in [None, Some("3.0"), Some("4.0")] {
+        for tells in [None, Some(3.0), Some(4.0)] {
             let mut gm = chain()?;
             let (x, mul, add) = (id(&gm, "x")?, id(&gm, "mul")?, id(&gm, "add")?);
             let mut graph = gm.graph_mut();
             let new = graph
                 .inserting_after(mul)?
                 .call_function(operator::add, (x, x), ())?;
-            if let Some(text) = tells {
+            if let Some(number) = tells {
                 graph
                     .node_mut(new)?
-                    .set_meta(ValueMeta::Plain(text.to_string()));
+                    .set_meta(ValueMeta::Float(Some(number)));
             }
             edit(&mut graph, mul, new, add)?;
             drop(graph);
             // A node with the same value keeps what is known after it.
-            let stays = tells == Some("3.0");
+            let stays = tells == Some(3.0);
             for name in ["add", "sub", "output"] {
                 assert_eq!(
                     known(&gm).iter().any(|known| known == name),
@@ -370,12 +370,10 @@ fn defect_b02_a_transform_that_changes_a_step_forgets_what_follows() -> Result<(
 #[test]
 fn defect_b02_a_copy_for_another_input_knows_nothing_of_its_own() -> Result<()> {
     let gm = chain()?;
-    for (told, expected) in [("1.5", true), ("2.5", false)] {
+    for (told, expected) in [(1.5, true), (2.5, false)] {
         let mut graph = Graph::new();
         let y = graph.placeholder("y")?;
-        graph
-            .node_mut(y)?
-            .set_meta(ValueMeta::Plain(told.to_string()));
+        graph.node_mut(y)?.set_meta(ValueMeta::Float(Some(told)));
         let mut map = fx_core::ir::ValueMap::default();
         map.insert(id(&gm, "x")?, y.into());
         let copied = graph.graph_copy(gm.graph(), &mut map)?;
@@ -404,25 +402,19 @@ fn defect_b02_edits_in_a_loop_stay_linear() -> Result<()> {
     }
     graph.output(last)?;
     for node in &nodes {
-        graph
-            .node_mut(*node)?
-            .set_meta(ValueMeta::Plain("1".into()));
+        graph.node_mut(*node)?.set_meta(ValueMeta::Int(1.into()));
     }
     let start = std::time::Instant::now();
     for node in &nodes {
         graph.node_mut(*node)?.update_arg(1, 2.0)?;
     }
     for node in &nodes {
-        graph
-            .node_mut(*node)?
-            .set_meta(ValueMeta::Plain("1".into()));
+        graph.node_mut(*node)?.set_meta(ValueMeta::Int(1.into()));
     }
     for (at, node) in nodes.iter().enumerate().rev() {
         graph.node_mut(*node)?.update_arg(1, 3.0)?;
         if at % 2 == 0 {
-            graph
-                .node_mut(*node)?
-                .set_meta(ValueMeta::Plain("1".into()));
+            graph.node_mut(*node)?.set_meta(ValueMeta::Int(1.into()));
         }
     }
     let time = start.elapsed();

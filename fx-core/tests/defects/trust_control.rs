@@ -184,9 +184,9 @@ fn defect_t3_e3_numbers_are_any_and_sizes_are_at_least_one() -> Result<()> {
     };
     let mut gm = symbolic_trace(traced!(|n: Int| n.gt(0)))?;
     gm.infer_shapes(&[Spec::int("n")])?;
-    assert_eq!(meta(&gm, "gt").as_deref(), Some("a truth"));
+    assert_eq!(meta(&gm, "gt").as_deref(), Some("a boolean"));
     gm.infer_shapes(&[Spec::int("n").constrained("n >= 0")])?;
-    assert_eq!(meta(&gm, "gt").as_deref(), Some("a truth"));
+    assert_eq!(meta(&gm, "gt").as_deref(), Some("a boolean"));
     gm.infer_shapes(&[Spec::int("n").constrained("n >= -2").constrained("n < 1")])?;
     assert_eq!(meta(&gm, "gt").as_deref(), Some("false"));
     assert!(!gm.forward::<bool>(-2)?);
@@ -225,7 +225,7 @@ fn defect_t3_e3_what_a_side_claims_decides_nothing_outside() -> Result<()> {
         .graph()
         .find_name("eq")
         .and_then(|node| node.meta::<ValueMeta>());
-    assert_eq!(eq.map(ValueMeta::to_string).as_deref(), Some("a truth"));
+    assert_eq!(eq.map(ValueMeta::to_string).as_deref(), Some("a boolean"));
     assert!(!gm.forward::<bool>(3)? && gm.forward::<bool>(0)?);
     Ok(())
 }

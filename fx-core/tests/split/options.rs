@@ -64,7 +64,7 @@ fn three_parts_keep_numbers_and_entries() -> Result<()> {
     }))?;
     let ids: Vec<NodeId> = gm.graph().nodes().map(|node| node.id()).collect();
     for (at, id) in ids.iter().enumerate() {
-        let meta = ValueMeta::Single(TensorMeta::new([at + 1]).dtype(DType::F32));
+        let meta = ValueMeta::from(TensorMeta::new([at + 1]).dtype(DType::F32));
         gm.graph_mut().node_mut(*id)?.set_meta(meta);
     }
     let split = gm.split(&SplitOptions::new(), in_turn(&gm, 2))?;

@@ -2,6 +2,7 @@
 
 mod kernel;
 mod module;
+mod op;
 mod or_return;
 mod stub;
 mod trace;
@@ -10,6 +11,7 @@ mod tree;
 mod wrap;
 
 pub use module::module;
+pub use op::op;
 pub use trace::trace;
 pub use traced::{function, traced};
 pub use tree::tree;

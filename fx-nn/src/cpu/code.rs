@@ -11,7 +11,7 @@ use fx_core::ir::ValueMeta;
 use fx_core::module::ComponentExt;
 use fx_core::passes::backend::{CallRules, Executable, StepReport, StepRun};
 use fx_core::passes::{FoldConstants, MethodsToFunctions};
-use fx_core::shapes::{Fake, Spec};
+use fx_core::shapes::Spec;
 use fx_core::trace::CallArgs;
 use fx_core::value::{DType, Value};
 use fx_core::{Error, GraphModule, Result};
@@ -135,7 +135,7 @@ impl Made {
             self.rules = Some(CallRules::of(source)?);
         }
         if let Some(rules) = &mut self.rules {
-            rules.check(inputs.iter().map(|value| Fake::of(value)).collect())?;
+            rules.check(inputs.iter().map(|value| ValueMeta::of(value)).collect())?;
         }
         let key: Key = inputs.iter().map(|value| is_floats(value)).collect();
         let program = self.program(key, options)?;

@@ -70,7 +70,7 @@ pub(super) enum IndexArg {
 
 /// A step of a pointwise item; it refers to the steps before it by place.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Point {
+pub(super) enum PointOp {
     /// An input of the item, by place.
     Input(usize),
     Number(f32),
@@ -151,7 +151,7 @@ pub(super) enum Kind {
     Softmax(i64),
     LogSoftmax(i64),
     Embedding(Tensor),
-    Pointwise(Vec<Point>),
+    Pointwise(Vec<PointOp>),
     Cat(i64),
     Mean {
         dims: Vec<i64>,

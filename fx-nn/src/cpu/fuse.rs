@@ -7,7 +7,7 @@ use fx_kernels::Activation;
 use fx_kernels::matrix::Order;
 use fx_kernels::pointwise::{Binary, Unary};
 
-use super::draft::{Attending, Draft, Id, Item, Kind, Mask, Point, View};
+use super::draft::{Attending, Draft, Id, Item, Kind, Mask, PointOp, View};
 
 /// The longest chain, in steps.
 const LONGEST: usize = 96;
@@ -43,13 +43,16 @@ pub(super) fn fuse(draft: &mut Draft) {
 }
 
 /// The activation, if that is all that the steps do.
-pub(super) fn only_activation(points: &[Point]) -> Option<Activation> {
+pub(super) fn only_activation(points: &[PointOp]) -> Option<Activation> {
     match points {
         [
-            Point::Input(0),
-            Point::Unary(Unary::Activation(activation), 0),
+            PointOp::Input(0),
+            PointOp::Unary(Unary::Activation(activation), 0),
         ] => Some(*activation),
-        [Point::Input(0), Point::Unary(Unary::Clamp(low, high), 0)] if *low == 0.0 => match *high {
+        [
+            PointOp::Input(0),
+            PointOp::Unary(Unary::Clamp(low, high), 0),
+        ] if *low == 0.0 => match *high {
             6.0 => Some(Activation::Relu6),
             f32::INFINITY => Some(Activation::Relu),
             _ => None,
@@ -59,10 +62,10 @@ pub(super) fn only_activation(points: &[Point]) -> Option<Activation> {
 }
 
 /// Whether the steps add two inputs.
-pub(super) fn is_sum(points: &[Point]) -> bool {
+pub(super) fn is_sum(points: &[PointOp]) -> bool {
     matches!(
         points,
-        [Point::Input(a), Point::Input(b), Point::Binary(Binary::Add, 0, 1)] if a != b
+        [PointOp::Input(a), PointOp::Input(b), PointOp::Binary(Binary::Add, 0, 1)] if a != b
     )
 }
 
@@ -91,22 +94,22 @@ fn chain(draft: &mut Draft, at: Id, uses: &mut [usize]) {
         let mut places = Vec::with_capacity(points.len());
         for point in points {
             let moved = match *point {
-                Point::Input(input) if input == place => {
+                PointOp::Input(input) if input == place => {
                     places.push(result);
                     continue;
                 }
-                Point::Input(input) => {
+                PointOp::Input(input) => {
                     let id = item.inputs[input];
                     let known = inputs.iter().position(|other| *other == id);
-                    Point::Input(known.unwrap_or_else(|| {
+                    PointOp::Input(known.unwrap_or_else(|| {
                         inputs.push(id);
                         inputs.len() - 1
                     }))
                 }
-                Point::Number(x) => Point::Number(x),
-                Point::Unary(f, a) => Point::Unary(f, places[a]),
-                Point::Binary(f, a, b) => Point::Binary(f, places[a], places[b]),
-                Point::Select(a, b, c) => Point::Select(places[a], places[b], places[c]),
+                PointOp::Number(x) => PointOp::Number(x),
+                PointOp::Unary(f, a) => PointOp::Unary(f, places[a]),
+                PointOp::Binary(f, a, b) => PointOp::Binary(f, places[a], places[b]),
+                PointOp::Select(a, b, c) => PointOp::Select(places[a], places[b], places[c]),
             };
             places.push(joined.len());
             joined.push(moved);
@@ -238,7 +241,11 @@ fn attention(draft: &Draft, at: Id, uses: &[usize]) -> Option<Item> {
     };
     let mut scale = scores.scale;
     if let Kind::Pointwise(points) = &draft.items[queries].kind
-        && let [Point::Input(0), Point::Number(by), Point::Binary(f, 0, 1)] = points[..]
+        && let [
+            PointOp::Input(0),
+            PointOp::Number(by),
+            PointOp::Binary(f, 0, 1),
+        ] = points[..]
     {
         let by = match f {
             Binary::Mul => Some(by),
@@ -285,26 +292,28 @@ fn scores(draft: &Draft, of: Id, uses: &[usize]) -> Option<Scores> {
         mask_input: None,
     };
     let input = |place: usize| match points[place] {
-        Point::Input(input) => Some(item.inputs[input]),
+        PointOp::Input(input) => Some(item.inputs[input]),
         _ => None,
     };
     let mut here = points.len() - 1;
     loop {
         match points[here] {
-            Point::Input(place) => {
+            PointOp::Input(place) => {
                 let product = item.inputs[place];
                 let is_product = matches!(draft.items[product].kind, Kind::Matmul);
                 found.product = product;
                 return (is_product && uses[product] == 1).then_some(found);
             }
-            Point::Binary(f @ (Binary::Mul | Binary::Div), a, b) => {
-                let Point::Number(by) = points[b] else {
+            PointOp::Binary(f @ (Binary::Mul | Binary::Div), a, b) => {
+                let PointOp::Number(by) = points[b] else {
                     return None;
                 };
                 found.scale *= if f == Binary::Mul { by } else { 1.0 / by };
                 here = a;
             }
-            Point::Binary(Binary::Add, a, b) if found.mask == Mask::None && found.scale == 1.0 => {
+            PointOp::Binary(Binary::Add, a, b)
+                if found.mask == Mask::None && found.scale == 1.0 =>
+            {
                 let product = |place: usize| {
                     input(place).is_some_and(|id| matches!(draft.items[id].kind, Kind::Matmul))
                 };
@@ -317,8 +326,8 @@ fn scores(draft: &Draft, of: Id, uses: &[usize]) -> Option<Scores> {
                 found.mask_input = Some(mask);
                 here = rest;
             }
-            Point::Select(mask, yes, no) if found.mask == Mask::None && found.scale == 1.0 => {
-                if points[yes] != Point::Number(f32::NEG_INFINITY) {
+            PointOp::Select(mask, yes, no) if found.mask == Mask::None && found.scale == 1.0 => {
+                if points[yes] != PointOp::Number(f32::NEG_INFINITY) {
                     return None;
                 }
                 found.mask = Mask::Forbidden;

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use fx_kernels::pointwise::Binary;
 
-use super::draft::{Draft, Id, Item, Kind, Point};
+use super::draft::{Draft, Id, Item, Kind, PointOp};
 use super::fuse::{is_sum, only_activation};
 
 /// Chooses layouts, and adds the items that change them.
@@ -89,15 +89,16 @@ fn on_images(item: &mut Item, made: &Draft) {
                 item.kind = Kind::ImageActivate(activation);
             } else if is_sum(points) {
                 item.kind = Kind::ImageAdd(fx_kernels::Activation::None);
-            } else if let [sum @ .., Point::Unary(f, 2)] = &points[..]
+            } else if let [sum @ .., PointOp::Unary(f, 2)] = &points[..]
                 && is_sum(sum)
-                && let Some(activation) = only_activation(&[Point::Input(0), Point::Unary(*f, 0)])
+                && let Some(activation) =
+                    only_activation(&[PointOp::Input(0), PointOp::Unary(*f, 0)])
             {
                 item.kind = Kind::ImageAdd(activation);
             } else if let [
-                Point::Input(a),
-                Point::Input(b),
-                Point::Binary(Binary::Mul, 0, 1),
+                PointOp::Input(a),
+                PointOp::Input(b),
+                PointOp::Binary(Binary::Mul, 0, 1),
             ] = points[..]
                 && a != b
             {

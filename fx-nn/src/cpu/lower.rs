@@ -7,40 +7,15 @@ use std::collections::HashMap;
 
 use fx_core::ir::{Argument, BoundArgs, Function, NodeRef, Op};
 use fx_core::value::{DType, NodeId};
-use fx_core::{Error, GraphModule, Result};
+use fx_core::{Error, GraphModule, Result, function, function_table, operator};
 use fx_kernels::Activation;
 use fx_kernels::conv::{ConvSpec, PoolSpec};
 use fx_kernels::matrix::Order;
 
 use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, SizeArg, SizesArg, View};
-use super::elementwise::is_elementwise;
-use crate::Tensor;
-
-/// Whether a program has an item for a function, and so a kernel.
-pub(super) fn has_kernel(function: Function) -> bool {
-    let path = function.path();
-    is_elementwise(path) || KERNELS.contains(&path)
-}
-
-/// Functions with a kernel, besides those of elements.
-const KERNELS: [&str; 16] = [
-    "fx_nn::ops::batch_norm",
-    "fx_nn::ops::conv2d",
-    "fx_nn::ops::max_pool2d",
-    "fx_nn::ops::avg_pool2d",
-    "fx_nn::ops::adaptive_avg_pool2d",
-    "fx_nn::ops::linear",
-    "fx_nn::ops::matmul",
-    "fx_core::operator::matmul",
-    "fx_nn::ops::scaled_dot_product_attention",
-    "fx_nn::ops::layer_norm",
-    "fx_nn::ops::rms_norm",
-    "fx_nn::ops::softmax",
-    "fx_nn::ops::log_softmax",
-    "fx_nn::ops::embedding",
-    "fx_nn::ops::cat",
-    "fx_nn::ops::mean",
-];
+use super::lowering::{CpuLowering, How};
+use super::points::{Point, Points};
+use crate::{Tensor, ops};
 
 /// The draft of a graph without layers. `is_floats` says which inputs are tensors of `f32`.
 pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
@@ -64,6 +39,7 @@ pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
 }
 
 /// A draft in the making.
+#[derive(Debug)]
 pub(super) struct Lowering<'g> {
     gm: &'g GraphModule,
     draft: Draft,
@@ -71,6 +47,7 @@ pub(super) struct Lowering<'g> {
 }
 
 /// The arguments of a node.
+#[derive(Debug)]
 pub(super) struct Args<'g> {
     node: NodeRef<'g>,
     bound: BoundArgs<'g>,
@@ -79,6 +56,11 @@ pub(super) struct Args<'g> {
 impl<'g> Args<'g> {
     pub fn get(&self, name: &str) -> Option<Cow<'g, Argument>> {
         self.bound.get(name)
+    }
+
+    /// The name of a parameter.
+    pub fn param(&self, index: usize) -> Option<&'g str> {
+        self.bound.params().get(index).map(|param| &*param.name)
     }
 
     pub fn float(&self, name: &str) -> Option<f64> {
@@ -250,57 +232,24 @@ impl<'g> Lowering<'g> {
     }
 
     /// The item of a call; `None` if there is no kernel for it as it is.
-    fn call(&mut self, function: Function, args: &Args<'_>) -> Result<Option<Id>> {
-        let path = function.path();
-        if is_elementwise(path) {
-            return Ok(self.elementwise(args, path));
+    fn call(&mut self, function: Function, args: &Args<'g>) -> Result<Option<Id>> {
+        match CpuLowering::of(function)?.map(CpuLowering::how) {
+            Some(How::Pointwise(steps)) => Ok(self.pointwise(args, steps)),
+            Some(How::Kernel(item) | How::View(item)) => item(self, args),
+            None => Ok(None),
         }
-        let name = path.strip_prefix("fx_nn::ops::");
-        let name = name.or_else(|| path.strip_prefix("fx_nn::Tensor::"));
-        let name = name.or_else(|| path.strip_prefix("fx_core::operator::"));
-        let name = name.unwrap_or(path);
-        let made = match name {
-            "batch_norm" => self.batch_norm(args)?,
-            "conv2d" => self.conv(args),
-            "max_pool2d" | "avg_pool2d" => self.pool(args, name == "max_pool2d"),
-            "adaptive_avg_pool2d" => self.adaptive(args),
-            "linear" => self.linear(args)?,
-            "matmul" => self.matmul(args, path),
-            "scaled_dot_product_attention" => self.attention(args),
-            "layer_norm" | "rms_norm" => self.norm(args, name == "layer_norm"),
-            "softmax" | "log_softmax" => self.softmax(args, name == "softmax"),
-            "embedding" => self.embedding(args),
-            "cat" => self.cat(args),
-            "mean" => self.mean(args),
-            "dropout"
-            | "dropout1d"
-            | "dropout2d"
-            | "dropout3d"
-            | "alpha_dropout"
-            | "feature_alpha_dropout"
-            | "stochastic_depth"
-                if !args.flag("training") =>
-            {
-                self.floats(args, "x")
-            }
-            "contiguous" => self.view(args, View::Contiguous),
-            "size" => {
-                let x = self.first(args);
-                match (x, args.is_none("dim"), args.int("dim")) {
-                    (Some(x), true, _) => self.number(args, Kind::ShapeOf, x),
-                    (Some(x), _, Some(dim)) => self.number(args, Kind::SizeOf(dim), x),
-                    _ => None,
-                }
-            }
-            "dim" => match self.first(args) {
-                Some(x) => self.number(args, Kind::RankOf, x),
-                None => None,
-            },
-            "getattr" => self.getattr(args),
-            "getitem" => self.getitem(args)?,
-            _ => self.viewed(args, name),
-        };
-        Ok(made)
+    }
+
+    /// A pointwise item; `None` if the call has arguments that no step takes.
+    fn pointwise(
+        &mut self,
+        args: &Args<'g>,
+        steps: fn(&mut Points<'_, '_>) -> Option<Point>,
+    ) -> Option<Id> {
+        let mut points = Points::new(self, args);
+        let result = steps(&mut points)?;
+        let (steps, inputs) = points.finish(result);
+        self.push(args, Kind::Pointwise(steps), inputs)
     }
 
     /// The first argument, if it is floats.
@@ -313,25 +262,18 @@ impl<'g> Lowering<'g> {
         Some(self.draft.push(kind, vec![of], args.node.name(), false))
     }
 
-    fn viewed(&mut self, args: &Args<'_>, name: &str) -> Option<Id> {
-        let view = match name {
-            "reshape" | "view" => View::Reshape(self.all_sizes(args, "shape")?),
-            "flatten" => View::Flatten(args.int("start_dim")?, args.int("end_dim")?),
-            "permute" => View::Permute(args.ints("dims")?),
-            "transpose" => View::Transpose(args.int("dim0")?, args.int("dim1")?),
-            "t" => View::Turn,
-            "expand" => View::Expand(self.all_sizes(args, "size")?),
-            "unsqueeze" => View::Unsqueeze(args.int("dim")?),
-            "squeeze" => View::Squeeze(args.int("dim")?),
-            "narrow" => View::Narrow(
-                args.int("dim")?,
-                self.size(&*args.get("start")?)?,
-                self.size(&*args.get("length")?)?,
-            ),
-            "select" => View::Select(args.int("dim")?, self.size(&*args.get("index")?)?),
-            _ => return None,
-        };
-        self.view(args, view)
+    /// The view that the arguments of a call say.
+    fn viewed(&mut self, args: &Args<'_>, view: Option<View>) -> Option<Id> {
+        self.view(args, view?)
+    }
+
+    fn size_of(&mut self, args: &Args<'_>) -> Option<Id> {
+        let x = self.first(args)?;
+        match (args.is_none("dim"), args.int("dim")) {
+            (true, _) => self.number(args, Kind::ShapeOf, x),
+            (false, Some(dim)) => self.number(args, Kind::SizeOf(dim), x),
+            _ => None,
+        }
     }
 
     fn conv(&mut self, args: &Args<'_>) -> Option<Id> {
@@ -435,12 +377,9 @@ impl<'g> Lowering<'g> {
         Ok(self.push(args, kind, vec![x]))
     }
 
-    fn matmul(&mut self, args: &Args<'_>, path: &str) -> Option<Id> {
-        let (a, b) = match path.starts_with("fx_core") {
-            true => ("a", "b"),
-            false => ("x", "other"),
-        };
-        let (a, b) = (self.floats(args, a)?, self.floats(args, b)?);
+    fn matmul(&mut self, args: &Args<'_>) -> Option<Id> {
+        let a = self.floats(args, args.param(0)?)?;
+        let b = self.floats(args, args.param(1)?)?;
         self.push(args, Kind::Matmul, vec![a, b])
     }
 
@@ -610,10 +549,9 @@ impl<'g> Lowering<'g> {
             return Ok(None);
         }
         let call = self.gm.call(node)?;
-        let path = call.function().map(|function| function.path());
-        let size = match path {
-            Some("fx_nn::ops::split") => "split_size",
-            Some("fx_nn::ops::chunk") => "chunks",
+        let (size, is_split) = match call.function() {
+            Some(f) if f == function!(ops::split) => ("split_size", true),
+            Some(f) if f == function!(ops::chunk) => ("chunks", false),
             _ => return Ok(None),
         };
         let cut = Args {
@@ -628,10 +566,99 @@ impl<'g> Lowering<'g> {
         let Some(size) = self.size(&size) else {
             return Ok(None);
         };
-        let view = match path {
-            Some("fx_nn::ops::split") => View::Piece(dim, size, at),
-            _ => View::Chunk(dim, size, at),
+        let view = match is_split {
+            true => View::Piece(dim, size, at),
+            false => View::Chunk(dim, size, at),
         };
         Ok(self.push(args, Kind::View(view), vec![x]))
     }
+}
+
+/// Functions with a kernel of their own, besides those of elements.
+macro_rules! kernels {
+    ($kind:ident: $($function:expr => $item:expr;)*) => {
+        function_table! { CpuLowering {
+            $($function => CpuLowering::$kind($item),)*
+        } }
+    };
+}
+
+kernels! { kernel:
+    function!(ops::batch_norm) => |l, args| l.batch_norm(args);
+    function!(ops::conv2d) => |l, args| Ok(l.conv(args));
+    function!(ops::max_pool2d) => |l, args| Ok(l.pool(args, true));
+    function!(ops::avg_pool2d) => |l, args| Ok(l.pool(args, false));
+    function!(ops::adaptive_avg_pool2d) => |l, args| Ok(l.adaptive(args));
+    function!(ops::linear) => |l, args| l.linear(args);
+    function!(ops::matmul) => |l, args| Ok(l.matmul(args));
+    operator::matmul => |l, args| Ok(l.matmul(args));
+    function!(ops::scaled_dot_product_attention) => |l, args| Ok(l.attention(args));
+    function!(ops::layer_norm) => |l, args| Ok(l.norm(args, true));
+    function!(ops::rms_norm) => |l, args| Ok(l.norm(args, false));
+    function!(ops::softmax) => |l, args| Ok(l.softmax(args, true));
+    function!(ops::log_softmax) => |l, args| Ok(l.softmax(args, false));
+    function!(ops::embedding) => |l, args| Ok(l.embedding(args));
+    function!(ops::cat) => |l, args| Ok(l.cat(args));
+    function!(ops::mean) => |l, args| Ok(l.mean(args));
+}
+
+/// Nothing is dropped outside of training.
+fn as_it_is(lowering: &mut Lowering<'_>, args: &Args<'_>) -> Result<Option<Id>> {
+    Ok(match args.flag("training") {
+        true => None,
+        false => lowering.floats(args, "x"),
+    })
+}
+
+// What gives sizes and views computes nothing: a program is not worth it for these alone.
+kernels! { view:
+    function!(ops::dropout) => as_it_is;
+    function!(ops::dropout1d) => as_it_is;
+    function!(ops::dropout2d) => as_it_is;
+    function!(ops::dropout3d) => as_it_is;
+    function!(ops::alpha_dropout) => as_it_is;
+    function!(ops::feature_alpha_dropout) => as_it_is;
+    function!(ops::stochastic_depth) => as_it_is;
+    function!(ops::contiguous) => |l, args| Ok(l.view(args, View::Contiguous));
+    function!(ops::size) => |l, args| Ok(l.size_of(args));
+    function!(ops::tensor_size) => |l, args| Ok(l.size_of(args));
+    function!(ops::tensor_dim) => |l, args| {
+        Ok(l.first(args).and_then(|x| l.number(args, Kind::RankOf, x)))
+    };
+    operator::getattr => |l, args| Ok(l.getattr(args));
+    operator::getitem => |l, args| l.getitem(args);
+    function!(ops::reshape) => |l, args| {
+        let sizes = l.all_sizes(args, "shape");
+        Ok(l.viewed(args, sizes.map(View::Reshape)))
+    };
+    function!(ops::view) => |l, args| {
+        let sizes = l.all_sizes(args, "shape");
+        Ok(l.viewed(args, sizes.map(View::Reshape)))
+    };
+    function!(ops::flatten) => |l, args| {
+        let dims = args.int("start_dim").zip(args.int("end_dim"));
+        Ok(l.viewed(args, dims.map(|(start, end)| View::Flatten(start, end))))
+    };
+    function!(ops::permute) => |l, args| Ok(l.viewed(args, args.ints("dims").map(View::Permute)));
+    function!(ops::transpose) => |l, args| {
+        let dims = args.int("dim0").zip(args.int("dim1"));
+        Ok(l.viewed(args, dims.map(|(a, b)| View::Transpose(a, b))))
+    };
+    function!(ops::t) => |l, args| Ok(l.view(args, View::Turn));
+    function!(ops::expand) => |l, args| {
+        let sizes = l.all_sizes(args, "size");
+        Ok(l.viewed(args, sizes.map(View::Expand)))
+    };
+    function!(ops::unsqueeze) => |l, args| Ok(l.viewed(args, args.int("dim").map(View::Unsqueeze)));
+    function!(ops::squeeze) => |l, args| Ok(l.viewed(args, args.int("dim").map(View::Squeeze)));
+    function!(ops::narrow) => |l, args| {
+        let size = |name: &str| args.get(name).and_then(|size| l.size(&size));
+        let range = size("start").zip(size("length")).zip(args.int("dim"));
+        Ok(l.viewed(args, range.map(|((start, length), dim)| View::Narrow(dim, start, length))))
+    };
+    function!(ops::select) => |l, args| {
+        let index = args.get("index").and_then(|index| l.size(&index));
+        let chosen = args.int("dim").zip(index);
+        Ok(l.viewed(args, chosen.map(|(dim, index)| View::Select(dim, index))))
+    };
 }

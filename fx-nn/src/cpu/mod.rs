@@ -52,7 +52,9 @@ mod frame;
 mod fuse;
 mod layout;
 mod lower;
+mod lowering;
 mod memory;
+mod points;
 mod products;
 mod program;
 mod run;
@@ -71,8 +73,12 @@ use fx_core::passes::backend::{Backend, Executable, Metas, Support};
 use fx_core::value::DType;
 use fx_core::{GraphModule, Result};
 
-pub use fx_kernels::Level;
 pub use fx_kernels::matrix::WeightKind;
+pub use fx_kernels::pointwise::{Binary, Unary};
+pub use fx_kernels::{Activation, Level};
+
+pub use self::lowering::CpuLowering;
+pub use self::points::{Point, Points};
 
 use self::code::Code;
 use crate::nn;
@@ -226,7 +232,8 @@ impl Backend for Cpu {
             }
             let call = node.op().is_call().then(|| gm.call(node).ok()).flatten();
             let function = call.and_then(|call| call.function());
-            kernels += usize::from(function.is_some_and(lower::has_kernel));
+            let lowering = function.and_then(|f| CpuLowering::of(f).ok().flatten());
+            kernels += usize::from(lowering.is_some_and(CpuLowering::has_kernel));
         }
         kernels >= 2
     }

@@ -14,7 +14,7 @@ use fx_kernels::pointwise::{Chain, Tape, Unary};
 use fx_kernels::{Activation, Buffer, Level};
 
 use super::array::{Array, Memory};
-use super::draft::{Draft, Id, Item, Kind, Point};
+use super::draft::{Draft, Id, Item, Kind, PointOp};
 use super::frame::{Frame, Register, slice};
 use super::memory::Pool;
 use super::{Options, Progress};
@@ -403,10 +403,10 @@ fn affine(activation: Activation) -> Tape {
     chain.finish(&[y])
 }
 
-fn tape(points: &[Point]) -> Tape {
+fn tape(points: &[PointOp]) -> Tape {
     let mut chain = Chain::new();
     let count = points.iter().filter_map(|point| match point {
-        Point::Input(at) => Some(at + 1),
+        PointOp::Input(at) => Some(at + 1),
         _ => None,
     });
     let inputs: Vec<_> = (0..count.max().unwrap_or(0))
@@ -415,11 +415,11 @@ fn tape(points: &[Point]) -> Tape {
     let mut values = Vec::with_capacity(points.len());
     for point in points {
         values.push(match *point {
-            Point::Input(at) => inputs[at],
-            Point::Number(x) => chain.constant(x),
-            Point::Unary(f, a) => chain.unary(f, values[a]),
-            Point::Binary(f, a, b) => chain.binary(f, values[a], values[b]),
-            Point::Select(a, b, c) => chain.select(values[a], values[b], values[c]),
+            PointOp::Input(at) => inputs[at],
+            PointOp::Number(x) => chain.constant(x),
+            PointOp::Unary(f, a) => chain.unary(f, values[a]),
+            PointOp::Binary(f, a, b) => chain.binary(f, values[a], values[b]),
+            PointOp::Select(a, b, c) => chain.select(values[a], values[b], values[c]),
         });
     }
     let result = values.last().copied();

@@ -2,19 +2,18 @@
 //!
 //! Invariant: what is refused would have effects, or be in training.
 
-use fx_core::ir::Argument;
+use fx_core::ir::{Argument, Function};
 use fx_core::module::{Call, Callee, Module};
 use fx_core::passes::backend::Support;
 use fx_core::trace::Trace;
-use fx_core::{GraphModule, Result};
+use fx_core::{GraphModule, Result, operator};
 
-use super::lower::has_kernel;
+use super::lowering::CpuLowering;
 
-/// What stops a run that the graph would stop too: the graph says why.
-const ASSERTIONS: [&str; 2] = [
-    "fx_core::operator::_assert",
-    "fx_core::operator::assert_specialized",
-];
+/// Whether it stops a run that the graph would stop too: the graph says why.
+fn is_assertion(function: Function) -> bool {
+    function == operator::_assert || function == operator::assert_specialized
+}
 
 /// Whether a program can have a call. A function without a kernel is called as it is, on values.
 pub(super) fn supports_call(call: &Call<'_>) -> Support {
@@ -22,11 +21,15 @@ pub(super) fn supports_call(call: &Call<'_>) -> Support {
         (_, Some(function)) => {
             let training = is_training(call);
             let path = function.path();
+            let has_kernel = match CpuLowering::of(function) {
+                Ok(lowering) => lowering.is_some_and(CpuLowering::has_kernel),
+                Err(error) => return Support::no(error.to_string()),
+            };
             match function.def().effects.is_pure() {
                 _ if training == Some(true) => Support::no(format!("{path} is in training")),
-                _ if has_kernel(function) => Support::Yes,
+                _ if has_kernel => Support::Yes,
                 true => Support::IfFused,
-                false if training == Some(false) || ASSERTIONS.contains(&path) => Support::IfFused,
+                false if training == Some(false) || is_assertion(function) => Support::IfFused,
                 false => Support::no(format!("{path} has effects")),
             }
         }

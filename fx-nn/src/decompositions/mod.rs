@@ -8,7 +8,6 @@ mod activations;
 mod creation;
 mod elementwise;
 mod losses;
-mod members;
 mod norms;
 mod products;
 mod reductions;

@@ -76,9 +76,7 @@ fn chained(matrices: &[Tensor], metas: Option<&ValueMeta>) -> Result<Tensor> {
 
 /// The rows of each matrix, and the columns of the last one; the first may be a row, the last a column.
 fn sizes(metas: &ValueMeta) -> Option<Vec<f64>> {
-    let ValueMeta::Sequence(items) = metas else {
-        return None;
-    };
+    let items = metas.items()?;
     let shapes = items.iter().map(|meta| {
         let sizes = meta
             .tensor()?

@@ -48,7 +48,12 @@ impl Between {
 ///
 /// # Errors
 /// Returns an error if the rows are empty.
-pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Result<Tensor> {
+pub fn quantiles(
+    x: &Tensor,
+    (q, learning): (&[f64], Option<&Tensor>),
+    between: Between,
+    skip_nan: bool,
+) -> Result<Tensor> {
     let (rows, size) = x.dims2()?;
     let sorted = topk(x, size, 1, false, true)?.0;
     let is_nan = comparison::ne(&sorted.detach(), &sorted.detach())?;
@@ -99,12 +104,26 @@ pub fn quantiles(x: &Tensor, q: &[f64], between: Between, skip_nan: bool) -> Res
     if !matches!(between, Between::Linear | Between::Midpoint) {
         return Ok(low);
     }
+    // The rank moves with `q`.
+    let weights = match learning {
+        Some(given) if matches!(between, Between::Linear) => {
+            let moved = sub(given, &given.detach())?.reshape((1, q.len()))?;
+            let last: Vec<f64> = counts.iter().map(|n| n.saturating_sub(1) as f64).collect();
+            let last = Tensor::from_vec(last, (rows, 1), x.device())?.to_dtype(x.dtype())?;
+            add(&weights, &last.broadcast_mul(&moved)?)?
+        }
+        _ => weights,
+    };
     // From the nearer end, so that both are exact; between two infinities is NaN, as in PyTorch.
     let way = sub(&high, &low)?;
     let from_low = add(&low, &mul(&way, &weights)?)?;
     let from_high = sub(&high, &mul(&way, &weights.affine(-1.0, 1.0)?)?)?;
     let half = weights.ones_like()?.times(0.5)?;
-    where_cond(&comparison::lt(&weights, &half)?, &from_low, &from_high)
+    where_cond(
+        &comparison::lt(&weights.detach(), &half)?,
+        &from_low,
+        &from_high,
+    )
 }
 
 /// The `k`-th smallest element (from 1) of each row of `x [rows, n]`, and where it is (`i64`); a
@@ -201,10 +220,16 @@ mod tests {
     #[test]
     fn small_numbers() -> Result<()> {
         let x = Tensor::new(&[[3f64, 1., 2., 4.], [5., 5., 1., 1.]], &Device::Cpu)?;
-        let q = quantiles(&x, &[0.5, 0.25], Between::Linear, false)?;
+        let q = quantiles(&x, (&[0.5, 0.25], None), Between::Linear, false)?;
         near(&q, &[2.5, 1.75, 3., 1.])?;
-        near(&quantiles(&x, &[0.4], Between::Nearest, false)?, &[2., 1.])?;
-        near(&quantiles(&x, &[0.4], Between::Higher, false)?, &[3., 5.])?;
+        near(
+            &quantiles(&x, (&[0.4], None), Between::Nearest, false)?,
+            &[2., 1.],
+        )?;
+        near(
+            &quantiles(&x, (&[0.4], None), Between::Higher, false)?,
+            &[3., 5.],
+        )?;
         let (values, places) = median(&x, false)?;
         near(&values, &[2., 1.])?;
         assert_eq!(places.to_vec1::<i64>()?[0], 2);
@@ -216,8 +241,11 @@ mod tests {
         let nan = Tensor::new(&[[2f64, f64::NAN, 1.]], &Device::Cpu)?;
         assert!(f64s(&median(&nan, false)?.0)?[0].is_nan());
         near(&median(&nan, true)?.0, &[1.])?;
-        near(&quantiles(&nan, &[0.5], Between::Linear, true)?, &[1.5])?;
-        assert!(f64s(&quantiles(&nan, &[0.5], Between::Linear, false)?)?[0].is_nan());
+        near(
+            &quantiles(&nan, (&[0.5], None), Between::Linear, true)?,
+            &[1.5],
+        )?;
+        assert!(f64s(&quantiles(&nan, (&[0.5], None), Between::Linear, false)?)?[0].is_nan());
         Ok(())
     }
 
@@ -225,7 +253,7 @@ mod tests {
     fn gradients_match() -> Result<()> {
         let x = [varied(&[2, 5])?];
         check(&x, |v| {
-            quantiles(&v[0], &[0.3, 0.8], Between::Linear, false)
+            quantiles(&v[0], (&[0.3, 0.8], None), Between::Linear, false)
         })?;
         check(&x, |v| Ok(median(&v[0], false)?.0))?;
         check(&x, |v| Ok(kth("kthvalue", &v[0], 2)?.0))?;

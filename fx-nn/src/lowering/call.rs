@@ -343,7 +343,9 @@ impl<'c> OpCall<'c> {
     pub fn results(&self) -> Result<Vec<&'c TensorMeta>> {
         self.notes("dtype");
         let items = match self.meta {
-            ValueMeta::Sequence(items) => items.iter().map(ValueMeta::tensor).collect(),
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => {
+                items.iter().map(ValueMeta::tensor).collect()
+            }
             one => one.tensor().map(|one| vec![one]),
         };
         items.ok_or_else(|| Error::msg(format_args!("the result is {}", self.meta)))

@@ -18,5 +18,5 @@ pub use call::{OpCall, Values, operand, val_of, wrapped};
 pub use prepare::{opened, prepare, prepare_within};
 pub use region::RegionCall;
 pub use resampling::{Mode, Resampling, Tap};
-pub use rule::{Composed, Form, Rule, Rules};
+pub use rule::{Composed, Form, Rule, Rules, compositions};
 pub use value::{Name, Operand, Val, as_tensor};

@@ -29,7 +29,11 @@ impl Tracer for Opening {
 /// # Errors
 /// Returns an error if a layer cannot be traced.
 pub fn opened(gm: &GraphModule, is_leaf: fn(&dyn Any) -> bool) -> Result<GraphModule> {
-    let opened = Trace::new(gm).tracer(Opening(is_leaf)).graph_module()?;
+    let mut trace = Trace::new(gm).tracer(Opening(is_leaf));
+    for (param, value) in gm.specialised()? {
+        trace = trace.concrete(&param, value);
+    }
+    let opened = trace.graph_module()?;
     // One input each: the structures of arguments are of no use to a format.
     let name = gm.class_name().to_string();
     GraphModule::new(opened.attributes().clone(), opened.graph().clone(), &name)
@@ -98,7 +102,7 @@ fn made_ready<C>(
 fn results(gm: &GraphModule) -> Vec<ValueMeta> {
     let output = gm.graph().output_node();
     match output.and_then(|node| node.meta::<ValueMeta>()) {
-        Some(ValueMeta::Sequence(items)) => items.clone(),
+        Some(ValueMeta::List(items) | ValueMeta::Tuple(items)) => items.clone(),
         Some(one) => vec![one.clone()],
         None => Vec::new(),
     }
@@ -107,6 +111,7 @@ fn results(gm: &GraphModule) -> Vec<ValueMeta> {
 /// An error with every call that the format cannot have.
 fn without_rule<C>(gm: &GraphModule, rules: &Rules<C>, format: &str) -> Result<()> {
     let mut problems: Vec<String> = Vec::new();
+    let mut is_known_to_lack = true;
     for node in gm.graph().nodes() {
         let problem = match node.op() {
             Op::CallFunction(function) => match rules.get(*function)? {
@@ -116,9 +121,13 @@ fn without_rule<C>(gm: &GraphModule, rules: &Rules<C>, format: &str) -> Result<(
                     _ => continue,
                 },
                 None if is_known(node.meta()) => continue,
-                None => "has no rule",
+                None => {
+                    is_known_to_lack = false;
+                    "has no rule"
+                }
             },
             Op::CallMethod(_) => {
+                is_known_to_lack = false;
                 "is a method of no type or of several, which the graph does not know"
             }
             _ => continue,
@@ -134,22 +143,22 @@ fn without_rule<C>(gm: &GraphModule, rules: &Rules<C>, format: &str) -> Result<(
             module.map_or(String::new(), |path| format!(" in {path}")),
         ));
     }
-    match problems.len() {
-        0 => Ok(()),
-        count => Err(Error::msg(format_args!(
-            "{count} call{} cannot be written as {format}:\n  {}\nGive a function a rule with `Export::op`, or replace its calls first with `Decompositions`",
-            if count == 1 { "" } else { "s" },
-            problems.join("\n  ")
-        ))),
+    let count = problems.len();
+    if count == 0 {
+        return Ok(());
     }
+    let text = format!(
+        "{count} call{} cannot be written as {format}:\n  {}\nGive a function a rule with `Export::op`, or replace its calls first with `Decompositions`",
+        if count == 1 { "" } else { "s" },
+        problems.join("\n  ")
+    );
+    Err(match is_known_to_lack {
+        true => Error::not_in_format(text),
+        false => Error::msg(text),
+    })
 }
 
 /// Whether a value is numbers, which are written as what they are.
 fn is_known(meta: Option<&ValueMeta>) -> bool {
-    match meta {
-        Some(ValueMeta::Plain(text)) => Val::plain(text).is_some(),
-        Some(ValueMeta::Size(_)) => true,
-        Some(ValueMeta::Sequence(items)) => items.iter().all(|item| is_known(Some(item))),
-        _ => false,
-    }
+    meta.is_some_and(|meta| Val::known(meta, &|_| true).is_some())
 }

@@ -96,7 +96,7 @@ fn flat(meta: &ValueMeta) -> Vec<&ValueMeta> {
     let mut left = vec![meta];
     while let Some(meta) = left.pop() {
         match meta {
-            ValueMeta::Sequence(items) => left.extend(items.iter().rev()),
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => left.extend(items.iter().rev()),
             ValueMeta::Dict(items) => left.extend(items.iter().rev().map(|(_, item)| item)),
             leaf => found.push(leaf),
         }
@@ -106,14 +106,14 @@ fn flat(meta: &ValueMeta) -> Vec<&ValueMeta> {
 
 fn rebuilt(meta: &ValueMeta, parts: &mut dyn Iterator<Item = Val>) -> Val {
     match meta {
-        ValueMeta::Sequence(items) => {
+        ValueMeta::List(items) | ValueMeta::Tuple(items) => {
             Val::List(items.iter().map(|item| rebuilt(item, parts)).collect())
         }
         ValueMeta::Dict(items) => {
             let items = items.iter();
             Val::Dict(
                 items
-                    .map(|(key, item)| (key.clone(), rebuilt(item, parts)))
+                    .map(|(key, item)| (key.to_string(), rebuilt(item, parts)))
                     .collect(),
             )
         }

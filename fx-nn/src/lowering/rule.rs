@@ -138,6 +138,28 @@ pub enum Form {
 #[derive(Debug, Clone, Copy)]
 pub struct Composed(pub fn(&DecomposedCall<'_>) -> Result<Value>);
 
+/// How the functions of the core set that have a [`Composed`] entry are written by others.
+///
+/// ```
+/// use fx_nn::lowering::compositions;
+/// use fx_nn::prelude::*;
+/// let mut gm = symbolic_trace(traced!(|x: &Tensor| ops::signbit(x)))?;
+/// gm.propagate_shapes(&Tensor::rand(3)?)?;
+/// assert!(gm.apply(&compositions()?)?.changed);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if two entries are registered for one function.
+pub fn compositions() -> Result<Decompositions> {
+    let registered = FunctionTable::<Composed>::registered()?;
+    let mut table = Decompositions::new();
+    for (function, composed) in registered.iter() {
+        table = table.rule(function, composed.0);
+    }
+    Ok(table)
+}
+
 /// The rules of a format: the user's, and behind them those that crates have registered.
 pub struct Rules<C: 'static> {
     own: FunctionTable<Rule<C>>,

@@ -4,8 +4,7 @@
 use std::sync::Arc;
 
 use fx_core::ir::{TensorMeta, ValueMeta};
-use fx_core::shapes::Fake;
-use fx_core::value::{DType, Device, Dim};
+use fx_core::value::{DType, Device, Dim, Value};
 use fx_core::{Error, Result};
 
 /// The name of a value in the written program.
@@ -107,18 +106,22 @@ impl Val {
         }
     }
 
-    /// What is known of a plain value, if it is the value itself: a number, a truth, or nothing.
-    pub fn plain(text: &str) -> Option<Val> {
-        match text {
-            "true" => return Some(Val::Bool(true)),
-            "false" => return Some(Val::Bool(false)),
-            "None" => return Some(Val::None),
-            _ => {}
-        }
-        if let Ok(int) = text.parse::<i64>() {
-            return Some(Val::Dim(Dim::from(int)));
-        }
-        text.parse::<f64>().ok().map(Val::Float)
+    /// The value that an entry says: a number of which `is_known` holds, a boolean, nothing, or a
+    /// list of them.
+    pub fn known(meta: &ValueMeta, is_known: &dyn Fn(&Dim) -> bool) -> Option<Val> {
+        Some(match meta {
+            ValueMeta::Int(dim) if is_known(dim) => Val::Dim(dim.clone()),
+            ValueMeta::Float(number) => Val::Float((*number)?),
+            ValueMeta::Bool(boolean) => Val::Bool((*boolean)?),
+            ValueMeta::Plain(Value::None) => Val::None,
+            ValueMeta::Plain(Value::Str(text)) => Val::Str(text.to_string()),
+            ValueMeta::Plain(Value::DType(dtype)) => Val::DType(*dtype),
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => {
+                let items = items.iter().map(|item| Val::known(item, is_known));
+                Val::List(items.collect::<Option<_>>()?)
+            }
+            _ => return None,
+        })
     }
 }
 
@@ -128,16 +131,16 @@ impl Val {
 /// Returns an error if it is none of them, or its element type is not known.
 pub fn as_tensor(meta: &ValueMeta) -> Result<TensorMeta> {
     let number = |dtype| Ok(TensorMeta::new([0usize; 0]).dtype(dtype));
-    match Fake::of_meta(meta) {
-        Some(Fake::Single(_)) if let ValueMeta::Single(tensor) = meta => match tensor.dtype {
-            Some(_) => Ok(tensor.clone()),
+    match meta {
+        ValueMeta::Single(tensor) => match tensor.dtype {
+            Some(_) => Ok((**tensor).clone()),
             None => Err(Error::msg(format_args!(
                 "the element type of a value {tensor} is not known: it is not the same on all ways that give the value"
             ))),
         },
-        Some(Fake::Int(_)) => number(DType::I64),
-        Some(Fake::Float(_)) => number(DType::F64),
-        Some(Fake::Bool(_)) => number(DType::Bool),
+        ValueMeta::Int(_) => number(DType::I64),
+        ValueMeta::Float(_) => number(DType::F64),
+        ValueMeta::Bool(_) => number(DType::Bool),
         _ => Err(Error::msg(format_args!(
             "a value is {meta}, and neither a tensor nor a number"
         ))),

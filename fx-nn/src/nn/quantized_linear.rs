@@ -6,6 +6,7 @@ use std::sync::Arc;
 use candle_core::quantized::{GgmlDType, QStorage, QTensor};
 use fx_core::file::{Json, Loader, Saver};
 use fx_core::module::Component;
+use fx_core::tensor::FakeTensor;
 use fx_core::{Error, Module, Result, trace};
 
 use super::linear::Linear;
@@ -150,8 +151,29 @@ impl QuantizedMatrix {
     /// Returns an error if `x` is not floating point, or its last dim does not have as many
     /// elements as the matrix has columns.
     pub fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        if let Some(fake) = x.as_fake() {
+            return self.of_fake(fake);
+        }
         let product = quantized::linear(x.data("quantized_linear")?, &self.blocks.0);
         product.fx().map(Tensor::from)
+    }
+}
+
+impl QuantizedMatrix {
+    /// What it gives for a tensor without data.
+    fn of_fake(&self, x: &FakeTensor) -> Result<Tensor> {
+        let [rows, columns] = self.shape();
+        let mut dims = x.dims().to_vec();
+        match dims.last_mut() {
+            Some(last) if last.as_known().is_none_or(|size| size == columns) => *last = rows.into(),
+            _ => {
+                return Err(Error::msg(format_args!(
+                    "quantized_linear: {x:?} has no last dim of {columns}"
+                )));
+            }
+        }
+        let made = FakeTensor::new(dims, x.dtype(), x.device());
+        Ok(Tensor::of_fake(made.with_grad(x.requires_grad())))
     }
 }
 

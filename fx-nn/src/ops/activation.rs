@@ -1,6 +1,7 @@
 //! Activation functions, and dropout.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::activation::{self, Bend};
@@ -12,7 +13,7 @@ use crate::tensor::Tensor;
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(method, path = "fx_nn::ops::relu")]
+#[op(unary, member, method, path = "fx_nn::ops::relu")]
 pub fn relu(x: &Tensor) -> Result<Tensor> {
     if x.is_bool() {
         return Err(Error::msg("relu: bool tensors are not supported"));
@@ -24,7 +25,7 @@ pub fn relu(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(path = "fx_nn::ops::relu6")]
+#[op(unary, path = "fx_nn::ops::relu6")]
 pub fn relu6(x: &Tensor) -> Result<Tensor> {
     if x.is_bool() {
         return Err(Error::msg("relu6: bool tensors are not supported"));
@@ -41,7 +42,7 @@ pub fn relu6(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the tensor is not float.
-#[wrap(path = "fx_nn::ops::leaky_relu")]
+#[op(unary, path = "fx_nn::ops::leaky_relu")]
 pub fn leaky_relu(
     x: &Tensor,
     #[kw]
@@ -63,7 +64,7 @@ fn bent(op: &str, x: &Tensor, bend: Bend) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the tensor is not float.
-#[wrap(path = "fx_nn::ops::elu")]
+#[op(unary, path = "fx_nn::ops::elu")]
 pub fn elu(
     x: &Tensor,
     #[kw]
@@ -82,7 +83,7 @@ pub fn elu(
 ///
 /// # Errors
 /// Returns an error if the tensor is not float.
-#[wrap(path = "fx_nn::ops::selu")]
+#[op(unary, path = "fx_nn::ops::selu")]
 pub fn selu(x: &Tensor) -> Result<Tensor> {
     let (alpha, slope) = (1.673_263_242_354_377_2, 1.050_700_987_355_480_5);
     let bend = Bend {
@@ -97,7 +98,7 @@ pub fn selu(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the tensor is not float, or `alpha` is 0.
-#[wrap(path = "fx_nn::ops::celu")]
+#[op(unary, path = "fx_nn::ops::celu")]
 pub fn celu(
     x: &Tensor,
     #[kw]
@@ -119,7 +120,7 @@ pub fn celu(
 ///
 /// # Errors
 /// Returns an error if the tensor is not float.
-#[wrap(path = "fx_nn::ops::mish")]
+#[op(unary, path = "fx_nn::ops::mish")]
 pub fn mish(x: &Tensor) -> Result<Tensor> {
     activation::mish(x.data("mish")?).map(Tensor::made).fx()
 }
@@ -128,7 +129,7 @@ pub fn mish(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the tensor is not float.
-#[wrap(path = "fx_nn::ops::logsigmoid")]
+#[op(unary, path = "fx_nn::ops::logsigmoid")]
 pub fn logsigmoid(x: &Tensor) -> Result<Tensor> {
     super::elementary::floating("logsigmoid", x)?;
     Elementary::LogSigmoid
@@ -141,7 +142,7 @@ pub fn logsigmoid(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(path = "fx_nn::ops::softsign")]
+#[op(unary, path = "fx_nn::ops::softsign")]
 pub fn softsign(x: &Tensor) -> Result<Tensor> {
     x / (x.abs()? + 1)?
 }
@@ -150,7 +151,7 @@ pub fn softsign(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(path = "fx_nn::ops::tanhshrink")]
+#[op(unary, path = "fx_nn::ops::tanhshrink")]
 pub fn tanhshrink(x: &Tensor) -> Result<Tensor> {
     if x.is_bool() {
         return Err(Error::msg("tanhshrink: bool tensors have no difference"));
@@ -166,7 +167,7 @@ pub fn tanhshrink(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if `approximate` is neither, or the tensor is not float.
-#[wrap(path = "fx_nn::ops::gelu")]
+#[op(unary, path = "fx_nn::ops::gelu")]
 pub fn gelu(
     x: &Tensor,
     #[kw]
@@ -191,7 +192,7 @@ pub fn gelu(
 ///
 /// # Errors
 /// Returns an error if the tensor is not float.
-#[wrap(path = "fx_nn::ops::softplus")]
+#[op(unary, path = "fx_nn::ops::softplus")]
 pub fn softplus(
     x: &Tensor,
     #[default(1.0)] beta: f64,
@@ -206,7 +207,7 @@ pub fn softplus(
 ///
 /// # Errors
 /// Returns the errors of the conversion to float.
-#[wrap(method, path = "fx_nn::ops::sigmoid")]
+#[op(unary, member, method, path = "fx_nn::ops::sigmoid")]
 pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
     pointwise::sigmoid(x.as_float()?.data("sigmoid")?)
         .map(Tensor::made)
@@ -217,7 +218,7 @@ pub fn sigmoid(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the tensor is not float.
-#[wrap(method, path = "fx_nn::ops::silu")]
+#[op(unary, method, path = "fx_nn::ops::silu")]
 pub fn silu(x: &Tensor) -> Result<Tensor> {
     pointwise::silu(x.data("silu")?).map(Tensor::made).fx()
 }
@@ -226,7 +227,7 @@ pub fn silu(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns the errors of the conversion to float.
-#[wrap(method, path = "fx_nn::ops::tanh")]
+#[op(unary, member, method, path = "fx_nn::ops::tanh")]
 pub fn tanh(x: &Tensor) -> Result<Tensor> {
     x.as_float()?.data("tanh")?.tanh().map(Tensor::made).fx()
 }
@@ -235,7 +236,7 @@ pub fn tanh(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1].
-#[wrap(random, path = "fx_nn::ops::dropout")]
+#[op(draw, member, random, path = "fx_nn::ops::dropout")]
 pub fn dropout(
     x: &Tensor,
     #[kw]

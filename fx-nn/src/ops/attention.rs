@@ -1,7 +1,9 @@
 //! Attention, and cosine similarity.
 
+use super::cost;
+use crate::op;
 use fx_core::value::DType;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::attention::{self, Mask};
@@ -28,7 +30,7 @@ use crate::tensor::Tensor;
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or a mask is given together with `is_causal`.
-#[wrap(random, path = "fx_nn::ops::scaled_dot_product_attention")]
+#[op(cost = cost::attention, random, path = "fx_nn::ops::scaled_dot_product_attention")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn scaled_dot_product_attention(
     query: &Tensor,
@@ -108,7 +110,7 @@ pub fn scaled_dot_product_attention(
 ///
 /// # Errors
 /// Returns an error if the mask does not broadcast.
-#[wrap(path = "fx_nn::ops::mask_scores")]
+#[op(binary, member, path = "fx_nn::ops::mask_scores")]
 pub fn mask_scores(scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
     if mask.is_bool() {
         scores.masked_fill(mask, f64::NEG_INFINITY)
@@ -151,7 +153,7 @@ fn repeated(x: &Tensor, query: &[usize]) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if the shapes do not broadcast, there is no such dim, or neither tensor is
 /// float.
-#[wrap(path = "fx_nn::ops::cosine_similarity")]
+#[op(path = "fx_nn::ops::cosine_similarity")]
 pub fn cosine_similarity(
     x1: &Tensor,
     x2: &Tensor,

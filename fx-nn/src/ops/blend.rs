@@ -1,7 +1,8 @@
 //! Weighted sums of tensors, and bounds.
 
+use crate::op;
 use fx_core::value::DType;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::blend;
@@ -18,7 +19,7 @@ use crate::tensor::{Bound, Number, Tensor, TensorOrNumber, common_of};
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or the tensors are not of one float type.
-#[wrap(method, path = "fx_nn::ops::lerp")]
+#[op(binary, method, path = "fx_nn::ops::lerp")]
 pub fn lerp(x: &Tensor, end: &Tensor, weight: impl Into<TensorOrNumber>) -> Result<Tensor> {
     super::elementary::floating("lerp", x)?;
     let dtype = x.dtype()?;
@@ -53,7 +54,7 @@ pub fn lerp(x: &Tensor, end: &Tensor, weight: impl Into<TensorOrNumber>) -> Resu
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or all are of truth values.
-#[wrap(method, path = "fx_nn::ops::addcmul")]
+#[op(binary, method, path = "fx_nn::ops::addcmul")]
 pub fn addcmul(
     x: &Tensor,
     tensor1: &Tensor,
@@ -87,7 +88,7 @@ pub fn addcmul(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or integers are divided by integers.
-#[wrap(method, path = "fx_nn::ops::addcdiv")]
+#[op(binary, method, path = "fx_nn::ops::addcdiv")]
 pub fn addcdiv(
     x: &Tensor,
     tensor1: &Tensor,
@@ -117,7 +118,7 @@ pub fn addcdiv(
 ///
 /// # Errors
 /// Returns the errors of `clamp`.
-#[wrap(method, path = "fx_nn::ops::clip")]
+#[op(binary, method, path = "fx_nn::ops::clip")]
 pub fn clip(
     x: &Tensor,
     #[kw]

@@ -1,6 +1,7 @@
 //! Blocks of images as columns, pixels as channels, and images read at the points of a grid.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::{blocks as kernels, grid};
@@ -20,7 +21,7 @@ use crate::tensor::{Pair, Sizes, Tensor};
 ///
 /// # Errors
 /// Returns an error if no block fits.
-#[wrap(path = "fx_nn::ops::unfold")]
+#[op(conv, member, path = "fx_nn::ops::unfold")]
 pub fn unfold(
     x: &Tensor,
     kernel_size: impl Into<Pair>,
@@ -38,7 +39,7 @@ pub fn unfold(
 ///
 /// # Errors
 /// Returns an error if the shape does not fit, or the tensor is not float.
-#[wrap(path = "fx_nn::ops::fold")]
+#[op(conv, member, path = "fx_nn::ops::fold")]
 pub fn fold(
     x: &Tensor,
     output_size: impl Into<Pair>,
@@ -64,7 +65,7 @@ pub fn fold(
 ///
 /// # Errors
 /// Returns an error if the factor does not divide the channels.
-#[wrap(path = "fx_nn::ops::pixel_shuffle")]
+#[op(view, member, path = "fx_nn::ops::pixel_shuffle")]
 pub fn pixel_shuffle(x: &Tensor, upscale_factor: usize) -> Result<Tensor> {
     kernels::shuffle("pixel_shuffle", x.data("pixel_shuffle")?, upscale_factor)
         .map(|data| x.with_data(data))
@@ -75,7 +76,7 @@ pub fn pixel_shuffle(x: &Tensor, upscale_factor: usize) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the factor does not divide the image.
-#[wrap(path = "fx_nn::ops::pixel_unshuffle")]
+#[op(view, member, path = "fx_nn::ops::pixel_unshuffle")]
 pub fn pixel_unshuffle(x: &Tensor, downscale_factor: usize) -> Result<Tensor> {
     kernels::unshuffle(
         "pixel_unshuffle",
@@ -90,7 +91,7 @@ pub fn pixel_unshuffle(x: &Tensor, downscale_factor: usize) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are fewer than three dims, or `groups` does not divide the channels.
-#[wrap(path = "fx_nn::ops::channel_shuffle")]
+#[op(view, path = "fx_nn::ops::channel_shuffle")]
 pub fn channel_shuffle(x: &Tensor, groups: usize) -> Result<Tensor> {
     kernels::channels("channel_shuffle", x.data("channel_shuffle")?, groups)
         .map(|data| x.with_data(data))
@@ -113,7 +114,7 @@ pub fn channel_shuffle(x: &Tensor, groups: usize) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, the types differ, or a mode is unknown.
-#[wrap(path = "fx_nn::ops::grid_sample")]
+#[op(member, path = "fx_nn::ops::grid_sample")]
 pub fn grid_sample(
     x: &Tensor,
     grid: &Tensor,
@@ -160,7 +161,7 @@ pub fn grid_sample(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit.
-#[wrap(path = "fx_nn::ops::affine_grid")]
+#[op(member, path = "fx_nn::ops::affine_grid")]
 pub fn affine_grid(
     theta: &Tensor,
     size: impl Into<Sizes>,

@@ -1,6 +1,7 @@
 //! Normalisation of each sample's channels by themselves, and by their neighbours.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use super::norms::{batch_norm, group_norm, move_towards};
 use crate::error::Fx;
@@ -14,7 +15,7 @@ use crate::tensor::Tensor;
 /// # Errors
 /// Returns an error if the shapes do not fit, a channel has only one element, or there are no
 /// statistics to use.
-#[wrap(impure, path = "fx_nn::ops::instance_norm")]
+#[op(norm, member, impure, path = "fx_nn::ops::instance_norm")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn instance_norm(
     x: &Tensor,
@@ -73,7 +74,7 @@ pub fn instance_norm(
 ///
 /// # Errors
 /// Returns an error if there are fewer than three dims, `size` is 0, or the tensor is not float.
-#[wrap(path = "fx_nn::ops::local_response_norm")]
+#[op(norm, member, path = "fx_nn::ops::local_response_norm")]
 pub fn local_response_norm(
     x: &Tensor,
     size: usize,

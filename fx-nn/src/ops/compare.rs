@@ -1,7 +1,8 @@
 //! Tests of elements: which are infinite, which are close, whether all of them are.
 
+use crate::op;
 use fx_core::value::{Bool, DType};
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::{reduce, select};
@@ -21,7 +22,13 @@ fn all_of(x: &Tensor, truth: bool) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::isinf")]
+#[op(
+    unary,
+    member,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::isinf"
+)]
 pub fn isinf(x: &Tensor) -> Result<Tensor> {
     match x.dtype()?.is_floating_point() {
         true => x.abs()?.eq(f64::INFINITY),
@@ -33,7 +40,12 @@ pub fn isinf(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::isposinf")]
+#[op(
+    unary,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::isposinf"
+)]
 pub fn isposinf(x: &Tensor) -> Result<Tensor> {
     match x.dtype()?.is_floating_point() {
         true => x.eq(f64::INFINITY),
@@ -45,7 +57,12 @@ pub fn isposinf(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::isneginf")]
+#[op(
+    unary,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::isneginf"
+)]
 pub fn isneginf(x: &Tensor) -> Result<Tensor> {
     match x.dtype()?.is_floating_point() {
         true => x.eq(f64::NEG_INFINITY),
@@ -57,7 +74,13 @@ pub fn isneginf(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::signbit")]
+#[op(
+    unary,
+    member,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::signbit"
+)]
 pub fn signbit(x: &Tensor) -> Result<Tensor> {
     if !x.dtype()?.is_floating_point() {
         return x.lt(0);
@@ -90,7 +113,7 @@ pub fn signbit(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::nan_to_num")]
+#[op(unary, member, method, path = "fx_nn::ops::nan_to_num")]
 pub fn nan_to_num(
     x: &Tensor,
     #[kw] nan: Option<f64>,
@@ -129,7 +152,13 @@ pub fn nan_to_num(
 ///
 /// # Errors
 /// Returns an error if the types differ, the shapes do not broadcast, or a tolerance is below 0.
-#[wrap(method, path = "fx_nn::ops::isclose")]
+#[op(
+    compare,
+    member,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::isclose"
+)]
 pub fn isclose(
     x: &Tensor,
     other: &Tensor,
@@ -176,7 +205,12 @@ fn close(
 ///
 /// # Errors
 /// Returns the errors of `isclose`.
-#[wrap(method, path = "fx_nn::ops::allclose")]
+#[op(
+    member,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::allclose"
+)]
 pub fn allclose(
     x: &Tensor,
     other: &Tensor,
@@ -192,7 +226,12 @@ pub fn allclose(
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::equal")]
+#[op(
+    member,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::equal"
+)]
 pub fn equal(x: &Tensor, other: &Tensor) -> Result<Bool> {
     if x.dims()? != other.dims()? {
         return Ok(Bool::from(false));

@@ -1,6 +1,8 @@
 //! Convolutions.
 
-use fx_core::{Error, Result, wrap};
+use super::cost;
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels;
@@ -10,7 +12,7 @@ use crate::tensor::{Pair, Tensor};
 ///
 /// # Errors
 /// Returns an error if the shapes, or the kernel and the padded input, do not fit.
-#[wrap(path = "fx_nn::ops::conv2d")]
+#[op(conv, member, cost = cost::conv, path = "fx_nn::ops::conv2d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv2d(
     x: &Tensor,
@@ -39,7 +41,7 @@ pub fn conv2d(
 ///
 /// # Errors
 /// Returns an error if the shapes, or the kernel and the padded input, do not fit.
-#[wrap(path = "fx_nn::ops::conv1d")]
+#[op(conv, member, cost = cost::conv, path = "fx_nn::ops::conv1d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv1d(
     x: &Tensor,
@@ -78,7 +80,7 @@ pub fn conv1d(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or nothing is left of the result.
-#[wrap(path = "fx_nn::ops::conv_transpose2d")]
+#[op(conv, member, cost = cost::conv_transpose, path = "fx_nn::ops::conv_transpose2d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv_transpose2d(
     x: &Tensor,

@@ -1,9 +1,10 @@
 //! Functions of pairs of elements: shapes broadcast, types are promoted, a number may replace the
 //! second tensor.
 
+use crate::op;
 use fx_core::tensor::{Operand, OperandRef, Traced};
 use fx_core::value::{DType, Operator};
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::couples::Couple;
@@ -65,7 +66,7 @@ fn operator(op: Operator, x: &Tensor, other: &TensorOrNumber) -> Result<Tensor> 
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast.
-#[wrap(method, path = "fx_nn::ops::atan2")]
+#[op(binary, member, method, path = "fx_nn::ops::atan2")]
 pub fn atan2(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other) = floats(x, other)?;
     couple(Couple::Atan2, "atan2", &x, &other)
@@ -75,7 +76,7 @@ pub fn atan2(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or neither tensor is float.
-#[wrap(method, path = "fx_nn::ops::hypot")]
+#[op(binary, member, method, path = "fx_nn::ops::hypot")]
 pub fn hypot(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
     float_only("hypot", common)?;
@@ -86,7 +87,7 @@ pub fn hypot(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or neither tensor is float.
-#[wrap(method, path = "fx_nn::ops::logaddexp")]
+#[op(binary, member, method, path = "fx_nn::ops::logaddexp")]
 pub fn logaddexp(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
     float_only("logaddexp", common)?;
@@ -97,7 +98,7 @@ pub fn logaddexp(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or neither tensor is float.
-#[wrap(method, path = "fx_nn::ops::logaddexp2")]
+#[op(binary, member, method, path = "fx_nn::ops::logaddexp2")]
 pub fn logaddexp2(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
     float_only("logaddexp2", common)?;
@@ -108,7 +109,7 @@ pub fn logaddexp2(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast.
-#[wrap(method, path = "fx_nn::ops::copysign")]
+#[op(binary, member, method, path = "fx_nn::ops::copysign")]
 pub fn copysign(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
     let (x, other) = floats(x, &other.float_beside(x.dtype()?)?)?;
     couple(Couple::Copysign, "copysign", &x, &other)
@@ -125,7 +126,7 @@ pub fn copysign(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> 
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast.
-#[wrap(method, path = "fx_nn::ops::xlogy")]
+#[op(binary, member, method, path = "fx_nn::ops::xlogy")]
 pub fn xlogy(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
     let (x, other) = floats(x, &other.float_beside(x.dtype()?)?)?;
     couple(Couple::Xlogy, "xlogy", &x, &other)
@@ -144,7 +145,7 @@ pub fn xlogy(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if the shapes do not broadcast, an integer is divided by zero, or both are of
 /// truth values.
-#[wrap(method, path = "fx_nn::ops::fmod")]
+#[op(binary, member, method, path = "fx_nn::ops::fmod")]
 pub fn fmod(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
     let (x, other, common) = promoted(x, &other.beside(x.dtype()?)?)?;
     if common.is_floating_point() {
@@ -160,7 +161,13 @@ pub fn fmod(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or the tensors are not of integers.
-#[wrap(method, path = "fx_nn::ops::gcd")]
+#[op(
+    binary,
+    member,
+    flat = "takes and gives integers",
+    method,
+    path = "fx_nn::ops::gcd"
+)]
 pub fn gcd(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
     whole("gcd", &x, &other, common, |a, b| Some(divisor(a, b)))
@@ -170,7 +177,13 @@ pub fn gcd(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or the tensors are not of integers.
-#[wrap(method, path = "fx_nn::ops::lcm")]
+#[op(
+    binary,
+    member,
+    flat = "takes and gives integers",
+    method,
+    path = "fx_nn::ops::lcm"
+)]
 pub fn lcm(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
     whole("lcm", &x, &other, common, |a, b| {
@@ -223,7 +236,7 @@ fn whole(
 /// # Errors
 /// Returns an error if the shapes do not broadcast, an integer is divided by zero, or both are of
 /// truth values.
-#[wrap(method, path = "fx_nn::ops::remainder")]
+#[op(binary, member, method, path = "fx_nn::ops::remainder")]
 pub fn remainder(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
     operator(Operator::Mod, x, &other)
 }
@@ -233,7 +246,7 @@ pub fn remainder(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor>
 /// # Errors
 /// Returns an error if the shapes do not broadcast, an integer is divided by zero, or both are of
 /// truth values.
-#[wrap(path = "fx_nn::ops::floor_divide")]
+#[op(binary, member, flat = "is flat", path = "fx_nn::ops::floor_divide")]
 pub fn floor_divide(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
     operator(Operator::Floordiv, x, &other)
 }
@@ -244,7 +257,7 @@ macro_rules! bits {
         ///
         /// # Errors
         /// Returns an error if the shapes do not broadcast, or one of the two is float.
-        #[wrap(method, path = $path)]
+        #[op(binary, member, flat = "takes and gives integers", method, path = $path)]
         pub fn $name(x: &Tensor, other: impl Into<TensorOrNumber>) -> Result<Tensor> {
             operator(Operator::$op, x, &other)
         }
@@ -263,18 +276,24 @@ bits! {
 ///
 /// # Errors
 /// Returns an error if the tensor is float.
-#[wrap(method, path = "fx_nn::ops::bitwise_not")]
+#[op(
+    unary,
+    member,
+    flat = "takes and gives integers",
+    method,
+    path = "fx_nn::ops::bitwise_not"
+)]
 pub fn bitwise_not(x: &Tensor) -> Result<Tensor> {
     <Tensor as Traced>::apply(Operator::Invert, &[x.lend()])
 }
 
 macro_rules! logic {
-    ($($name:ident $path:literal ($kernel:path) $does:literal;)*) => {$(
+    ($($name:ident $($form:ident)? $path:literal ($kernel:path) $does:literal;)*) => {$(
         #[doc = concat!("Where ", $does, ", as truth values; a number is true where it is not 0.")]
         ///
         /// # Errors
         /// Returns an error if the shapes do not broadcast.
-        #[wrap(method, path = $path)]
+        #[op(compare $(, $form)?, flat = "gives truth values", method, path = $path)]
         pub fn $name(x: &Tensor, other: &Tensor) -> Result<Tensor> {
             let (x, other) = (x.cast(DType::Bool)?, other.cast(DType::Bool)?);
             let op = stringify!($name);
@@ -284,8 +303,8 @@ macro_rules! logic {
 }
 
 logic! {
-    logical_and "fx_nn::ops::logical_and" (binary::mul) "both are true";
-    logical_or "fx_nn::ops::logical_or" (binary::maximum) "one or both are true";
+    logical_and member "fx_nn::ops::logical_and" (binary::mul) "both are true";
+    logical_or member "fx_nn::ops::logical_or" (binary::maximum) "one or both are true";
     logical_xor "fx_nn::ops::logical_xor" (comparison::ne) "one is true and the other is not";
 }
 
@@ -293,7 +312,13 @@ logic! {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::logical_not")]
+#[op(
+    unary,
+    member,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::logical_not"
+)]
 pub fn logical_not(x: &Tensor) -> Result<Tensor> {
     <Tensor as Traced>::apply(Operator::Invert, &[x.cast(DType::Bool)?.lend()])
 }
@@ -302,7 +327,7 @@ pub fn logical_not(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast.
-#[wrap(method, path = "fx_nn::ops::fmax")]
+#[op(binary, method, path = "fx_nn::ops::fmax")]
 pub fn fmax(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     extreme("fmax", x, other, true)
 }
@@ -311,7 +336,7 @@ pub fn fmax(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast.
-#[wrap(method, path = "fx_nn::ops::fmin")]
+#[op(binary, method, path = "fx_nn::ops::fmin")]
 pub fn fmin(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     extreme("fmin", x, other, false)
 }
@@ -334,7 +359,7 @@ fn extreme(op: &'static str, x: &Tensor, other: &Tensor, largest: bool) -> Resul
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or the types differ.
-#[wrap(method, path = "fx_nn::ops::heaviside")]
+#[op(binary, flat = "is flat", method, path = "fx_nn::ops::heaviside")]
 pub fn heaviside(x: &Tensor, values: &Tensor) -> Result<Tensor> {
     let dtype = x.dtype()?;
     if dtype != values.dtype()? {

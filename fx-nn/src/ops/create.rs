@@ -1,8 +1,9 @@
 //! New tensors: of one number, of numbers in a row, of places in a matrix.
 
+use crate::op;
 use candle_core::{DType as C, Tensor as Data};
 use fx_core::value::{DType, Int};
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use crate::device;
 use crate::error::Fx;
@@ -67,7 +68,7 @@ macro_rules! constants {
         ///
         /// # Errors
         /// Returns an error if it does not fit into memory.
-        #[wrap(path = $path)]
+        #[op(create, flat = "has no tensor among its arguments", path = $path)]
         pub fn $name(shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
             let op = stringify!($name);
             let dtype = dtype.unwrap_or(DType::F32);
@@ -78,7 +79,7 @@ macro_rules! constants {
         ///
         /// # Errors
         /// Returns an error if it does not fit into memory.
-        #[wrap(path = $like_path)]
+        #[op(create, flat = "depends on the shape alone", path = $like_path)]
         pub fn $like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
             let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
             let (op, number) = (stringify!($like), Number::Int($number));
@@ -89,7 +90,7 @@ macro_rules! constants {
         ///
         /// # Errors
         /// Returns an error if it does not fit into memory.
-        #[wrap(method, path = $new_path)]
+        #[op(create, flat = "depends on the shape alone", method, path = $new_path)]
         pub fn $new(x: &Tensor, shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
             let op = stringify!($new);
             let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
@@ -118,7 +119,12 @@ constants! {
 ///
 /// # Errors
 /// Returns an error if it does not fit into memory, or the type does not hold the number.
-#[wrap(path = "fx_nn::ops::full")]
+#[op(
+    create,
+    member,
+    flat = "has no tensor among its arguments",
+    path = "fx_nn::ops::full"
+)]
 pub fn full(
     size: impl Into<Sizes>,
     fill_value: impl Into<Number>,
@@ -132,7 +138,12 @@ pub fn full(
 ///
 /// # Errors
 /// Returns an error if it does not fit into memory, or the type does not hold the number.
-#[wrap(path = "fx_nn::ops::full_like")]
+#[op(
+    create,
+    member,
+    flat = "depends on the shape alone",
+    path = "fx_nn::ops::full_like"
+)]
 pub fn full_like(
     x: &Tensor,
     fill_value: impl Into<Number>,
@@ -149,7 +160,13 @@ pub fn full_like(
 ///
 /// # Errors
 /// Returns an error if it does not fit into memory, or the type does not hold the number.
-#[wrap(method, path = "fx_nn::ops::new_full")]
+#[op(
+    create,
+    member,
+    flat = "depends on the shape alone",
+    method,
+    path = "fx_nn::ops::new_full"
+)]
 pub fn new_full(
     x: &Tensor,
     size: impl Into<Sizes>,
@@ -178,7 +195,12 @@ fn in_a_row(op: &str, dtype: DType) -> Result<DType> {
 ///
 /// # Errors
 /// Returns an error if `step` is 0, or leads away from `end`, or so many do not fit into memory.
-#[wrap(path = "fx_nn::ops::arange")]
+#[op(
+    create,
+    member,
+    flat = "has no tensor among its arguments",
+    path = "fx_nn::ops::arange"
+)]
 pub fn arange(
     start: impl Into<Int>,
     end: impl Into<Int>,
@@ -243,7 +265,12 @@ fn spaced(op: &str, [start, end]: [Number; 2], steps: Int, dtype: DType) -> Resu
 ///
 /// # Errors
 /// Returns an error if `steps` is below 0, or the type does not hold an end.
-#[wrap(path = "fx_nn::ops::linspace")]
+#[op(
+    create,
+    member,
+    flat = "has no tensor among its arguments",
+    path = "fx_nn::ops::linspace"
+)]
 pub fn linspace(
     start: impl Into<Number>,
     end: impl Into<Number>,
@@ -260,7 +287,12 @@ pub fn linspace(
 ///
 /// # Errors
 /// Returns an error if `steps` is below 0.
-#[wrap(path = "fx_nn::ops::logspace")]
+#[op(
+    create,
+    member,
+    flat = "has no tensor among its arguments",
+    path = "fx_nn::ops::logspace"
+)]
 pub fn logspace(
     start: impl Into<Number>,
     end: impl Into<Number>,
@@ -286,7 +318,12 @@ pub fn logspace(
 ///
 /// # Errors
 /// Returns an error if a size is below 0, or so many do not fit into memory.
-#[wrap(path = "fx_nn::ops::eye")]
+#[op(
+    create,
+    member,
+    flat = "has no tensor among its arguments",
+    path = "fx_nn::ops::eye"
+)]
 pub fn eye(n: impl Into<Int>, m: Option<Int>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let rows = count("eye", n)?;
     let columns = m.map_or(Ok(rows), |m| count("eye", m))?;
@@ -328,7 +365,12 @@ fn places(op: &str, row: Int, col: Int, holds: impl Fn(i64, i64) -> bool) -> Res
 ///
 /// # Errors
 /// Returns an error if a size is below 0, or so many do not fit into memory.
-#[wrap(path = "fx_nn::ops::tril_indices")]
+#[op(
+    create,
+    member,
+    flat = "has no tensor among its arguments",
+    path = "fx_nn::ops::tril_indices"
+)]
 pub fn tril_indices(
     row: impl Into<Int>,
     col: impl Into<Int>,
@@ -344,7 +386,12 @@ pub fn tril_indices(
 ///
 /// # Errors
 /// Returns an error if a size is below 0, or so many do not fit into memory.
-#[wrap(path = "fx_nn::ops::triu_indices")]
+#[op(
+    create,
+    member,
+    flat = "has no tensor among its arguments",
+    path = "fx_nn::ops::triu_indices"
+)]
 pub fn triu_indices(
     row: impl Into<Int>,
     col: impl Into<Int>,

@@ -1,7 +1,8 @@
 //! The loss of sequences whose alignment is not known.
 
+use crate::op;
 use fx_core::value::DType;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::comparison;
@@ -32,7 +33,7 @@ use crate::tensor::{Sizes, Tensor};
 /// Returns an error if the shapes and lengths do not fit, a target is not a class, or the
 /// logarithms are neither `float32` nor `float64`.
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
-#[wrap(path = "fx_nn::ops::ctc_loss")]
+#[op(loss, member, path = "fx_nn::ops::ctc_loss")]
 pub fn ctc_loss(
     log_probs: &Tensor,
     targets: &Tensor,

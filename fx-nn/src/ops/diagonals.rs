@@ -1,6 +1,7 @@
 //! Diagonals of matrices, and matrices of diagonals.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::{diagonal as kernels, reduce};
@@ -18,7 +19,7 @@ use crate::tensor::Tensor;
 ///
 /// # Errors
 /// Returns an error if the two dims are the same, or there are no such dims.
-#[wrap(method, path = "fx_nn::ops::diagonal")]
+#[op(view, member, method, path = "fx_nn::ops::diagonal")]
 pub fn diagonal(
     x: &Tensor,
     #[default(0)] offset: i64,
@@ -34,7 +35,7 @@ pub fn diagonal(
 ///
 /// # Errors
 /// Returns an error if the two dims are the same, or there are no such dims.
-#[wrap(method, path = "fx_nn::ops::diag_embed")]
+#[op(view, member, method, path = "fx_nn::ops::diag_embed")]
 pub fn diag_embed(
     x: &Tensor,
     #[default(0)] offset: i64,
@@ -58,7 +59,7 @@ pub fn diag_embed(
 ///
 /// # Errors
 /// Returns an error if there are neither one nor two dims.
-#[wrap(method, path = "fx_nn::ops::diag")]
+#[op(view, member, method, path = "fx_nn::ops::diag")]
 pub fn diag(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
     let data = x.data("diag")?;
     match data.rank() {
@@ -76,7 +77,7 @@ pub fn diag(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if it does not fit into memory.
-#[wrap(method, path = "fx_nn::ops::diagflat")]
+#[op(view, method, path = "fx_nn::ops::diagflat")]
 pub fn diagflat(x: &Tensor, #[default(0)] offset: i64) -> Result<Tensor> {
     let flat = x.data("diagflat")?.flatten_all();
     flat.and_then(|flat| kernels::embed("diagflat", &flat, offset, 0, 1))
@@ -88,7 +89,7 @@ pub fn diagflat(x: &Tensor, #[default(0)] offset: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are not two dims, or the tensor is of truth values.
-#[wrap(method, path = "fx_nn::ops::trace")]
+#[op(method, path = "fx_nn::ops::trace")]
 pub fn trace(x: &Tensor) -> Result<Tensor> {
     let data = x.data("trace")?;
     if data.rank() != 2 || x.is_bool() {

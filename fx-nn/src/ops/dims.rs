@@ -1,10 +1,11 @@
 //! Moving, adding, splitting and merging dims, and parts of a dim.
 
+use crate::op;
 use std::borrow::Borrow;
 
 use fx_core::trace::List;
 use fx_core::value::Int;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::create::known;
 use super::views;
@@ -51,7 +52,7 @@ fn moved(op: &str, x: &Tensor, source: &Dims, destination: &Dims) -> Result<Tens
 ///
 /// # Errors
 /// Returns an error if there are no such dims, or the two lists differ in length.
-#[wrap(method, path = "fx_nn::ops::movedim")]
+#[op(view, member, method, path = "fx_nn::ops::movedim")]
 pub fn movedim(
     x: &Tensor,
     source: impl Into<Dims>,
@@ -64,7 +65,7 @@ pub fn movedim(
 ///
 /// # Errors
 /// Returns an error if there are no such dims, or the two lists differ in length.
-#[wrap(method, path = "fx_nn::ops::moveaxis")]
+#[op(view, method, path = "fx_nn::ops::moveaxis")]
 pub fn moveaxis(
     x: &Tensor,
     source: impl Into<Dims>,
@@ -87,7 +88,7 @@ fn swapped(op: &str, x: &Tensor, a: i64, b: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are no such dims.
-#[wrap(method, path = "fx_nn::ops::swapaxes")]
+#[op(view, method, path = "fx_nn::ops::swapaxes")]
 pub fn swapaxes(x: &Tensor, axis0: i64, axis1: i64) -> Result<Tensor> {
     swapped("swapaxes", x, axis0, axis1)
 }
@@ -96,7 +97,7 @@ pub fn swapaxes(x: &Tensor, axis0: i64, axis1: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are no such dims.
-#[wrap(method, path = "fx_nn::ops::swapdims")]
+#[op(view, method, path = "fx_nn::ops::swapdims")]
 pub fn swapdims(x: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
     swapped("swapdims", x, dim0, dim1)
 }
@@ -117,7 +118,7 @@ fn least(op: &str, x: &Tensor, rank: usize) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns only candle's errors.
-#[wrap(path = "fx_nn::ops::atleast_1d")]
+#[op(view, member, path = "fx_nn::ops::atleast_1d")]
 pub fn atleast_1d(x: &Tensor) -> Result<Tensor> {
     least("atleast_1d", x, 1)
 }
@@ -126,7 +127,7 @@ pub fn atleast_1d(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns only candle's errors.
-#[wrap(path = "fx_nn::ops::atleast_2d")]
+#[op(view, member, path = "fx_nn::ops::atleast_2d")]
 pub fn atleast_2d(x: &Tensor) -> Result<Tensor> {
     least("atleast_2d", x, 2)
 }
@@ -135,7 +136,7 @@ pub fn atleast_2d(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns only candle's errors.
-#[wrap(path = "fx_nn::ops::atleast_3d")]
+#[op(view, member, path = "fx_nn::ops::atleast_3d")]
 pub fn atleast_3d(x: &Tensor) -> Result<Tensor> {
     least("atleast_3d", x, 3)
 }
@@ -151,7 +152,7 @@ pub fn atleast_3d(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the sizes do not make up its size.
-#[wrap(method, path = "fx_nn::ops::unflatten")]
+#[op(view, member, method, path = "fx_nn::ops::unflatten")]
 pub fn unflatten(x: &Tensor, dim: i64, sizes: impl Into<Sizes>) -> Result<Tensor> {
     let op = "unflatten";
     let data = x.data(op)?;
@@ -174,7 +175,7 @@ pub fn unflatten(x: &Tensor, dim: i64, sizes: impl Into<Sizes>) -> Result<Tensor
 ///
 /// # Errors
 /// Returns only candle's errors.
-#[wrap(method, path = "fx_nn::ops::ravel")]
+#[op(view, method, path = "fx_nn::ops::ravel")]
 pub fn ravel(x: &Tensor) -> Result<Tensor> {
     kernels::shape::flatten(x.data("ravel")?, 0, -1)
         .map(|data| x.with_data(data))
@@ -186,7 +187,7 @@ pub fn ravel(x: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if a dim of a size other than 1 would change, or results of so many elements do
 /// not fit into memory.
-#[wrap(method, path = "fx_nn::ops::broadcast_to")]
+#[op(view, method, path = "fx_nn::ops::broadcast_to")]
 pub fn broadcast_to(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
     views::expanded("broadcast_to", x, &size)
 }
@@ -195,7 +196,7 @@ pub fn broadcast_to(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if they do not broadcast.
-#[wrap(path = "fx_nn::ops::broadcast_tensors")]
+#[op(view, member, path = "fx_nn::ops::broadcast_tensors")]
 pub fn broadcast_tensors(tensors: &[impl Borrow<Tensor>]) -> Result<List<Tensor>> {
     let op = "broadcast_tensors";
     let mut shape = Vec::new();
@@ -225,7 +226,7 @@ pub fn broadcast_tensors(tensors: &[impl Borrow<Tensor>]) -> Result<List<Tensor>
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the slices are not all in it.
-#[wrap(method, path = "fx_nn::ops::narrow")]
+#[op(view, member, method, path = "fx_nn::ops::narrow")]
 pub fn narrow(
     x: &Tensor,
     dim: i64,
@@ -261,7 +262,7 @@ pub fn narrow(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or no such slice.
-#[wrap(method, path = "fx_nn::ops::select")]
+#[op(view, member, method, path = "fx_nn::ops::select")]
 pub fn select(x: &Tensor, dim: i64, index: impl Into<Int>) -> Result<Tensor> {
     let op = "select";
     let data = x.data(op)?;

@@ -1,6 +1,7 @@
 //! Distances between vectors, row by row and of all pairs.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use super::margins::of_floats;
 use crate::error::Fx;
@@ -26,7 +27,7 @@ use crate::tensor::Tensor;
 /// # Errors
 /// Returns an error if the shapes do not fit, `p` is below 0, or the tensors are not floats of one
 /// type.
-#[wrap(path = "fx_nn::ops::cdist")]
+#[op(member, path = "fx_nn::ops::cdist")]
 pub fn cdist(
     x1: &Tensor,
     x2: &Tensor,
@@ -60,7 +61,7 @@ pub fn cdist(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast.
-#[wrap(path = "fx_nn::ops::pairwise_distance")]
+#[op(path = "fx_nn::ops::pairwise_distance")]
 pub fn pairwise_distance(
     x1: &Tensor,
     x2: &Tensor,

@@ -1,9 +1,10 @@
 //! Random tensors. Those without a tensor among their arguments are recorded while tracing, so that
 //! each run draws new numbers.
 
+use crate::op;
 use candle_core::Tensor as Data;
 use fx_core::value::{DType, Int};
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::create::{count, dims, known};
 use crate::device;
@@ -54,7 +55,14 @@ fn normal_numbers(dims: &[usize], dtype: DType) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if it does not fit into memory, or the type is not float.
-#[wrap(random, always, path = "fx_nn::ops::rand")]
+#[op(
+    draw,
+    member,
+    flat = "has no tensor among its arguments",
+    random,
+    always,
+    path = "fx_nn::ops::rand"
+)]
 pub fn rand(shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = floats("rand", dtype.unwrap_or(DType::F32))?;
     uniform(&dims("rand", &shape, DType::F32)?, dtype)
@@ -65,7 +73,14 @@ pub fn rand(shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tenso
 ///
 /// # Errors
 /// Returns an error if it does not fit into memory, or the type is not float.
-#[wrap(random, always, path = "fx_nn::ops::randn")]
+#[op(
+    draw,
+    member,
+    flat = "has no tensor among its arguments",
+    random,
+    always,
+    path = "fx_nn::ops::randn"
+)]
 pub fn randn(shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = floats("randn", dtype.unwrap_or(DType::F32))?;
     normal_numbers(&dims("randn", &shape, DType::F32)?, dtype)
@@ -75,7 +90,13 @@ pub fn randn(shape: impl Into<Sizes>, #[kw] dtype: Option<DType>) -> Result<Tens
 ///
 /// # Errors
 /// Returns an error if it does not fit into memory, or the type is not float.
-#[wrap(random, path = "fx_nn::ops::rand_like")]
+#[op(
+    draw,
+    member,
+    flat = "depends on the shape alone",
+    random,
+    path = "fx_nn::ops::rand_like"
+)]
 pub fn rand_like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = floats("rand_like", dtype.map_or_else(|| x.dtype(), Ok)?)?;
     device::on(x.data("rand_like")?.device(), || uniform(x.dims()?, dtype))
@@ -85,7 +106,13 @@ pub fn rand_like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if it does not fit into memory, or the type is not float.
-#[wrap(random, path = "fx_nn::ops::randn_like")]
+#[op(
+    draw,
+    member,
+    flat = "depends on the shape alone",
+    random,
+    path = "fx_nn::ops::randn_like"
+)]
 pub fn randn_like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let dtype = floats("randn_like", dtype.map_or_else(|| x.dtype(), Ok)?)?;
     device::on(x.data("randn_like")?.device(), || {
@@ -99,7 +126,14 @@ pub fn randn_like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if it does not fit into memory, the deviation is below 0, or the type is not
 /// float.
-#[wrap(random, always, path = "fx_nn::ops::normal")]
+#[op(
+    draw,
+    member,
+    flat = "has no tensor among its arguments",
+    random,
+    always,
+    path = "fx_nn::ops::normal"
+)]
 pub fn normal(
     mean: f64,
     std: f64,
@@ -154,7 +188,14 @@ fn integers(op: &str, [low, high]: [Int; 2], dims: &[usize], dtype: DType) -> Re
 ///
 /// # Errors
 /// Returns an error if there is no such integer, or the type does not hold them.
-#[wrap(random, always, path = "fx_nn::ops::randint")]
+#[op(
+    draw,
+    member,
+    flat = "has no tensor among its arguments",
+    random,
+    always,
+    path = "fx_nn::ops::randint"
+)]
 pub fn randint(
     low: impl Into<Int>,
     high: impl Into<Int>,
@@ -169,7 +210,13 @@ pub fn randint(
 ///
 /// # Errors
 /// Returns an error if there is no such integer, or the type does not hold them.
-#[wrap(random, path = "fx_nn::ops::randint_like")]
+#[op(
+    draw,
+    member,
+    flat = "depends on the shape alone",
+    random,
+    path = "fx_nn::ops::randint_like"
+)]
 pub fn randint_like(
     x: &Tensor,
     low: impl Into<Int>,
@@ -188,7 +235,14 @@ pub fn randint_like(
 ///
 /// # Errors
 /// Returns an error if `n` is below 0, or the type does not hold them.
-#[wrap(random, always, path = "fx_nn::ops::randperm")]
+#[op(
+    draw,
+    member,
+    flat = "has no tensor among its arguments",
+    random,
+    always,
+    path = "fx_nn::ops::randperm"
+)]
 pub fn randperm(n: impl Into<Int>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let n = count("randperm", n)?;
     let dtype = dtype.unwrap_or(DType::I64);
@@ -217,7 +271,14 @@ pub fn randperm(n: impl Into<Int>, #[kw] dtype: Option<DType>) -> Result<Tensor>
 ///
 /// # Errors
 /// Returns an error if the tensor is not float, or an element is not a probability.
-#[wrap(method, random, path = "fx_nn::ops::bernoulli")]
+#[op(
+    draw,
+    member,
+    flat = "draws truth values",
+    method,
+    random,
+    path = "fx_nn::ops::bernoulli"
+)]
 pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
     let dtype = floats("bernoulli", x.dtype()?)?;
     if let Some(p) = x.to_vec()?.into_iter().find(|p| !(0.0..=1.0).contains(p)) {
@@ -246,7 +307,14 @@ pub fn bernoulli(x: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if the tensor is not float or has neither 1 nor 2 dims, an element is below 0
 /// or not finite, a row sums to 0, or has fewer elements than are drawn without replacement.
-#[wrap(method, random, path = "fx_nn::ops::multinomial")]
+#[op(
+    draw,
+    member,
+    flat = "gives places",
+    method,
+    random,
+    path = "fx_nn::ops::multinomial"
+)]
 pub fn multinomial(
     x: &Tensor,
     num_samples: impl Into<Int>,

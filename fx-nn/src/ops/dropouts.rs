@@ -1,6 +1,7 @@
 //! Dropping whole channels, samples, and elements towards the lowest value of an activation.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::pointwise::dropout_mask;
@@ -48,7 +49,7 @@ fn channels(op: &str, x: &Tensor, p: f64, training: bool) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], or the tensor has a different number of dims.
-#[wrap(random, path = "fx_nn::ops::dropout1d")]
+#[op(draw, member, random, path = "fx_nn::ops::dropout1d")]
 pub fn dropout1d(
     x: &Tensor,
     #[kw]
@@ -75,7 +76,7 @@ pub fn dropout1d(
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], or there are fewer than two dims.
-#[wrap(random, path = "fx_nn::ops::dropout2d")]
+#[op(draw, member, random, path = "fx_nn::ops::dropout2d")]
 pub fn dropout2d(
     x: &Tensor,
     #[kw]
@@ -92,7 +93,7 @@ pub fn dropout2d(
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], or there are fewer than two dims.
-#[wrap(random, path = "fx_nn::ops::dropout3d")]
+#[op(draw, member, random, path = "fx_nn::ops::dropout3d")]
 pub fn dropout3d(
     x: &Tensor,
     #[kw]
@@ -140,7 +141,7 @@ fn alpha(op: &str, x: &Tensor, p: f64, training: bool, kept: Option<usize>) -> R
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], or the tensor is not float.
-#[wrap(random, path = "fx_nn::ops::alpha_dropout")]
+#[op(draw, member, random, path = "fx_nn::ops::alpha_dropout")]
 pub fn alpha_dropout(
     x: &Tensor,
     #[kw]
@@ -158,7 +159,7 @@ pub fn alpha_dropout(
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], the tensor is not float, or there are fewer than two
 /// dims.
-#[wrap(random, path = "fx_nn::ops::feature_alpha_dropout")]
+#[op(draw, member, random, path = "fx_nn::ops::feature_alpha_dropout")]
 pub fn feature_alpha_dropout(
     x: &Tensor,
     #[kw]
@@ -176,7 +177,7 @@ pub fn feature_alpha_dropout(
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], or `mode` is unknown.
-#[wrap(random, path = "fx_nn::ops::stochastic_depth")]
+#[op(draw, member, random, path = "fx_nn::ops::stochastic_depth")]
 pub fn stochastic_depth(
     x: &Tensor,
     p: f64,

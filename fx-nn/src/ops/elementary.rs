@@ -1,6 +1,7 @@
 //! Functions of each element: rounding, signs, angles, hyperbolic functions, exponentials and logarithms.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::elementary::{self, Elementary};
@@ -8,12 +9,12 @@ use crate::kernels::pointwise;
 use crate::tensor::Tensor;
 
 macro_rules! functions {
-    ($($name:ident $path:literal $of:ident $does:literal;)*) => {$(
+    ($($name:ident $($form:ident)? $path:literal $of:ident $does:literal;)*) => {$(
         #[doc = concat!($does, "; integers become `float32`.")]
         ///
         /// # Errors
         /// Returns the errors of the conversion to float.
-        #[wrap(method, path = $path)]
+        #[op(unary $(, $form)?, method, path = $path)]
         pub fn $name(x: &Tensor) -> Result<Tensor> {
             let x = x.as_float()?;
             Elementary::$of.of(x.data(stringify!($name))?).map(Tensor::made).fx()
@@ -22,21 +23,21 @@ macro_rules! functions {
 }
 
 functions! {
-    tan "fx_nn::ops::tan" Tan "The tangent of x in radians";
-    asin "fx_nn::ops::asin" Asin "The arc sine, in radians; nan outside of [-1, 1]";
-    acos "fx_nn::ops::acos" Acos "The arc cosine, in radians; nan outside of [-1, 1]";
-    atan "fx_nn::ops::atan" Atan "The arc tangent, in radians";
-    sinh "fx_nn::ops::sinh" Sinh "The hyperbolic sine";
-    cosh "fx_nn::ops::cosh" Cosh "The hyperbolic cosine";
-    asinh "fx_nn::ops::asinh" Asinh "The inverse of the hyperbolic sine";
-    acosh "fx_nn::ops::acosh" Acosh "The inverse of the hyperbolic cosine; nan below 1";
-    atanh "fx_nn::ops::atanh" Atanh "The inverse of the hyperbolic tangent; nan outside of [-1, 1]";
-    log1p "fx_nn::ops::log1p" Log1p "log(1 + x), precise where x is small";
+    tan member "fx_nn::ops::tan" Tan "The tangent of x in radians";
+    asin member "fx_nn::ops::asin" Asin "The arc sine, in radians; nan outside of [-1, 1]";
+    acos member "fx_nn::ops::acos" Acos "The arc cosine, in radians; nan outside of [-1, 1]";
+    atan member "fx_nn::ops::atan" Atan "The arc tangent, in radians";
+    sinh member "fx_nn::ops::sinh" Sinh "The hyperbolic sine";
+    cosh member "fx_nn::ops::cosh" Cosh "The hyperbolic cosine";
+    asinh member "fx_nn::ops::asinh" Asinh "The inverse of the hyperbolic sine";
+    acosh member "fx_nn::ops::acosh" Acosh "The inverse of the hyperbolic cosine; nan below 1";
+    atanh member "fx_nn::ops::atanh" Atanh "The inverse of the hyperbolic tangent; nan outside of [-1, 1]";
+    log1p member "fx_nn::ops::log1p" Log1p "log(1 + x), precise where x is small";
     log2 "fx_nn::ops::log2" Log2 "The logarithm to the base 2";
     log10 "fx_nn::ops::log10" Log10 "The logarithm to the base 10";
     exp2 "fx_nn::ops::exp2" Exp2 "2 to the power of x";
-    erfc "fx_nn::ops::erfc" Erfc "1 - erf(x), precise where x is large";
-    erfinv "fx_nn::ops::erfinv" Erfinv "The inverse of the error function; nan outside of [-1, 1]";
+    erfc member "fx_nn::ops::erfc" Erfc "1 - erf(x), precise where x is large";
+    erfinv member "fx_nn::ops::erfinv" Erfinv "The inverse of the error function; nan outside of [-1, 1]";
     sinc "fx_nn::ops::sinc" Sinc "sin(πx) / πx, and 1 at 0";
 }
 
@@ -44,7 +45,7 @@ functions! {
 ///
 /// # Errors
 /// Returns the errors of the conversion to float.
-#[wrap(method, path = "fx_nn::ops::expm1")]
+#[op(unary, member, method, path = "fx_nn::ops::expm1")]
 pub fn expm1(x: &Tensor) -> Result<Tensor> {
     elementary::expm1(x.as_float()?.data("expm1")?)
         .map(Tensor::made)
@@ -63,7 +64,7 @@ pub fn expm1(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns the errors of the conversion to float.
-#[wrap(method, path = "fx_nn::ops::logit")]
+#[op(unary, method, path = "fx_nn::ops::logit")]
 pub fn logit(x: &Tensor, #[kw] eps: Option<f64>) -> Result<Tensor> {
     let x = x.as_float()?;
     elementary::logit(x.data("logit")?, eps)
@@ -88,7 +89,7 @@ fn whole(op: &str, x: &Tensor, of: Elementary) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(method, path = "fx_nn::ops::floor")]
+#[op(unary, member, flat = "is flat", method, path = "fx_nn::ops::floor")]
 pub fn floor(x: &Tensor) -> Result<Tensor> {
     whole("floor", x, Elementary::Floor)
 }
@@ -97,7 +98,7 @@ pub fn floor(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(method, path = "fx_nn::ops::ceil")]
+#[op(unary, member, flat = "is flat", method, path = "fx_nn::ops::ceil")]
 pub fn ceil(x: &Tensor) -> Result<Tensor> {
     whole("ceil", x, Elementary::Ceil)
 }
@@ -106,7 +107,7 @@ pub fn ceil(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(method, path = "fx_nn::ops::trunc")]
+#[op(unary, member, flat = "is flat", method, path = "fx_nn::ops::trunc")]
 pub fn trunc(x: &Tensor) -> Result<Tensor> {
     whole("trunc", x, Elementary::Trunc)
 }
@@ -115,7 +116,7 @@ pub fn trunc(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(method, path = "fx_nn::ops::fix")]
+#[op(unary, flat = "is flat", method, path = "fx_nn::ops::fix")]
 pub fn fix(x: &Tensor) -> Result<Tensor> {
     whole("fix", x, Elementary::Trunc)
 }
@@ -133,7 +134,7 @@ pub fn fix(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors, and for integers with `decimals` other than 0.
-#[wrap(method, path = "fx_nn::ops::round")]
+#[op(unary, member, flat = "is flat", method, path = "fx_nn::ops::round")]
 pub fn round(
     x: &Tensor,
     #[kw]
@@ -163,7 +164,7 @@ pub(super) fn floating(op: &str, x: &Tensor) -> Result<()> {
 ///
 /// # Errors
 /// Returns an error if the tensor is not float.
-#[wrap(method, path = "fx_nn::ops::frac")]
+#[op(unary, method, path = "fx_nn::ops::frac")]
 pub fn frac(x: &Tensor) -> Result<Tensor> {
     floating("frac", x)?;
     Elementary::Frac.of(x.data("frac")?).map(Tensor::made).fx()
@@ -173,7 +174,7 @@ pub fn frac(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::sign")]
+#[op(unary, member, flat = "is flat", method, path = "fx_nn::ops::sign")]
 pub fn sign(x: &Tensor) -> Result<Tensor> {
     sign_of("sign", x)
 }
@@ -182,7 +183,7 @@ pub fn sign(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::sgn")]
+#[op(unary, flat = "is flat", method, path = "fx_nn::ops::sgn")]
 pub fn sgn(x: &Tensor) -> Result<Tensor> {
     sign_of("sgn", x)
 }
@@ -202,7 +203,7 @@ fn sign_of(op: &str, x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(path = "fx_nn::ops::absolute")]
+#[op(unary, path = "fx_nn::ops::absolute")]
 pub fn absolute(x: &Tensor) -> Result<Tensor> {
     x.abs()
 }
@@ -211,7 +212,7 @@ pub fn absolute(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(method, path = "fx_nn::ops::positive")]
+#[op(unary, method, path = "fx_nn::ops::positive")]
 pub fn positive(x: &Tensor) -> Result<Tensor> {
     match x.is_bool() {
         true => Err(Error::msg(
@@ -225,7 +226,7 @@ pub fn positive(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns the errors of the conversion to float.
-#[wrap(method, path = "fx_nn::ops::deg2rad")]
+#[op(unary, method, path = "fx_nn::ops::deg2rad")]
 pub fn deg2rad(x: &Tensor) -> Result<Tensor> {
     let x = x.as_float()?;
     pointwise::times(x.data("deg2rad")?, std::f64::consts::PI / 180.0)
@@ -237,7 +238,7 @@ pub fn deg2rad(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns the errors of the conversion to float.
-#[wrap(method, path = "fx_nn::ops::rad2deg")]
+#[op(unary, method, path = "fx_nn::ops::rad2deg")]
 pub fn rad2deg(x: &Tensor) -> Result<Tensor> {
     let x = x.as_float()?;
     pointwise::times(x.data("rad2deg")?, 180.0 / std::f64::consts::PI)

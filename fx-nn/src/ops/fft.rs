@@ -16,8 +16,9 @@
 //! # Ok::<(), fx_nn::Error>(())
 //! ```
 
+use crate::op;
 use fx_core::value::Int;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 use rustfft::FftDirection;
 
 use super::create::count;
@@ -69,7 +70,7 @@ fn one(
 ///
 /// # Errors
 /// Returns an error if the tensor is not complex, there is no such dim or norm, or `n` is below 1.
-#[wrap(path = "fx_nn::ops::fft::fft")]
+#[op(along, member, path = "fx_nn::ops::fft::fft")]
 pub fn fft(
     x: &Tensor,
     n: Option<Int>,
@@ -83,7 +84,7 @@ pub fn fft(
 ///
 /// # Errors
 /// Returns the errors of `fft`.
-#[wrap(path = "fx_nn::ops::fft::ifft")]
+#[op(along, member, path = "fx_nn::ops::fft::ifft")]
 pub fn ifft(
     x: &Tensor,
     n: Option<Int>,
@@ -98,7 +99,7 @@ pub fn ifft(
 /// # Errors
 /// Returns an error if the tensor is half precision, there is no such dim or norm, or `n` is
 /// below 1.
-#[wrap(path = "fx_nn::ops::fft::rfft")]
+#[op(along, member, path = "fx_nn::ops::fft::rfft")]
 pub fn rfft(
     x: &Tensor,
     n: Option<Int>,
@@ -119,7 +120,7 @@ pub fn rfft(
 ///
 /// # Errors
 /// Returns an error if the tensor is not complex, there is no such dim or norm, or `n` is below 1.
-#[wrap(path = "fx_nn::ops::fft::irfft")]
+#[op(along, member, path = "fx_nn::ops::fft::irfft")]
 pub fn irfft(
     x: &Tensor,
     n: Option<Int>,
@@ -195,7 +196,7 @@ fn planes(op: &str, x: &Tensor, dims: Dims) -> Result<Dims> {
 ///
 /// # Errors
 /// Returns the errors of `fftn`.
-#[wrap(path = "fx_nn::ops::fft::fft2")]
+#[op(along, member, path = "fx_nn::ops::fft::fft2")]
 pub fn fft2(
     x: &Tensor,
     s: Option<Sizes>,
@@ -210,7 +211,7 @@ pub fn fft2(
 ///
 /// # Errors
 /// Returns the errors of `fftn`.
-#[wrap(path = "fx_nn::ops::fft::ifft2")]
+#[op(along, member, path = "fx_nn::ops::fft::ifft2")]
 pub fn ifft2(
     x: &Tensor,
     s: Option<Sizes>,
@@ -229,7 +230,7 @@ pub fn ifft2(
 /// # Errors
 /// Returns an error if the tensor is not complex, there is no such dim or norm, a size is below 1,
 /// or there are not as many sizes as dims.
-#[wrap(path = "fx_nn::ops::fft::fftn")]
+#[op(along, member, path = "fx_nn::ops::fft::fftn")]
 pub fn fftn(
     x: &Tensor,
     s: Option<Sizes>,
@@ -243,7 +244,7 @@ pub fn fftn(
 ///
 /// # Errors
 /// Returns the errors of `fftn`.
-#[wrap(path = "fx_nn::ops::fft::ifftn")]
+#[op(along, member, path = "fx_nn::ops::fft::ifftn")]
 pub fn ifftn(
     x: &Tensor,
     s: Option<Sizes>,
@@ -283,7 +284,7 @@ fn shifted(op: &str, x: &Tensor, dims: &Dims, by: impl Fn(usize) -> i64) -> Resu
 ///
 /// # Errors
 /// Returns an error if the last dim is not 2, or there is no such dim.
-#[wrap(path = "fx_nn::ops::fft::fftshift")]
+#[op(along, member, path = "fx_nn::ops::fft::fftshift")]
 pub fn fftshift(x: &Tensor, #[default(None)] dim: impl Into<Dims>) -> Result<Tensor> {
     shifted("fftshift", x, &dim, |n| (n / 2) as i64)
 }
@@ -292,7 +293,7 @@ pub fn fftshift(x: &Tensor, #[default(None)] dim: impl Into<Dims>) -> Result<Ten
 ///
 /// # Errors
 /// Returns the errors of `fftshift`.
-#[wrap(path = "fx_nn::ops::fft::ifftshift")]
+#[op(along, member, path = "fx_nn::ops::fft::ifftshift")]
 pub fn ifftshift(x: &Tensor, #[default(None)] dim: impl Into<Dims>) -> Result<Tensor> {
     shifted("ifftshift", x, &dim, |n| n.div_ceil(2) as i64)
 }

@@ -1,10 +1,11 @@
 //! Tensors put side by side by NumPy's names, as blocks, and in all combinations.
 
+use crate::op;
 use std::borrow::Borrow;
 
 use fx_core::trace::List;
 use fx_core::value::DType;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::dims::{atleast_1d, atleast_2d, atleast_3d};
 use super::shape::joined;
@@ -21,7 +22,7 @@ fn each(tensors: &[Tensor], f: impl Fn(&Tensor) -> Result<Tensor>) -> Result<Vec
 ///
 /// # Errors
 /// Returns an error if there are no tensors, or their other sizes differ.
-#[wrap(path = "fx_nn::ops::hstack")]
+#[op(member, path = "fx_nn::ops::hstack")]
 pub fn hstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_1d(x))?;
     let vectors = tensors
@@ -36,7 +37,7 @@ pub fn hstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are no tensors, or their other sizes differ.
-#[wrap(path = "fx_nn::ops::vstack")]
+#[op(member, path = "fx_nn::ops::vstack")]
 pub fn vstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_2d(x))?;
     joined("vstack", &tensors, |data| shape::cat(data, 0))
@@ -46,7 +47,7 @@ pub fn vstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are no tensors, or their other sizes differ.
-#[wrap(path = "fx_nn::ops::row_stack")]
+#[op(path = "fx_nn::ops::row_stack")]
 pub fn row_stack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_2d(x))?;
     joined("row_stack", &tensors, |data| shape::cat(data, 0))
@@ -56,7 +57,7 @@ pub fn row_stack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are no tensors, or their other sizes differ.
-#[wrap(path = "fx_nn::ops::dstack")]
+#[op(member, path = "fx_nn::ops::dstack")]
 pub fn dstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| atleast_3d(x))?;
     joined("dstack", &tensors, |data| shape::cat(data, 2))
@@ -66,7 +67,7 @@ pub fn dstack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are no tensors, or their other sizes differ.
-#[wrap(path = "fx_nn::ops::column_stack")]
+#[op(member, path = "fx_nn::ops::column_stack")]
 pub fn column_stack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let tensors = each(tensors, |x| match x.dims()?.len() {
         0 | 1 => x.reshape((-1, 1)),
@@ -86,7 +87,7 @@ pub fn column_stack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if a tensor has more than two dims.
-#[wrap(path = "fx_nn::ops::block_diag")]
+#[op(member, path = "fx_nn::ops::block_diag")]
 pub fn block_diag(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "block_diag";
     if let Some(x) = tensors.iter().find(|x| x.dims().is_ok_and(|d| d.len() > 2)) {
@@ -152,7 +153,7 @@ fn of_all(tensors: &[Tensor]) -> Result<DType> {
 /// # Errors
 /// Returns an error if there are no tensors, one has more than one dim, their types differ, or
 /// `indexing` is anything else.
-#[wrap(path = "fx_nn::ops::meshgrid")]
+#[op(view, member, path = "fx_nn::ops::meshgrid")]
 pub fn meshgrid(
     tensors: &[impl Borrow<Tensor>],
     #[kw]
@@ -221,7 +222,7 @@ pub fn meshgrid(
 ///
 /// # Errors
 /// Returns an error if one is not a vector, or the types differ.
-#[wrap(path = "fx_nn::ops::cartesian_prod")]
+#[op(member, path = "fx_nn::ops::cartesian_prod")]
 pub fn cartesian_prod(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "cartesian_prod";
     if tensors.iter().any(|x| x.dims().is_ok_and(|d| d.len() != 1)) {
@@ -246,7 +247,7 @@ pub fn cartesian_prod(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if `x` is not a vector, or so many rows do not fit into memory.
-#[wrap(path = "fx_nn::ops::combinations")]
+#[op(member, path = "fx_nn::ops::combinations")]
 pub fn combinations(
     x: &Tensor,
     #[default(2)] r: usize,

@@ -6,8 +6,9 @@
 //! `torch.linalg.eig` and `eigvals` are not here: eigenvalues of matrices that are not symmetric are complex, and there
 //! is no complex type. [`eigh`] is for symmetric matrices, and [`svd`] takes any.
 
+use crate::op;
 use fx_core::value::DType;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::elementary::floating;
 use super::matrix::matmul;
@@ -30,7 +31,7 @@ type Data = candle_core::Tensor;
 ///
 /// # Errors
 /// Returns an error if a matrix is not square, or is singular.
-#[wrap(path = "fx_nn::ops::linalg::inv")]
+#[op(member, path = "fx_nn::ops::linalg::inv")]
 pub fn inv(a: &Tensor) -> Result<Tensor> {
     kernels::inv("inv", a.data("inv")?).map(Tensor::made).fx()
 }
@@ -39,7 +40,7 @@ pub fn inv(a: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if a matrix is not square, or is singular.
-#[wrap(method, path = "fx_nn::ops::linalg::inverse")]
+#[op(member, method, path = "fx_nn::ops::linalg::inverse")]
 pub fn inverse(x: &Tensor) -> Result<Tensor> {
     kernels::inv("inverse", x.data("inverse")?)
         .map(Tensor::made)
@@ -93,7 +94,7 @@ fn are_vectors(of_a: &[usize], of_b: &[usize]) -> bool {
 /// # Errors
 /// Returns an error if a matrix is not square, or is singular, the sizes or types do not fit, or
 /// without `left` the other side is a vector.
-#[wrap(path = "fx_nn::ops::linalg::solve")]
+#[op(member, path = "fx_nn::ops::linalg::solve")]
 pub fn solve(
     a: &Tensor,
     b: &Tensor,
@@ -133,7 +134,7 @@ pub fn solve(
 ///
 /// # Errors
 /// Returns an error if a matrix is not square.
-#[wrap(method, path = "fx_nn::ops::linalg::det")]
+#[op(member, method, path = "fx_nn::ops::linalg::det")]
 pub fn det(x: &Tensor) -> Result<Tensor> {
     kernels::det("det", x.data("det")?).map(Tensor::made).fx()
 }
@@ -143,7 +144,7 @@ pub fn det(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if a matrix is not square.
-#[wrap(method, path = "fx_nn::ops::linalg::slogdet")]
+#[op(member, method, path = "fx_nn::ops::linalg::slogdet")]
 pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
     let (sign, log) = kernels::slogdet("slogdet", x.data("slogdet")?).fx()?;
     Ok((Tensor::made(sign), Tensor::made(log)))
@@ -161,7 +162,7 @@ pub fn slogdet(x: &Tensor) -> Result<(Tensor, Tensor)> {
 ///
 /// # Errors
 /// Returns an error if a matrix is not square or not positive definite.
-#[wrap(path = "fx_nn::ops::linalg::cholesky")]
+#[op(member, path = "fx_nn::ops::linalg::cholesky")]
 pub fn cholesky(
     a: &Tensor,
     #[kw]
@@ -198,7 +199,7 @@ pub fn cholesky(
 /// # Errors
 /// Returns an error if `mode` is anything else. A gradient is refused, as in PyTorch, through `"r"`
 /// and through `"complete"` with more rows than columns.
-#[wrap(path = "fx_nn::ops::linalg::qr")]
+#[op(member, path = "fx_nn::ops::linalg::qr")]
 pub fn qr(a: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tensor)> {
     let op = "qr";
     let x = a.data(op)?;
@@ -235,7 +236,7 @@ pub fn qr(a: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tenso
 ///
 /// # Errors
 /// Returns an error if an element is not finite.
-#[wrap(path = "fx_nn::ops::linalg::svd")]
+#[op(member, path = "fx_nn::ops::linalg::svd")]
 pub fn svd(a: &Tensor, #[default(true)] full_matrices: bool) -> Result<(Tensor, Tensor, Tensor)> {
     let (u, s, vh) = kernels::svd("svd", a.data("svd")?, full_matrices).fx()?;
     Ok((Tensor::made(u), Tensor::made(s), Tensor::made(vh)))
@@ -245,7 +246,7 @@ pub fn svd(a: &Tensor, #[default(true)] full_matrices: bool) -> Result<(Tensor, 
 ///
 /// # Errors
 /// Returns an error if an element is not finite.
-#[wrap(path = "fx_nn::ops::linalg::svdvals")]
+#[op(member, path = "fx_nn::ops::linalg::svdvals")]
 pub fn svdvals(a: &Tensor) -> Result<Tensor> {
     let (_, s, _) = kernels::svd("svdvals", a.data("svdvals")?, false).fx()?;
     Ok(Tensor::made(s))
@@ -281,7 +282,7 @@ fn eigen(op: &'static str, a: &Tensor, uplo: &str) -> Result<(Data, Data)> {
 ///
 /// # Errors
 /// Returns an error if a matrix is not square, or an element is not finite.
-#[wrap(path = "fx_nn::ops::linalg::eigh")]
+#[op(member, path = "fx_nn::ops::linalg::eigh")]
 pub fn eigh(a: &Tensor, #[default("L")] uplo: &str) -> Result<(Tensor, Tensor)> {
     let (values, vectors) = eigen("eigh", a, uplo)?;
     Ok((Tensor::made(values), Tensor::made(vectors)))
@@ -291,7 +292,7 @@ pub fn eigh(a: &Tensor, #[default("L")] uplo: &str) -> Result<(Tensor, Tensor)> 
 ///
 /// # Errors
 /// Returns an error if a matrix is not square, or an element is not finite.
-#[wrap(path = "fx_nn::ops::linalg::eigvalsh")]
+#[op(member, path = "fx_nn::ops::linalg::eigvalsh")]
 pub fn eigvalsh(a: &Tensor, #[default("L")] uplo: &str) -> Result<Tensor> {
     Ok(Tensor::made(eigen("eigvalsh", a, uplo)?.0))
 }
@@ -319,7 +320,7 @@ pub fn eigvalsh(a: &Tensor, #[default("L")] uplo: &str) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if the sizes or types do not fit, there is no such driver, or an element is not
 /// finite.
-#[wrap(path = "fx_nn::ops::linalg::lstsq")]
+#[op(member, path = "fx_nn::ops::linalg::lstsq")]
 pub fn lstsq(
     a: &Tensor,
     b: &Tensor,
@@ -399,7 +400,7 @@ pub fn lstsq(
 ///
 /// # Errors
 /// Returns an error if an element is not finite, or a symmetric matrix is not square.
-#[wrap(path = "fx_nn::ops::linalg::pinv")]
+#[op(member, path = "fx_nn::ops::linalg::pinv")]
 pub fn pinv(
     a: &Tensor,
     #[kw] atol: Option<f64>,
@@ -417,7 +418,7 @@ pub fn pinv(
 ///
 /// # Errors
 /// Returns an error if an element is not finite.
-#[wrap(method, path = "fx_nn::ops::linalg::pinverse")]
+#[op(member, method, path = "fx_nn::ops::linalg::pinverse")]
 pub fn pinverse(x: &Tensor, #[default(1e-15)] rcond: f64) -> Result<Tensor> {
     let tolerance = Tolerance {
         atol: None,
@@ -440,7 +441,7 @@ pub fn pinverse(x: &Tensor, #[default(1e-15)] rcond: f64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if a matrix is not square, of truth values, or singular under a power below 0.
-#[wrap(method, path = "fx_nn::ops::linalg::matrix_power")]
+#[op(member, method, path = "fx_nn::ops::linalg::matrix_power")]
 pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
     let op = "matrix_power";
     let data = x.data(op)?;
@@ -499,7 +500,7 @@ pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
 /// Returns an error if there is no such norm, the dims are not two, the tensor is not float (for
 /// norms by singular values: neither `float32` nor `float64`), `dtype` is narrower, or there is no
 /// element to be the least.
-#[wrap(path = "fx_nn::ops::linalg::matrix_norm")]
+#[op(reduce, member, path = "fx_nn::ops::linalg::matrix_norm")]
 pub fn matrix_norm(
     a: &Tensor,
     #[default("fro")] ord: impl Into<NormOrder>,

@@ -1,6 +1,7 @@
 //! Losses; `reduction` is `"mean"`, `"sum"` or `"none"`.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::loss::{self, Reduction};
@@ -25,7 +26,7 @@ use crate::tensor::Tensor;
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or a target is not a class.
-#[wrap(path = "fx_nn::ops::cross_entropy")]
+#[op(loss, member, path = "fx_nn::ops::cross_entropy")]
 pub fn cross_entropy(
     x: &Tensor,
     target: &Tensor,
@@ -57,7 +58,7 @@ pub fn cross_entropy(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or a target is not a class.
-#[wrap(path = "fx_nn::ops::nll_loss")]
+#[op(loss, member, path = "fx_nn::ops::nll_loss")]
 pub fn nll_loss(
     x: &Tensor,
     target: &Tensor,
@@ -109,7 +110,7 @@ fn differences(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or neither tensor is float.
-#[wrap(path = "fx_nn::ops::mse_loss")]
+#[op(loss, path = "fx_nn::ops::mse_loss")]
 pub fn mse_loss(
     x: &Tensor,
     target: &Tensor,
@@ -125,7 +126,7 @@ pub fn mse_loss(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or the mean of integers is requested.
-#[wrap(path = "fx_nn::ops::l1_loss")]
+#[op(loss, path = "fx_nn::ops::l1_loss")]
 pub fn l1_loss(
     x: &Tensor,
     target: &Tensor,

@@ -1,8 +1,9 @@
 //! Losses of each element, of distances and of margins between scores; `reduction` is `"mean"`, `"sum"` or `"none"`.
 
+use crate::op;
 use candle_core::Tensor as Data;
 use fx_core::value::DType;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::elementary::floating;
 use crate::error::Fx;
@@ -72,7 +73,7 @@ fn of_steps<const N: usize>(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, neither tensor is float, or `beta` is below 0.
-#[wrap(path = "fx_nn::ops::smooth_l1_loss")]
+#[op(loss, path = "fx_nn::ops::smooth_l1_loss")]
 pub fn smooth_l1_loss(
     x: &Tensor,
     target: &Tensor,
@@ -107,7 +108,7 @@ pub fn smooth_l1_loss(
 /// # Errors
 /// Returns an error if the shapes do not broadcast, neither tensor is float, or `delta` is not
 /// above 0.
-#[wrap(path = "fx_nn::ops::huber_loss")]
+#[op(loss, path = "fx_nn::ops::huber_loss")]
 pub fn huber_loss(
     x: &Tensor,
     target: &Tensor,
@@ -164,7 +165,7 @@ fn alike(op: &str, x: &Tensor, target: &Tensor, types: bool) -> Result<()> {
 ///
 /// # Errors
 /// Returns an error if the shapes or types differ, or an element is not in [0, 1].
-#[wrap(path = "fx_nn::ops::binary_cross_entropy")]
+#[op(loss, member, path = "fx_nn::ops::binary_cross_entropy")]
 pub fn binary_cross_entropy(
     x: &Tensor,
     target: &Tensor,
@@ -216,7 +217,7 @@ fn weighing(op: &str, x: &Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes differ, or the tensors are not float.
-#[wrap(path = "fx_nn::ops::binary_cross_entropy_with_logits")]
+#[op(loss, path = "fx_nn::ops::binary_cross_entropy_with_logits")]
 pub fn binary_cross_entropy_with_logits(
     x: &Tensor,
     target: &Tensor,
@@ -246,7 +247,7 @@ pub fn binary_cross_entropy_with_logits(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or a tensor is not float.
-#[wrap(path = "fx_nn::ops::kl_div")]
+#[op(loss, path = "fx_nn::ops::kl_div")]
 pub fn kl_div(
     x: &Tensor,
     target: &Tensor,
@@ -276,7 +277,7 @@ pub fn kl_div(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or neither tensor is float.
-#[wrap(path = "fx_nn::ops::poisson_nll_loss")]
+#[op(loss, path = "fx_nn::ops::poisson_nll_loss")]
 pub fn poisson_nll_loss(
     x: &Tensor,
     target: &Tensor,
@@ -304,7 +305,7 @@ pub fn poisson_nll_loss(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, a variance is below 0, or no tensor is float.
-#[wrap(path = "fx_nn::ops::gaussian_nll_loss")]
+#[op(loss, member, path = "fx_nn::ops::gaussian_nll_loss")]
 pub fn gaussian_nll_loss(
     x: &Tensor,
     target: &Tensor,
@@ -353,7 +354,7 @@ pub fn gaussian_nll_loss(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or x is not float.
-#[wrap(path = "fx_nn::ops::hinge_embedding_loss")]
+#[op(loss, path = "fx_nn::ops::hinge_embedding_loss")]
 pub fn hinge_embedding_loss(
     x: &Tensor,
     target: &Tensor,
@@ -378,7 +379,7 @@ pub fn hinge_embedding_loss(
 /// # Errors
 /// Returns an error if the tensors have different numbers of dims, the shapes do not broadcast, or
 /// none is float.
-#[wrap(path = "fx_nn::ops::margin_ranking_loss")]
+#[op(loss, path = "fx_nn::ops::margin_ranking_loss")]
 pub fn margin_ranking_loss(
     x1: &Tensor,
     x2: &Tensor,
@@ -405,7 +406,7 @@ pub fn margin_ranking_loss(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or neither tensor is float.
-#[wrap(path = "fx_nn::ops::soft_margin_loss")]
+#[op(loss, path = "fx_nn::ops::soft_margin_loss")]
 pub fn soft_margin_loss(
     x: &Tensor,
     target: &Tensor,
@@ -442,7 +443,7 @@ fn of_rows(x: &Tensor, losses: &Data, reduction: Reduction, keeps: bool) -> Resu
 /// # Errors
 /// Returns an error if the shapes do not fit, a target is not a class, `p` is neither 1 nor 2, or x
 /// is neither `float32` nor `float64`.
-#[wrap(path = "fx_nn::ops::multi_margin_loss")]
+#[op(loss, member, path = "fx_nn::ops::multi_margin_loss")]
 pub fn multi_margin_loss(
     x: &Tensor,
     target: &Tensor,
@@ -482,7 +483,7 @@ fn single(op: &str, x: &Tensor) -> Result<()> {
 /// # Errors
 /// Returns an error if the shapes differ, a target is not a class, or x is neither `float32` nor
 /// `float64`.
-#[wrap(path = "fx_nn::ops::multilabel_margin_loss")]
+#[op(loss, member, path = "fx_nn::ops::multilabel_margin_loss")]
 pub fn multilabel_margin_loss(
     x: &Tensor,
     target: &Tensor,
@@ -501,7 +502,7 @@ pub fn multilabel_margin_loss(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, x has no dims, or is not float.
-#[wrap(path = "fx_nn::ops::multilabel_soft_margin_loss")]
+#[op(loss, path = "fx_nn::ops::multilabel_soft_margin_loss")]
 pub fn multilabel_soft_margin_loss(
     x: &Tensor,
     target: &Tensor,
@@ -544,7 +545,7 @@ pub fn multilabel_soft_margin_loss(
 /// Returns an error if the tensors have different numbers of dims, the shapes do not broadcast,
 /// `margin` is not above 0, or no tensor is float.
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
-#[wrap(path = "fx_nn::ops::triplet_margin_loss")]
+#[op(loss, path = "fx_nn::ops::triplet_margin_loss")]
 pub fn triplet_margin_loss(
     anchor: &Tensor,
     positive: &Tensor,
@@ -594,7 +595,7 @@ pub fn triplet_margin_loss(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or no tensor is float.
-#[wrap(path = "fx_nn::ops::cosine_embedding_loss")]
+#[op(loss, path = "fx_nn::ops::cosine_embedding_loss")]
 pub fn cosine_embedding_loss(
     x1: &Tensor,
     x2: &Tensor,

@@ -1,10 +1,12 @@
 //! Matrix products.
 
+use super::cost;
+use crate::op;
 use std::borrow::Borrow;
 
 use fx_core::tensor::Traced;
 use fx_core::value::{DType, Operator};
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels;
@@ -15,7 +17,7 @@ use crate::tensor::Tensor;
 /// # Errors
 /// Returns an error if the inner sizes differ, the batches do not broadcast, or the types differ:
 /// they are not promoted.
-#[wrap(method, path = "fx_nn::ops::matmul")]
+#[op(member, cost = cost::rows_of_x, method, path = "fx_nn::ops::matmul")]
 pub fn matmul(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     <Tensor as Traced>::apply(
         Operator::Matmul,
@@ -30,7 +32,7 @@ pub fn matmul(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the sizes do not fit.
-#[wrap(path = "fx_nn::ops::linear")]
+#[op(member, cost = cost::rows_of_x, path = "fx_nn::ops::linear")]
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
     if x.is_bool() || weight.is_bool() {
         return Err(Error::msg(
@@ -57,7 +59,7 @@ pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tens
 /// # Errors
 /// Returns an error if the equation is malformed, does not fit the shapes, or sums products of
 /// truth values.
-#[wrap(path = "fx_nn::ops::einsum")]
+#[op(member, cost = cost::einsum, path = "fx_nn::ops::einsum")]
 pub fn einsum(equation: &str, operands: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let common = operands
         .iter()

@@ -1,6 +1,7 @@
 //! Normalisation: softmax over a dim, batch norm over channels, layer, group and RMS norm over each sample.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::scale::Scale;
@@ -12,7 +13,7 @@ use crate::tensor::{Shape, Tensor};
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::softmax")]
+#[op(along, method, path = "fx_nn::ops::softmax")]
 pub fn softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
     let data = x.data("softmax")?;
     dim::dim("softmax", dim, data.rank())
@@ -25,7 +26,7 @@ pub fn softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::log_softmax")]
+#[op(along, method, path = "fx_nn::ops::log_softmax")]
 pub fn log_softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
     let data = x.data("log_softmax")?;
     dim::dim("log_softmax", dim, data.rank())
@@ -42,7 +43,7 @@ pub fn log_softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or there are no statistics to use.
-#[wrap(impure, path = "fx_nn::ops::batch_norm")]
+#[op(norm, member, impure, path = "fx_nn::ops::batch_norm")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn batch_norm(
     x: &Tensor,
@@ -116,7 +117,7 @@ fn fits(op: &str, shape: &[usize], held: Option<&candle_core::Tensor>) -> Result
 ///
 /// # Errors
 /// Returns an error if the last dims of `x`, `weight` or `bias` differ.
-#[wrap(path = "fx_nn::ops::layer_norm")]
+#[op(norm, path = "fx_nn::ops::layer_norm")]
 pub fn layer_norm(
     x: &Tensor,
     normalized_shape: impl Into<Shape>,
@@ -143,7 +144,7 @@ pub fn layer_norm(
 ///
 /// # Errors
 /// Returns an error if the last dims of `x` or `weight` differ.
-#[wrap(path = "fx_nn::ops::rms_norm")]
+#[op(norm, path = "fx_nn::ops::rms_norm")]
 pub fn rms_norm(
     x: &Tensor,
     normalized_shape: impl Into<Shape>,
@@ -161,7 +162,7 @@ pub fn rms_norm(
 ///
 /// # Errors
 /// Returns an error if `num_groups` does not divide the channels, or the shapes do not fit.
-#[wrap(path = "fx_nn::ops::group_norm")]
+#[op(norm, path = "fx_nn::ops::group_norm")]
 pub fn group_norm(
     x: &Tensor,
     num_groups: usize,

@@ -1,7 +1,8 @@
 //! Elements in another order along a dim: rolled, turned around, repeated.
 
+use crate::op;
 use fx_core::value::Int;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::create::known;
 use crate::error::Fx;
@@ -22,7 +23,7 @@ use crate::tensor::{Dims, Sizes, Tensor};
 ///
 /// # Errors
 /// Returns an error if there are not as many shifts as dims.
-#[wrap(method, path = "fx_nn::ops::roll")]
+#[op(along, member, method, path = "fx_nn::ops::roll")]
 pub fn roll(
     x: &Tensor,
     shifts: impl Into<Sizes>,
@@ -102,7 +103,7 @@ fn turn(op: &str, x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are no such dims.
-#[wrap(method, path = "fx_nn::ops::flip")]
+#[op(along, member, method, path = "fx_nn::ops::flip")]
 pub fn flip(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
     let dims = dims.resolve("flip", x.data("flip")?.rank()).fx()?;
     turn("flip", x, &dims)
@@ -112,7 +113,7 @@ pub fn flip(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are fewer than two dims.
-#[wrap(method, path = "fx_nn::ops::fliplr")]
+#[op(method, path = "fx_nn::ops::fliplr")]
 pub fn fliplr(x: &Tensor) -> Result<Tensor> {
     if x.dims()?.len() < 2 {
         return Err(Error::msg("fliplr: the tensor has fewer than two dims"));
@@ -124,7 +125,7 @@ pub fn fliplr(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are no dims.
-#[wrap(method, path = "fx_nn::ops::flipud")]
+#[op(method, path = "fx_nn::ops::flipud")]
 pub fn flipud(x: &Tensor) -> Result<Tensor> {
     if x.dims()?.is_empty() {
         return Err(Error::msg("flipud: the tensor has no dims"));
@@ -143,7 +144,7 @@ pub fn flipud(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if `dims` are not two.
-#[wrap(method, path = "fx_nn::ops::rot90")]
+#[op(view, member, method, path = "fx_nn::ops::rot90")]
 pub fn rot90(x: &Tensor, k: impl Into<Int>, dims: impl Into<Dims>) -> Result<Tensor> {
     let op = "rot90";
     let data = x.data(op)?;
@@ -179,7 +180,7 @@ pub fn rot90(x: &Tensor, k: impl Into<Int>, dims: impl Into<Dims>) -> Result<Ten
 /// # Errors
 /// Returns an error if a number is negative, there is neither one number nor one per slice, or
 /// there is no such dim.
-#[wrap(method, path = "fx_nn::ops::repeat_interleave")]
+#[op(member, method, path = "fx_nn::ops::repeat_interleave")]
 pub fn repeat_interleave(
     x: &Tensor,
     repeats: impl Into<Sizes>,
@@ -273,7 +274,7 @@ fn repeated(op: &str, x: &Tensor, counts: &[i64]) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if there are fewer numbers than dims, one is negative, or the result does not
 /// fit into memory.
-#[wrap(method, path = "fx_nn::ops::repeat")]
+#[op(view, member, method, path = "fx_nn::ops::repeat")]
 pub fn repeat(x: &Tensor, repeats: impl Into<Sizes>) -> Result<Tensor> {
     repeated("repeat", x, &repeats.known()?)
 }
@@ -282,7 +283,7 @@ pub fn repeat(x: &Tensor, repeats: impl Into<Sizes>) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if a number is negative, or the result does not fit into memory.
-#[wrap(method, path = "fx_nn::ops::tile")]
+#[op(view, member, method, path = "fx_nn::ops::tile")]
 pub fn tile(x: &Tensor, dims: impl Into<Sizes>) -> Result<Tensor> {
     let mut counts = dims.known()?;
     let missing = x.dims()?.len().saturating_sub(counts.len());

@@ -1,6 +1,7 @@
 //! Padding: elements around a tensor.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::pad::{Edge, Sides, constant, repeated};
@@ -26,7 +27,7 @@ use crate::tensor::{Bound, Number, Sizes, Tensor};
 /// # Errors
 /// Returns an error if `pad` is not two numbers per dim, a mode does not support so many dims,
 /// nothing is left of a dim, or `value` is given for a mode other than `"constant"`.
-#[wrap(path = "fx_nn::ops::pad")]
+#[op(member, path = "fx_nn::ops::pad")]
 pub fn pad(
     x: &Tensor,
     pad: impl Into<Sizes>,

@@ -1,7 +1,8 @@
 //! Pieces of tensors along a dim.
 
+use crate::op;
 use fx_core::trace::List;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::dim;
@@ -70,7 +71,7 @@ fn pieces(op: &str, x: &Tensor, sections: &Sections, at: usize) -> Result<List<T
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or zero pieces are requested.
-#[wrap(method, path = "fx_nn::ops::tensor_split")]
+#[op(view, member, method, path = "fx_nn::ops::tensor_split")]
 pub fn tensor_split(
     x: &Tensor,
     indices_or_sections: impl Into<Sections>,
@@ -103,7 +104,7 @@ fn even(op: &str, x: &Tensor, sections: &Sections, at: usize, rank: usize) -> Re
 ///
 /// # Errors
 /// Returns an error if there are no dims, or the pieces are not of one size.
-#[wrap(method, path = "fx_nn::ops::hsplit")]
+#[op(view, member, method, path = "fx_nn::ops::hsplit")]
 pub fn hsplit(x: &Tensor, indices_or_sections: impl Into<Sections>) -> Result<List<Tensor>> {
     let at = usize::from(x.dims()?.len() > 1);
     even("hsplit", x, &indices_or_sections, at, 1)
@@ -113,7 +114,7 @@ pub fn hsplit(x: &Tensor, indices_or_sections: impl Into<Sections>) -> Result<Li
 ///
 /// # Errors
 /// Returns an error if there are fewer than two dims, or the pieces are not of one size.
-#[wrap(method, path = "fx_nn::ops::vsplit")]
+#[op(view, method, path = "fx_nn::ops::vsplit")]
 pub fn vsplit(x: &Tensor, indices_or_sections: impl Into<Sections>) -> Result<List<Tensor>> {
     even("vsplit", x, &indices_or_sections, 0, 2)
 }
@@ -122,7 +123,7 @@ pub fn vsplit(x: &Tensor, indices_or_sections: impl Into<Sections>) -> Result<Li
 ///
 /// # Errors
 /// Returns an error if there are fewer than three dims, or the pieces are not of one size.
-#[wrap(method, path = "fx_nn::ops::dsplit")]
+#[op(view, method, path = "fx_nn::ops::dsplit")]
 pub fn dsplit(x: &Tensor, indices_or_sections: impl Into<Sections>) -> Result<List<Tensor>> {
     even("dsplit", x, &indices_or_sections, 2, 3)
 }

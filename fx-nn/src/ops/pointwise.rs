@@ -1,7 +1,8 @@
 //! Operations on each element alone.
 
+use crate::op;
 use fx_core::value::{DType, Device};
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use crate::device;
 use crate::error::Fx;
@@ -13,7 +14,7 @@ use crate::tensor::{Bound, Number, Tensor};
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(method, path = "fx_nn::ops::neg")]
+#[op(unary, method, path = "fx_nn::ops::neg")]
 pub fn neg(x: &Tensor) -> Result<Tensor> {
     -x
 }
@@ -24,7 +25,7 @@ macro_rules! functions {
         ///
         /// # Errors
         /// Returns the errors of the conversion to float.
-        #[wrap(method, path = $path)]
+        #[op(unary, member, method, path = $path)]
         pub fn $name(x: &Tensor) -> Result<Tensor> {
             let x = x.as_float()?;
             x.data(stringify!($name))?.$name().map(Tensor::made).fx()
@@ -45,7 +46,7 @@ functions! {
 ///
 /// # Errors
 /// Returns the errors of the conversion to float.
-#[wrap(method, path = "fx_nn::ops::rsqrt")]
+#[op(unary, member, method, path = "fx_nn::ops::rsqrt")]
 pub fn rsqrt(x: &Tensor) -> Result<Tensor> {
     pointwise::rsqrt(x.as_float()?.data("rsqrt")?)
         .map(Tensor::made)
@@ -56,7 +57,7 @@ pub fn rsqrt(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns the errors of the conversion to float.
-#[wrap(method, path = "fx_nn::ops::reciprocal")]
+#[op(unary, member, method, path = "fx_nn::ops::reciprocal")]
 pub fn reciprocal(x: &Tensor) -> Result<Tensor> {
     x.as_float()?
         .data("reciprocal")?
@@ -69,7 +70,7 @@ pub fn reciprocal(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::square")]
+#[op(unary, method, path = "fx_nn::ops::square")]
 pub fn square(x: &Tensor) -> Result<Tensor> {
     if x.is_bool() {
         return x.cast(DType::I64);
@@ -81,7 +82,13 @@ pub fn square(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::isnan")]
+#[op(
+    unary,
+    member,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::isnan"
+)]
 pub fn isnan(x: &Tensor) -> Result<Tensor> {
     x.ne(x)
 }
@@ -90,7 +97,13 @@ pub fn isnan(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::isfinite")]
+#[op(
+    unary,
+    member,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::isfinite"
+)]
 pub fn isfinite(x: &Tensor) -> Result<Tensor> {
     if !x.dtype()?.is_floating_point() {
         let all = x.data("isfinite")?.ones_like();
@@ -111,7 +124,7 @@ pub fn isfinite(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if candle has no such type.
-#[wrap(method, path = "fx_nn::ops::to_dtype")]
+#[op(unary, member, method, path = "fx_nn::ops::to_dtype")]
 pub fn to_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
     x.cast(dtype)
 }
@@ -129,7 +142,7 @@ pub fn to_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if there is no such device, or the crate was built without the feature that
 /// drives it (`cuda`, `metal`).
-#[wrap(method, path = "fx_nn::ops::to_device")]
+#[op(unary, member, method, path = "fx_nn::ops::to_device")]
 pub fn to_device(x: &Tensor, device: Device) -> Result<Tensor> {
     let device = device::open(device)?;
     let data = x.data("to_device")?.to_device(&device).fx()?;
@@ -147,7 +160,7 @@ pub fn to_device(x: &Tensor, device: Device) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[wrap(method, path = "fx_nn::ops::type_as")]
+#[op(unary, member, method, path = "fx_nn::ops::type_as")]
 pub fn type_as(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     x.cast(other.dtype()?)
 }
@@ -169,7 +182,7 @@ pub fn type_as(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// assert_eq!(n.clamp(-1, i64::MAX - 1)?.dtype()?, DType::I64);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
-#[wrap(method, path = "fx_nn::ops::clamp")]
+#[op(binary, member, method, path = "fx_nn::ops::clamp")]
 pub fn clamp(
     x: &Tensor,
     #[kw]
@@ -212,7 +225,7 @@ pub fn clamp(
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast.
-#[wrap(method, path = "fx_nn::ops::maximum")]
+#[op(binary, member, method, path = "fx_nn::ops::maximum")]
 pub fn maximum(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     extreme("maximum", x, other, binary::maximum)
 }
@@ -221,7 +234,7 @@ pub fn maximum(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast.
-#[wrap(method, path = "fx_nn::ops::minimum")]
+#[op(binary, member, method, path = "fx_nn::ops::minimum")]
 pub fn minimum(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     extreme("minimum", x, other, binary::minimum)
 }

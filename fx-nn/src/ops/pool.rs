@@ -1,6 +1,7 @@
 //! Pooling over windows.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::tensor::{Pair, Tensor};
@@ -10,7 +11,7 @@ use crate::{kernels, room};
 ///
 /// # Errors
 /// Returns an error if the window does not fit, or the padding exceeds half of it.
-#[wrap(path = "fx_nn::ops::max_pool2d")]
+#[op(pool, member, path = "fx_nn::ops::max_pool2d")]
 pub fn max_pool2d(
     x: &Tensor,
     kernel_size: impl Into<Pair>,
@@ -40,7 +41,7 @@ pub fn max_pool2d(
 ///
 /// # Errors
 /// Returns an error if the shape does not fit, or the result does not fit into memory.
-#[wrap(path = "fx_nn::ops::adaptive_avg_pool2d")]
+#[op(pool, member, path = "fx_nn::ops::adaptive_avg_pool2d")]
 pub fn adaptive_avg_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<Tensor> {
     let data = x.data("adaptive_avg_pool2d")?;
     let (rows, columns) = output_size.tuple();
@@ -60,7 +61,7 @@ pub fn adaptive_avg_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<T
 ///
 /// # Errors
 /// Returns an error if the window does not fit, or the padding exceeds half of it.
-#[wrap(path = "fx_nn::ops::avg_pool2d")]
+#[op(pool, member, path = "fx_nn::ops::avg_pool2d")]
 pub fn avg_pool2d(
     x: &Tensor,
     kernel_size: impl Into<Pair>,

@@ -1,7 +1,8 @@
 //! Pooling over rows and volumes, largest elements with their places, and the way back.
 
+use crate::op;
 use fx_core::value::DType;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::max_places::{self, Span};
@@ -63,7 +64,7 @@ fn pooled(op: &str, x: &Tensor, options: Options<'_>, ceil_mode: bool) -> Result
 ///
 /// # Errors
 /// Returns an error if the window does not fit, or the padding exceeds half of it.
-#[wrap(path = "fx_nn::ops::max_pool1d")]
+#[op(pool, member, path = "fx_nn::ops::max_pool1d")]
 pub fn max_pool1d(
     x: &Tensor,
     kernel_size: usize,
@@ -82,7 +83,7 @@ pub fn max_pool1d(
 ///
 /// # Errors
 /// Returns an error if the window does not fit, or the padding exceeds half of it.
-#[wrap(path = "fx_nn::ops::max_pool3d")]
+#[op(pool, member, path = "fx_nn::ops::max_pool3d")]
 pub fn max_pool3d(
     x: &Tensor,
     kernel_size: impl Into<Triple>,
@@ -102,7 +103,7 @@ pub fn max_pool3d(
 ///
 /// # Errors
 /// Returns an error if the window does not fit, or the padding exceeds half of it.
-#[wrap(path = "fx_nn::ops::max_pool1d_with_indices")]
+#[op(pool, member, path = "fx_nn::ops::max_pool1d_with_indices")]
 pub fn max_pool1d_with_indices(
     x: &Tensor,
     kernel_size: usize,
@@ -131,7 +132,7 @@ pub fn max_pool1d_with_indices(
 ///
 /// # Errors
 /// Returns an error if the window does not fit, or the padding exceeds half of it.
-#[wrap(path = "fx_nn::ops::max_pool2d_with_indices")]
+#[op(pool, member, path = "fx_nn::ops::max_pool2d_with_indices")]
 pub fn max_pool2d_with_indices(
     x: &Tensor,
     kernel_size: impl Into<Pair>,
@@ -151,7 +152,7 @@ pub fn max_pool2d_with_indices(
 ///
 /// # Errors
 /// Returns an error if the window does not fit, or the padding exceeds half of it.
-#[wrap(path = "fx_nn::ops::max_pool3d_with_indices")]
+#[op(pool, member, path = "fx_nn::ops::max_pool3d_with_indices")]
 pub fn max_pool3d_with_indices(
     x: &Tensor,
     kernel_size: impl Into<Triple>,
@@ -189,7 +190,7 @@ fn adapted(op: &str, x: &Tensor, out: &[usize]) -> Result<(Tensor, Tensor)> {
 ///
 /// # Errors
 /// Returns an error if the shape does not fit, or the result does not fit into memory.
-#[wrap(path = "fx_nn::ops::adaptive_max_pool2d")]
+#[op(pool, member, path = "fx_nn::ops::adaptive_max_pool2d")]
 pub fn adaptive_max_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<Tensor> {
     Ok(adapted("adaptive_max_pool2d", x, &output_size.array())?.0)
 }
@@ -198,7 +199,7 @@ pub fn adaptive_max_pool2d(x: &Tensor, output_size: impl Into<Pair>) -> Result<T
 ///
 /// # Errors
 /// Returns an error if the shape does not fit, or the result does not fit into memory.
-#[wrap(path = "fx_nn::ops::adaptive_max_pool2d_with_indices")]
+#[op(pool, member, path = "fx_nn::ops::adaptive_max_pool2d_with_indices")]
 pub fn adaptive_max_pool2d_with_indices(
     x: &Tensor,
     output_size: impl Into<Pair>,
@@ -210,7 +211,7 @@ pub fn adaptive_max_pool2d_with_indices(
 ///
 /// # Errors
 /// Returns an error if the shape does not fit, or the result does not fit into memory.
-#[wrap(path = "fx_nn::ops::adaptive_max_pool3d")]
+#[op(pool, member, path = "fx_nn::ops::adaptive_max_pool3d")]
 pub fn adaptive_max_pool3d(x: &Tensor, output_size: impl Into<Triple>) -> Result<Tensor> {
     Ok(adapted("adaptive_max_pool3d", x, &output_size.array())?.0)
 }
@@ -219,7 +220,7 @@ pub fn adaptive_max_pool3d(x: &Tensor, output_size: impl Into<Triple>) -> Result
 ///
 /// # Errors
 /// Returns an error if the shape does not fit, or the result does not fit into memory.
-#[wrap(path = "fx_nn::ops::adaptive_max_pool3d_with_indices")]
+#[op(pool, member, path = "fx_nn::ops::adaptive_max_pool3d_with_indices")]
 pub fn adaptive_max_pool3d_with_indices(
     x: &Tensor,
     output_size: impl Into<Triple>,
@@ -231,7 +232,7 @@ pub fn adaptive_max_pool3d_with_indices(
 ///
 /// # Errors
 /// Returns an error if the shape does not fit, or the result does not fit into memory.
-#[wrap(path = "fx_nn::ops::adaptive_max_pool1d")]
+#[op(pool, member, path = "fx_nn::ops::adaptive_max_pool1d")]
 pub fn adaptive_max_pool1d(x: &Tensor, output_size: usize) -> Result<Tensor> {
     Ok(adapted("adaptive_max_pool1d", x, &[output_size])?.0)
 }
@@ -240,7 +241,7 @@ pub fn adaptive_max_pool1d(x: &Tensor, output_size: usize) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shape does not fit, or the result does not fit into memory.
-#[wrap(path = "fx_nn::ops::adaptive_max_pool1d_with_indices")]
+#[op(pool, member, path = "fx_nn::ops::adaptive_max_pool1d_with_indices")]
 pub fn adaptive_max_pool1d_with_indices(
     x: &Tensor,
     output_size: usize,
@@ -264,7 +265,7 @@ fn as_row(op: &str, x: &Tensor) -> Result<Data> {
 ///
 /// # Errors
 /// Returns an error if the window does not fit, or the padding exceeds half of it.
-#[wrap(path = "fx_nn::ops::avg_pool1d")]
+#[op(pool, member, path = "fx_nn::ops::avg_pool1d")]
 pub fn avg_pool1d(
     x: &Tensor,
     kernel_size: usize,
@@ -325,7 +326,7 @@ fn by_slices(
 ///
 /// # Errors
 /// Returns an error if the window does not fit, or the padding exceeds half of it.
-#[wrap(path = "fx_nn::ops::avg_pool3d")]
+#[op(pool, member, path = "fx_nn::ops::avg_pool3d")]
 pub fn avg_pool3d(
     x: &Tensor,
     kernel_size: impl Into<Triple>,
@@ -365,7 +366,7 @@ pub fn avg_pool3d(
 ///
 /// # Errors
 /// Returns an error if the shape does not fit, or the result does not fit into memory.
-#[wrap(path = "fx_nn::ops::adaptive_avg_pool1d")]
+#[op(pool, member, path = "fx_nn::ops::adaptive_avg_pool1d")]
 pub fn adaptive_avg_pool1d(x: &Tensor, output_size: usize) -> Result<Tensor> {
     let op = "adaptive_avg_pool1d";
     let row = as_row(op, x)?;
@@ -381,7 +382,7 @@ pub fn adaptive_avg_pool1d(x: &Tensor, output_size: usize) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shape does not fit, or the result does not fit into memory.
-#[wrap(path = "fx_nn::ops::adaptive_avg_pool3d")]
+#[op(pool, member, path = "fx_nn::ops::adaptive_avg_pool3d")]
 pub fn adaptive_avg_pool3d(x: &Tensor, output_size: impl Into<Triple>) -> Result<Tensor> {
     let op = "adaptive_avg_pool3d";
     let out = output_size;
@@ -420,7 +421,7 @@ fn power(
 ///
 /// # Errors
 /// Returns an error if the window does not fit.
-#[wrap(path = "fx_nn::ops::lp_pool1d")]
+#[op(pool, member, path = "fx_nn::ops::lp_pool1d")]
 pub fn lp_pool1d(
     x: &Tensor,
     norm_type: f64,
@@ -437,7 +438,7 @@ pub fn lp_pool1d(
 ///
 /// # Errors
 /// Returns an error if the window does not fit.
-#[wrap(path = "fx_nn::ops::lp_pool2d")]
+#[op(pool, member, path = "fx_nn::ops::lp_pool2d")]
 pub fn lp_pool2d(
     x: &Tensor,
     norm_type: f64,
@@ -511,7 +512,7 @@ fn unpooled(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or a place is out of range.
-#[wrap(path = "fx_nn::ops::max_unpool1d")]
+#[op(pool, member, path = "fx_nn::ops::max_unpool1d")]
 pub fn max_unpool1d(
     x: &Tensor,
     indices: &Tensor,
@@ -534,7 +535,7 @@ pub fn max_unpool1d(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or a place is out of range.
-#[wrap(path = "fx_nn::ops::max_unpool2d")]
+#[op(pool, member, path = "fx_nn::ops::max_unpool2d")]
 pub fn max_unpool2d(
     x: &Tensor,
     indices: &Tensor,
@@ -558,7 +559,7 @@ pub fn max_unpool2d(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or a place is out of range.
-#[wrap(path = "fx_nn::ops::max_unpool3d")]
+#[op(pool, member, path = "fx_nn::ops::max_unpool3d")]
 pub fn max_unpool3d(
     x: &Tensor,
     indices: &Tensor,

@@ -1,5 +1,7 @@
 //! Products of matrices and vectors of given ranks, sums with them, and products of all elements.
 
+use super::cost;
+use crate::op;
 use std::borrow::Borrow;
 
 use fx_core::{Error, Result, wrap};
@@ -28,7 +30,7 @@ fn ranks(op: &str, given: &[(&Tensor, usize)]) -> Result<()> {
 ///
 /// # Errors
 /// Returns an error if they are not matrices, or their inner sizes or types differ.
-#[wrap(method, path = "fx_nn::ops::mm")]
+#[op(cost = cost::rows_of_x, method, path = "fx_nn::ops::mm")]
 pub fn mm(x: &Tensor, mat2: &Tensor) -> Result<Tensor> {
     ranks("mm", &[(x, 2), (mat2, 2)])?;
     matmul(x, mat2)
@@ -49,7 +51,7 @@ fn batched(op: &str, a: &Tensor, b: &Tensor) -> Result<()> {
 ///
 /// # Errors
 /// Returns an error if they are not `[B, n, m]` and `[B, m, p]`, or their types differ.
-#[wrap(method, path = "fx_nn::ops::bmm")]
+#[op(cost = cost::rows_of_x, method, path = "fx_nn::ops::bmm")]
 pub fn bmm(x: &Tensor, mat2: &Tensor) -> Result<Tensor> {
     batched("bmm", x, mat2)?;
     matmul(x, mat2)
@@ -59,7 +61,7 @@ pub fn bmm(x: &Tensor, mat2: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if they are not a matrix and a vector, or their inner sizes or types differ.
-#[wrap(method, path = "fx_nn::ops::mv")]
+#[op(cost = cost::rows_of_x, method, path = "fx_nn::ops::mv")]
 pub fn mv(x: &Tensor, vec: &Tensor) -> Result<Tensor> {
     ranks("mv", &[(x, 2), (vec, 1)])?;
     matmul(x, vec)
@@ -69,7 +71,7 @@ pub fn mv(x: &Tensor, vec: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if they are not vectors of one length and type.
-#[wrap(method, path = "fx_nn::ops::dot")]
+#[op(method, path = "fx_nn::ops::dot")]
 pub fn dot(x: &Tensor, tensor: &Tensor) -> Result<Tensor> {
     ranks("dot", &[(x, 1), (tensor, 1)])?;
     matmul(x, tensor)
@@ -79,7 +81,7 @@ pub fn dot(x: &Tensor, tensor: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if they are not vectors of one length and type.
-#[wrap(method, path = "fx_nn::ops::vdot")]
+#[op(method, path = "fx_nn::ops::vdot")]
 pub fn vdot(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     ranks("vdot", &[(x, 1), (other, 1)])?;
     matmul(x, other)
@@ -89,7 +91,7 @@ pub fn vdot(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the last sizes or the types differ.
-#[wrap(method, path = "fx_nn::ops::inner")]
+#[op(member, method, path = "fx_nn::ops::inner")]
 pub fn inner(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let op = "inner";
     let (a, b) = (x.dims()?.to_vec(), other.dims()?.to_vec());
@@ -147,7 +149,7 @@ fn folded(
 ///
 /// # Errors
 /// Returns an error if the sizes of the dims or the types differ.
-#[wrap(path = "fx_nn::ops::tensordot")]
+#[op(member, path = "fx_nn::ops::tensordot")]
 pub fn tensordot(a: &Tensor, b: &Tensor, #[default(2)] dims: usize) -> Result<Tensor> {
     let op = "tensordot";
     let (left, right) = (a.dims()?.to_vec(), b.dims()?.to_vec());
@@ -166,7 +168,7 @@ pub fn tensordot(a: &Tensor, b: &Tensor, #[default(2)] dims: usize) -> Result<Te
 ///
 /// # Errors
 /// Returns an error if there are no such dims, or their sizes or the types differ.
-#[wrap(path = "fx_nn::ops::tensordot_dims")]
+#[op(member, path = "fx_nn::ops::tensordot_dims")]
 pub fn tensordot_dims(
     a: &Tensor,
     b: &Tensor,
@@ -309,7 +311,7 @@ fn outer_of(op: &str, x: &Tensor, other: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if they are not vectors.
-#[wrap(method, path = "fx_nn::ops::outer")]
+#[op(method, path = "fx_nn::ops::outer")]
 pub fn outer(x: &Tensor, vec2: &Tensor) -> Result<Tensor> {
     outer_of("outer", x, vec2)
 }
@@ -318,7 +320,7 @@ pub fn outer(x: &Tensor, vec2: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if they are not vectors.
-#[wrap(method, path = "fx_nn::ops::ger")]
+#[op(method, path = "fx_nn::ops::ger")]
 pub fn ger(x: &Tensor, vec2: &Tensor) -> Result<Tensor> {
     outer_of("ger", x, vec2)
 }
@@ -327,7 +329,7 @@ pub fn ger(x: &Tensor, vec2: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or the types differ.
-#[wrap(method, path = "fx_nn::ops::addr")]
+#[op(method, path = "fx_nn::ops::addr")]
 pub fn addr(
     x: &Tensor,
     vec1: &Tensor,
@@ -356,7 +358,7 @@ pub fn addr(
 ///
 /// # Errors
 /// Returns an error if it does not fit into memory.
-#[wrap(method, path = "fx_nn::ops::kron")]
+#[op(member, method, path = "fx_nn::ops::kron")]
 pub fn kron(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (a, b) = (x.dims()?, other.dims()?);
     let rank = a.len().max(b.len());
@@ -386,7 +388,7 @@ pub fn kron(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if there are fewer than two, an inner one is not a matrix, or the sizes or
 /// types do not fit.
-#[wrap(path = "fx_nn::ops::multi_dot")]
+#[op(path = "fx_nn::ops::multi_dot")]
 pub fn multi_dot(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "multi_dot";
     let [first, middle @ .., last] = tensors else {
@@ -407,7 +409,7 @@ pub fn multi_dot(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if there are no matrices, one is not a matrix, or the sizes or types do not
 /// fit.
-#[wrap(path = "fx_nn::ops::chain_matmul")]
+#[op(path = "fx_nn::ops::chain_matmul")]
 pub fn chain_matmul(matrices: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "chain_matmul";
     let all: Vec<(&Tensor, usize)> = matrices.iter().map(|x| (x, 2)).collect();
@@ -478,7 +480,7 @@ pub(crate) fn in_cheapest_order(xs: &[Tensor], sizes: &[f64]) -> Result<Tensor> 
 ///
 /// # Errors
 /// Returns an error if the dim is not of size 3, or the shapes do not broadcast.
-#[wrap(method, path = "fx_nn::ops::cross")]
+#[op(member, method, path = "fx_nn::ops::cross")]
 pub fn cross(x: &Tensor, other: &Tensor, dim: impl Into<Option<i64>>) -> Result<Tensor> {
     let op = "cross";
     dim::same_dtype(op, x.data(op)?, other.data(op)?).fx()?;
@@ -514,7 +516,7 @@ pub fn cross(x: &Tensor, other: &Tensor, dim: impl Into<Option<i64>>) -> Result<
 ///
 /// # Errors
 /// Returns an error if `x` is not a vector.
-#[wrap(path = "fx_nn::ops::vander")]
+#[op(member, path = "fx_nn::ops::vander")]
 pub fn vander(
     x: &Tensor,
     #[default(None)] n: impl Into<Option<usize>>,
@@ -555,7 +557,7 @@ pub fn vander(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or the types differ.
-#[wrap(path = "fx_nn::ops::bilinear")]
+#[op(member, path = "fx_nn::ops::bilinear")]
 pub fn bilinear(
     input1: &Tensor,
     input2: &Tensor,

@@ -1,9 +1,11 @@
 //! Recurrent networks with one state over sequences, and single steps of all of them.
 
+use super::cost;
+use crate::op;
 use std::borrow::Borrow;
 
 use candle_core::Tensor as Data;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::activation::dropout;
 use crate::error::Fx;
@@ -122,7 +124,7 @@ fn network(
 ///
 /// # Errors
 /// Returns an error if a shape or the number of parameters does not fit.
-#[wrap(random, path = "fx_nn::ops::gru")]
+#[op(member, cost = cost::lstm, random, path = "fx_nn::ops::gru")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn gru(
     x: &Tensor,
@@ -150,7 +152,7 @@ pub fn gru(
 ///
 /// # Errors
 /// Returns an error if a shape or the number of parameters does not fit.
-#[wrap(random, path = "fx_nn::ops::rnn_tanh")]
+#[op(member, cost = cost::lstm, random, path = "fx_nn::ops::rnn_tanh")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn rnn_tanh(
     x: &Tensor,
@@ -178,7 +180,7 @@ pub fn rnn_tanh(
 ///
 /// # Errors
 /// Returns an error if a shape or the number of parameters does not fit.
-#[wrap(random, path = "fx_nn::ops::rnn_relu")]
+#[op(member, cost = cost::lstm, random, path = "fx_nn::ops::rnn_relu")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn rnn_relu(
     x: &Tensor,
@@ -277,7 +279,7 @@ fn step(
 ///
 /// # Errors
 /// Returns an error if a shape does not fit.
-#[wrap(path = "fx_nn::ops::gru_cell")]
+#[op(member, path = "fx_nn::ops::gru_cell")]
 pub fn gru_cell(
     x: &Tensor,
     hx: Option<&Tensor>,
@@ -294,7 +296,7 @@ pub fn gru_cell(
 ///
 /// # Errors
 /// Returns an error if a shape does not fit.
-#[wrap(path = "fx_nn::ops::rnn_tanh_cell")]
+#[op(member, path = "fx_nn::ops::rnn_tanh_cell")]
 pub fn rnn_tanh_cell(
     x: &Tensor,
     hx: Option<&Tensor>,
@@ -311,7 +313,7 @@ pub fn rnn_tanh_cell(
 ///
 /// # Errors
 /// Returns an error if a shape does not fit.
-#[wrap(path = "fx_nn::ops::rnn_relu_cell")]
+#[op(member, path = "fx_nn::ops::rnn_relu_cell")]
 pub fn rnn_relu_cell(
     x: &Tensor,
     hx: Option<&Tensor>,
@@ -328,7 +330,7 @@ pub fn rnn_relu_cell(
 ///
 /// # Errors
 /// Returns an error if a shape does not fit.
-#[wrap(path = "fx_nn::ops::lstm_cell")]
+#[op(member, path = "fx_nn::ops::lstm_cell")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn lstm_cell(
     x: &Tensor,

@@ -1,8 +1,9 @@
 //! Reductions over dims: `..` for all of them.
 
+use crate::op;
 use fx_core::ir::{Argument, Written, WrittenArg};
 use fx_core::value::Int;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::create::count;
 use crate::error::Fx;
@@ -26,7 +27,7 @@ fn written([name, keeping]: [&'static str; 2], args: &[Argument]) -> Option<Writ
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method = custom, path = "fx_nn::ops::sum", written = |args| written(["sum", "sum_keepdim"], args))]
+#[op(reduce, member, method = custom, path = "fx_nn::ops::sum", written = |args| written(["sum", "sum_keepdim"], args))]
 pub fn sum(
     x: &Tensor,
     #[kw]
@@ -47,7 +48,7 @@ pub fn sum(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the tensor is not float.
-#[wrap(method = custom, path = "fx_nn::ops::mean", written = |args| written(["mean", "mean_keepdim"], args))]
+#[op(reduce, member, method = custom, path = "fx_nn::ops::mean", written = |args| written(["mean", "mean_keepdim"], args))]
 pub fn mean(
     x: &Tensor,
     #[kw]
@@ -68,7 +69,7 @@ pub fn mean(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or no element to take the maximum of.
-#[wrap(method = custom, path = "fx_nn::ops::amax", written = |args| written(["amax", "amax_keepdim"], args))]
+#[op(reduce, member, method = custom, path = "fx_nn::ops::amax", written = |args| written(["amax", "amax_keepdim"], args))]
 pub fn amax(
     x: &Tensor,
     #[kw]
@@ -89,7 +90,7 @@ pub fn amax(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or no element to take the minimum of.
-#[wrap(method = custom, path = "fx_nn::ops::amin", written = |args| written(["amin", "amin_keepdim"], args))]
+#[op(reduce, member, method = custom, path = "fx_nn::ops::amin", written = |args| written(["amin", "amin_keepdim"], args))]
 pub fn amin(
     x: &Tensor,
     #[kw]
@@ -135,7 +136,7 @@ fn spread(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the tensor is not float.
-#[wrap(method = custom, path = "fx_nn::ops::var", written = |args| written(["var", "var_keepdim"], args))]
+#[op(reduce, member, method = custom, path = "fx_nn::ops::var", written = |args| written(["var", "var_keepdim"], args))]
 pub fn var(
     x: &Tensor,
     #[kw]
@@ -155,7 +156,7 @@ pub fn var(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the tensor is not float.
-#[wrap(method = custom, path = "fx_nn::ops::std", written = |args| written(["std", "std_keepdim"], args))]
+#[op(reduce, method = custom, path = "fx_nn::ops::std", written = |args| written(["std", "std_keepdim"], args))]
 pub fn std(
     x: &Tensor,
     #[kw]
@@ -175,7 +176,7 @@ pub fn std(
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::cumsum")]
+#[op(along, member, method, path = "fx_nn::ops::cumsum")]
 pub fn cumsum(x: &Tensor, dim: i64) -> Result<Tensor> {
     kernels::scan::cumsum(x.data("cumsum")?, dim)
         .map(Tensor::made)
@@ -196,7 +197,13 @@ pub(super) fn no_truth(op: &str, x: &Tensor) -> Result<()> {
 ///
 /// # Errors
 /// Returns an error if there is no such dim, it is empty, or the tensor is of truth values.
-#[wrap(method, path = "fx_nn::ops::argmax")]
+#[op(
+    reduce,
+    member,
+    flat = "gives places",
+    method,
+    path = "fx_nn::ops::argmax"
+)]
 pub fn argmax(
     x: &Tensor,
     dim: i64,
@@ -212,7 +219,13 @@ pub fn argmax(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, it is empty, or the tensor is of truth values.
-#[wrap(method, path = "fx_nn::ops::argmin")]
+#[op(
+    reduce,
+    member,
+    flat = "gives places",
+    method,
+    path = "fx_nn::ops::argmin"
+)]
 pub fn argmin(
     x: &Tensor,
     dim: i64,
@@ -236,7 +249,7 @@ fn extremes(op: &str, x: &Tensor, dim: i64, keepdim: bool, side: Side) -> Result
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or it is empty.
-#[wrap(method, path = "fx_nn::ops::max")]
+#[op(reduce, member, method, path = "fx_nn::ops::max")]
 pub fn max(
     x: &Tensor,
     dim: i64,
@@ -259,7 +272,7 @@ pub fn max(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or it is empty.
-#[wrap(method, path = "fx_nn::ops::min")]
+#[op(reduce, member, method, path = "fx_nn::ops::min")]
 pub fn min(
     x: &Tensor,
     dim: i64,
@@ -283,7 +296,7 @@ pub fn min(
 /// assert_eq!((values.to_vec()?, indices.to_vec()?), (vec![3.0, 2.0], vec![1.0, 2.0]));
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
-#[wrap(method, path = "fx_nn::ops::topk")]
+#[op(reduce, member, method, path = "fx_nn::ops::topk")]
 pub fn topk(
     x: &Tensor,
     k: impl Into<Int>,

@@ -1,6 +1,7 @@
 //! Images in other sizes.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::resample::{Line, Mode, Way, resample};
@@ -41,7 +42,7 @@ use crate::tensor::{Scales, Sizes, Tensor};
 ///
 /// # Errors
 /// Returns an error if not exactly one of `size` and `scale_factor` is given, or the mode is not for such an `x`.
-#[wrap(path = "fx_nn::ops::interpolate")]
+#[op(member, path = "fx_nn::ops::interpolate")]
 pub fn interpolate(
     x: &Tensor,
     #[kw] size: Option<Sizes>,
@@ -76,7 +77,7 @@ pub fn interpolate(
 ///
 /// # Errors
 /// Returns the errors of [`interpolate`], and an error if an option is not for the mode.
-#[wrap(path = "fx_nn::ops::interpolate_with")]
+#[op(member, path = "fx_nn::ops::interpolate_with")]
 pub fn interpolate_with(
     x: &Tensor,
     #[kw] size: Option<Sizes>,

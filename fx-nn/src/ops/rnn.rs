@@ -1,9 +1,11 @@
 //! Recurrent networks over whole sequences.
 
+use super::cost;
+use crate::op;
 use std::borrow::Borrow;
 
 use candle_core::Tensor as Data;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::activation::dropout;
 use crate::error::Fx;
@@ -21,7 +23,7 @@ use crate::tensor::Tensor;
 ///
 /// # Errors
 /// Returns an error if a shape or the number of parameters does not fit.
-#[wrap(random, path = "fx_nn::ops::lstm")]
+#[op(member, cost = cost::lstm, random, path = "fx_nn::ops::lstm")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn lstm(
     x: &Tensor,

@@ -1,7 +1,8 @@
 //! Running functions along a dim: products, extremes, logarithms of sums, differences; and norms
 //! and products of dims.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use super::reduce::reduced;
 use crate::error::Fx;
@@ -20,7 +21,7 @@ use crate::tensor::{Dims, Tensor};
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::cumprod")]
+#[op(along, member, method, path = "fx_nn::ops::cumprod")]
 pub fn cumprod(x: &Tensor, dim: i64) -> Result<Tensor> {
     lanes::cumprod(x.data("cumprod")?, dim)
         .map(Tensor::made)
@@ -31,7 +32,7 @@ pub fn cumprod(x: &Tensor, dim: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the tensor is not float.
-#[wrap(method, path = "fx_nn::ops::logcumsumexp")]
+#[op(along, member, method, path = "fx_nn::ops::logcumsumexp")]
 pub fn logcumsumexp(x: &Tensor, dim: i64) -> Result<Tensor> {
     super::elementary::floating("logcumsumexp", x)?;
     lanes::log_cum_sum_exp(x.data("logcumsumexp")?, dim)
@@ -50,7 +51,7 @@ pub fn logcumsumexp(x: &Tensor, dim: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::cummax")]
+#[op(along, member, method, path = "fx_nn::ops::cummax")]
 pub fn cummax(x: &Tensor, dim: i64) -> Result<(Tensor, Tensor)> {
     let (values, places) = lanes::extremes("cummax", x.data("cummax")?, dim, true).fx()?;
     Ok((x.with_data(values), places.into()))
@@ -60,7 +61,7 @@ pub fn cummax(x: &Tensor, dim: i64) -> Result<(Tensor, Tensor)> {
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::cummin")]
+#[op(along, member, method, path = "fx_nn::ops::cummin")]
 pub fn cummin(x: &Tensor, dim: i64) -> Result<(Tensor, Tensor)> {
     let (values, places) = lanes::extremes("cummin", x.data("cummin")?, dim, false).fx()?;
     Ok((x.with_data(values), places.into()))
@@ -70,7 +71,7 @@ pub fn cummin(x: &Tensor, dim: i64) -> Result<(Tensor, Tensor)> {
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::prod")]
+#[op(reduce, member, method, path = "fx_nn::ops::prod")]
 pub fn prod(
     x: &Tensor,
     #[kw] dim: Option<i64>,
@@ -132,7 +133,7 @@ pub fn prod(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, `n` is below 0, or the shapes differ elsewhere.
-#[wrap(method, path = "fx_nn::ops::diff")]
+#[op(along, member, method, path = "fx_nn::ops::diff")]
 pub fn diff(
     x: &Tensor,
     #[default(1)] n: i64,
@@ -199,7 +200,7 @@ pub fn diff(
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::logsumexp")]
+#[op(reduce, member, method, path = "fx_nn::ops::logsumexp")]
 pub fn logsumexp(
     x: &Tensor,
     dim: impl Into<Dims>,
@@ -229,7 +230,7 @@ pub fn logsumexp(
 /// # Errors
 /// Returns an error if there is no such dim, the tensor is not float, or there is no element to be
 /// the largest.
-#[wrap(path = "fx_nn::ops::vector_norm")]
+#[op(reduce, path = "fx_nn::ops::vector_norm")]
 pub fn vector_norm(
     x: &Tensor,
     #[default(2.0)] ord: f64,
@@ -245,7 +246,7 @@ pub fn vector_norm(
 ///
 /// # Errors
 /// Returns the errors of `vector_norm`.
-#[wrap(method, path = "fx_nn::ops::norm")]
+#[op(reduce, method, path = "fx_nn::ops::norm")]
 pub fn norm(
     x: &Tensor,
     #[default(2.0)] p: f64,
@@ -275,7 +276,7 @@ fn norm_of(op: &str, x: &Tensor, p: f64, dim: &Dims, keepdim: bool) -> Result<Te
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the tensor is not float.
-#[wrap(path = "fx_nn::ops::normalize")]
+#[op(along, path = "fx_nn::ops::normalize")]
 pub fn normalize(
     x: &Tensor,
     #[default(2.0)] p: f64,

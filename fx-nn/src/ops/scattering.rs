@@ -1,9 +1,10 @@
 //! Elements written to, and added to, places that an index names.
 
+use crate::op;
 use std::borrow::Borrow;
 
 use fx_core::value::{DType, Int};
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::create::known;
 use super::dims::position;
@@ -50,7 +51,7 @@ fn no_truth(op: &str, x: &Tensor) -> Result<()> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, the types differ, or an index is out of range.
-#[wrap(method, path = "fx_nn::ops::scatter")]
+#[op(pick, member, method, path = "fx_nn::ops::scatter")]
 pub fn scatter(x: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<Tensor> {
     let op = "scatter";
     same(op, x, src)?;
@@ -70,7 +71,7 @@ pub fn scatter(x: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<Ten
 /// # Errors
 /// Returns an error if the shapes do not fit, an index is out of range, or the type of `x` does not
 /// hold the number.
-#[wrap(path = "fx_nn::ops::scatter_value")]
+#[op(pick, member, path = "fx_nn::ops::scatter_value")]
 pub fn scatter_value(
     x: &Tensor,
     dim: i64,
@@ -105,7 +106,7 @@ fn filled(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, the types differ, or an index is out of range.
-#[wrap(method, path = "fx_nn::ops::scatter_add")]
+#[op(pick, member, method, path = "fx_nn::ops::scatter_add")]
 pub fn scatter_add(x: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<Tensor> {
     let op = "scatter_add";
     same(op, x, src)?;
@@ -137,7 +138,7 @@ pub fn scatter_add(x: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result
 /// # Errors
 /// Returns an error if the shapes do not fit, the types differ, an index is out of range, or
 /// `reduce` is unknown.
-#[wrap(method, path = "fx_nn::ops::scatter_reduce")]
+#[op(pick, member, method, path = "fx_nn::ops::scatter_reduce")]
 pub fn scatter_reduce(
     x: &Tensor,
     dim: i64,
@@ -192,7 +193,7 @@ fn sliced(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, the types differ, or an index is out of range.
-#[wrap(method, path = "fx_nn::ops::index_add")]
+#[op(pick, member, method, path = "fx_nn::ops::index_add")]
 pub fn index_add(
     x: &Tensor,
     dim: i64,
@@ -231,7 +232,7 @@ pub fn index_add(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, the types differ, or an index is out of range.
-#[wrap(method, path = "fx_nn::ops::index_copy")]
+#[op(pick, member, method, path = "fx_nn::ops::index_copy")]
 pub fn index_copy(x: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
     let op = "index_copy";
     if index.dtype()? != DType::I64 {
@@ -249,7 +250,7 @@ pub fn index_copy(x: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Resu
 ///
 /// # Errors
 /// Returns an error if an index is out of range, or the type of `x` does not hold the number.
-#[wrap(method, path = "fx_nn::ops::index_fill")]
+#[op(pick, member, method, path = "fx_nn::ops::index_fill")]
 pub fn index_fill(
     x: &Tensor,
     dim: i64,
@@ -284,7 +285,7 @@ pub fn index_fill(
 /// # Errors
 /// Returns an error if there are more indices than dims, the shapes do not broadcast, the types
 /// differ, or an index is out of range.
-#[wrap(method, path = "fx_nn::ops::index_put")]
+#[op(pick, member, method, path = "fx_nn::ops::index_put")]
 pub fn index_put(
     x: &Tensor,
     indices: &[impl Borrow<Tensor>],
@@ -346,7 +347,7 @@ pub fn index_put(
 /// # Errors
 /// Returns an error if the mask is not of truth values or does not broadcast to `x`, the types
 /// differ, or `source` has too few elements.
-#[wrap(method, path = "fx_nn::ops::masked_scatter")]
+#[op(pick, member, method, path = "fx_nn::ops::masked_scatter")]
 pub fn masked_scatter(x: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tensor> {
     let op = "masked_scatter";
     same(op, x, source)?;
@@ -403,7 +404,7 @@ fn part(op: &str, x: &Tensor, src: &Tensor, dims: &[usize], at: &[i64]) -> Resul
 ///
 /// # Errors
 /// Returns an error if there is no such slice, or its shape or type differs.
-#[wrap(method, path = "fx_nn::ops::select_scatter")]
+#[op(pick, member, method, path = "fx_nn::ops::select_scatter")]
 pub fn select_scatter(x: &Tensor, src: &Tensor, dim: i64, index: impl Into<Int>) -> Result<Tensor> {
     let op = "select_scatter";
     let own = x.dims()?;
@@ -428,7 +429,7 @@ pub fn select_scatter(x: &Tensor, src: &Tensor, dim: i64, index: impl Into<Int>)
 ///
 /// # Errors
 /// Returns an error if the shape or type of `src` differs, or `step` is not positive.
-#[wrap(method, path = "fx_nn::ops::slice_scatter")]
+#[op(pick, member, method, path = "fx_nn::ops::slice_scatter")]
 pub fn slice_scatter(
     x: &Tensor,
     src: &Tensor,
@@ -462,7 +463,7 @@ pub fn slice_scatter(
 ///
 /// # Errors
 /// Returns an error if there is no such diagonal, or its shape or type differs.
-#[wrap(method, path = "fx_nn::ops::diagonal_scatter")]
+#[op(pick, member, method, path = "fx_nn::ops::diagonal_scatter")]
 pub fn diagonal_scatter(
     x: &Tensor,
     src: &Tensor,

@@ -1,7 +1,8 @@
 //! Picking elements: by a condition, by their place in a matrix, by index.
 
+use crate::op;
 use fx_core::value::DType;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::select;
@@ -41,7 +42,7 @@ pub(super) fn indices<'a>(op: &str, index: &'a Tensor) -> Result<&'a candle_core
 ///
 /// # Errors
 /// Returns an error if `condition` is not of truth values, or the shapes do not broadcast.
-#[wrap(path = "fx_nn::ops::r#where")]
+#[op(binary, member, path = "fx_nn::ops::r#where")]
 pub fn r#where(
     condition: &Tensor,
     input: impl Into<TensorOrNumber>,
@@ -61,7 +62,7 @@ pub fn r#where(
 /// # Errors
 /// Returns an error if the mask is not of truth values, or does not broadcast to the shape of `x`,
 /// or the type of `x` does not hold the value.
-#[wrap(method, path = "fx_nn::ops::masked_fill")]
+#[op(binary, member, method, path = "fx_nn::ops::masked_fill")]
 pub fn masked_fill(x: &Tensor, mask: &Tensor, value: impl Into<Number>) -> Result<Tensor> {
     let truth = condition("masked_fill", mask)?;
     let value = value.checked("masked_fill", x.dtype()?)?;
@@ -74,7 +75,7 @@ pub fn masked_fill(x: &Tensor, mask: &Tensor, value: impl Into<Number>) -> Resul
 ///
 /// # Errors
 /// Returns an error if there are fewer than two dims.
-#[wrap(method, path = "fx_nn::ops::tril")]
+#[op(member, method, path = "fx_nn::ops::tril")]
 pub fn tril(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
     select::triangle("tril", x.data("tril")?, diagonal, true)
         .map(|data| x.with_data(data))
@@ -85,7 +86,7 @@ pub fn tril(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are fewer than two dims.
-#[wrap(method, path = "fx_nn::ops::triu")]
+#[op(member, method, path = "fx_nn::ops::triu")]
 pub fn triu(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
     select::triangle("triu", x.data("triu")?, diagonal, false)
         .map(|data| x.with_data(data))
@@ -96,7 +97,7 @@ pub fn triu(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the ranks differ, or an index is out of range.
-#[wrap(method, path = "fx_nn::ops::gather")]
+#[op(pick, member, method, path = "fx_nn::ops::gather")]
 pub fn gather(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
     let at = match index.dims()?.contains(&0) {
         // PyTorch does not check the type of an empty index.
@@ -112,7 +113,7 @@ pub fn gather(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if `index` is not a vector, or an index is out of range.
-#[wrap(method, path = "fx_nn::ops::index_select")]
+#[op(pick, member, method, path = "fx_nn::ops::index_select")]
 pub fn index_select(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
     let at = indices("index_select", index)?;
     select::index_select(x.data("index_select")?, dim, at)
@@ -126,7 +127,12 @@ pub fn index_select(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if `x` is not of `int64`, an element is not in `[0, num_classes)`, or so many
 /// classes do not fit into memory.
-#[wrap(path = "fx_nn::ops::one_hot")]
+#[op(
+    pick,
+    member,
+    flat = "takes and gives integers",
+    path = "fx_nn::ops::one_hot"
+)]
 pub fn one_hot(x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tensor> {
     if x.dtype()? != DType::I64 {
         return Err(Error::msg(format_args!(
@@ -152,7 +158,7 @@ pub fn one_hot(x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if an element of `x` or `padding_idx` is not the index of a row.
-#[wrap(path = "fx_nn::ops::embedding")]
+#[op(pick, member, path = "fx_nn::ops::embedding")]
 pub fn embedding(x: &Tensor, weight: &Tensor, #[kw] padding_idx: Option<usize>) -> Result<Tensor> {
     let at = indices("embedding", x)?;
     select::embedding(at, weight.data("embedding")?, padding_idx)

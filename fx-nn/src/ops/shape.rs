@@ -1,8 +1,9 @@
 //! Dims made one, and tensors put together.
 
+use crate::op;
 use std::borrow::Borrow;
 
-use fx_core::{Result, wrap};
+use fx_core::Result;
 
 use crate::error::Fx;
 use crate::kernels::shape;
@@ -12,7 +13,7 @@ use crate::tensor::Tensor;
 ///
 /// # Errors
 /// Returns an error if there are no such dims, or `start_dim` comes after `end_dim`.
-#[wrap(method, path = "fx_nn::ops::flatten")]
+#[op(view, member, method, path = "fx_nn::ops::flatten")]
 pub fn flatten(
     x: &Tensor,
     #[default(0)] start_dim: i64,
@@ -55,7 +56,7 @@ impl Tensor {
 ///
 /// # Errors
 /// Returns an error if there are no tensors, or their other sizes differ.
-#[wrap(path = "fx_nn::ops::cat")]
+#[op(member, path = "fx_nn::ops::cat")]
 pub fn cat(
     tensors: &[impl Borrow<Tensor>],
     #[kw]
@@ -69,7 +70,7 @@ pub fn cat(
 ///
 /// # Errors
 /// Returns an error if there are no tensors, or their shapes differ.
-#[wrap(path = "fx_nn::ops::stack")]
+#[op(path = "fx_nn::ops::stack")]
 pub fn stack(
     tensors: &[impl Borrow<Tensor>],
     #[kw]

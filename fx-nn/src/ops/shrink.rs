@@ -1,6 +1,7 @@
 //! Piecewise activation functions, gates, and slopes that are learned or drawn.
 
-use fx_core::{Error, Result, wrap};
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels::{activation, pointwise, shrink};
@@ -11,7 +12,7 @@ use crate::tensor::{Number, Tensor};
 ///
 /// # Errors
 /// Returns an error if the tensor is not float.
-#[wrap(path = "fx_nn::ops::hardswish")]
+#[op(unary, path = "fx_nn::ops::hardswish")]
 pub fn hardswish(x: &Tensor) -> Result<Tensor> {
     shrink::hardswish(x.data("hardswish")?)
         .map(Tensor::made)
@@ -22,7 +23,7 @@ pub fn hardswish(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the tensor is not float.
-#[wrap(path = "fx_nn::ops::hardsigmoid")]
+#[op(unary, path = "fx_nn::ops::hardsigmoid")]
 pub fn hardsigmoid(x: &Tensor) -> Result<Tensor> {
     shrink::hardsigmoid(x.data("hardsigmoid")?)
         .map(Tensor::made)
@@ -33,7 +34,7 @@ pub fn hardsigmoid(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors, and if `min_val` is above `max_val`.
-#[wrap(path = "fx_nn::ops::hardtanh")]
+#[op(unary, path = "fx_nn::ops::hardtanh")]
 pub fn hardtanh(
     x: &Tensor,
     #[default(-1.0)] min_val: impl Into<Number>,
@@ -62,7 +63,7 @@ pub fn hardtanh(
 ///
 /// # Errors
 /// Returns an error if the tensor is not float.
-#[wrap(path = "fx_nn::ops::hardshrink")]
+#[op(unary, path = "fx_nn::ops::hardshrink")]
 pub fn hardshrink(x: &Tensor, #[default(0.5)] lambd: f64) -> Result<Tensor> {
     shrink::hardshrink(x.data("hardshrink")?, lambd)
         .map(Tensor::made)
@@ -73,7 +74,7 @@ pub fn hardshrink(x: &Tensor, #[default(0.5)] lambd: f64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the tensor is not float, or `lambd` is below 0.
-#[wrap(path = "fx_nn::ops::softshrink")]
+#[op(unary, path = "fx_nn::ops::softshrink")]
 pub fn softshrink(x: &Tensor, #[default(0.5)] lambd: f64) -> Result<Tensor> {
     shrink::softshrink(x.data("softshrink")?, lambd)
         .map(Tensor::made)
@@ -91,7 +92,7 @@ pub fn softshrink(x: &Tensor, #[default(0.5)] lambd: f64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error for bool tensors.
-#[wrap(path = "fx_nn::ops::threshold")]
+#[op(unary, path = "fx_nn::ops::threshold")]
 pub fn threshold(
     x: &Tensor,
     threshold: impl Into<Number>,
@@ -123,7 +124,7 @@ pub fn threshold(
 /// # Errors
 /// Returns an error if the tensors are not of one float type, or there is neither one weight nor
 /// one per channel.
-#[wrap(method, path = "fx_nn::ops::prelu")]
+#[op(member, method, path = "fx_nn::ops::prelu")]
 pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
     super::elementary::floating("prelu", x)?;
     let (data, own) = (x.data("prelu")?, weight.data("prelu")?);
@@ -161,7 +162,7 @@ pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the tensor is not float, or has no such dim of an even size.
-#[wrap(path = "fx_nn::ops::glu")]
+#[op(along, path = "fx_nn::ops::glu")]
 pub fn glu(x: &Tensor, #[default(-1)] dim: i64) -> Result<Tensor> {
     super::elementary::floating("glu", x)?;
     let data = x.data("glu")?;
@@ -195,7 +196,7 @@ pub fn glu(x: &Tensor, #[default(-1)] dim: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the tensor is not float, or `lower` is above `upper`.
-#[wrap(random, path = "fx_nn::ops::rrelu")]
+#[op(draw, member, random, path = "fx_nn::ops::rrelu")]
 pub fn rrelu(
     x: &Tensor,
     #[default(0.125)] lower: f64,
@@ -225,7 +226,7 @@ pub fn rrelu(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the tensor is not float.
-#[wrap(path = "fx_nn::ops::softmin")]
+#[op(along, path = "fx_nn::ops::softmin")]
 pub fn softmin(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
     super::norms::softmax(&(-x)?, dim)
 }

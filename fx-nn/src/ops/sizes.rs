@@ -1,10 +1,11 @@
 //! Reading sizes: of traced tensors as symbolic numbers, of parameters as known ones.
 
-use fx_core::passes::CoreSet;
-use fx_core::shapes::{Fake, ShapeRule};
+use crate::op;
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::ShapeRule;
 use fx_core::trace::{FromValue, List};
 use fx_core::value::{Dim, Int, IntoValue, Value};
-use fx_core::{Error, Result, function, function_table, wrap};
+use fx_core::{Error, Result, function, function_table};
 
 use crate::error::Fx;
 use crate::kernels;
@@ -15,7 +16,7 @@ use crate::tensor::fake::int_of;
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(path = "fx_nn::ops::size")]
+#[op(member, flat = "gives a number", path = "fx_nn::ops::size")]
 pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
     let data = x.data("size")?;
     if data.rank() == 0 {
@@ -26,10 +27,10 @@ pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
 }
 
 /// The method: with a dim its size, without one all sizes.
-mod size_of {
+pub(crate) mod size_of {
     use fx_core::ir::{Argument, Written, WrittenArg};
 
-    use super::{FromValue, Int, IntoValue, List, Result, Tensor, Value, wrap};
+    use super::{FromValue, Int, IntoValue, List, Result, Tensor, Value, op};
 
     fn written(args: &[Argument]) -> Option<Written> {
         Some(match args.get(1)? {
@@ -41,7 +42,7 @@ mod size_of {
         })
     }
 
-    #[wrap(method = custom, path = "fx_nn::Tensor::size", written = written)]
+    #[op(member, method = custom, path = "fx_nn::Tensor::size", written = written)]
     pub fn size(x: &Tensor, dim: Option<i64>) -> Result<Value> {
         match dim {
             Some(dim) => super::size(x, dim).map(Int::into_value),
@@ -50,34 +51,27 @@ mod size_of {
     }
 }
 
-#[wrap(method = custom, path = "fx_nn::Tensor::dim")]
-fn dim(x: &Tensor) -> Result<Int> {
+#[op(member, method = custom, path = "fx_nn::Tensor::dim")]
+pub(crate) fn dim(x: &Tensor) -> Result<Int> {
     Ok(x.dims()?.len().into())
 }
 
-#[wrap(method = custom, path = "fx_nn::Tensor::numel")]
+#[op(member, method = custom, path = "fx_nn::Tensor::numel")]
 fn numel(x: &Tensor) -> Result<Int> {
     Ok(x.dims()?.iter().product::<usize>().into())
 }
-
-// Of these methods, which are no functions of `ops`.
-function_table! { CoreSet {
-    function!(size_of::size) => CoreSet::Member,
-    function!(dim) => CoreSet::Member,
-    function!(numel) => CoreSet::Member,
-} }
 
 function_table! { ShapeRule {
     function!(size_of::size) => ShapeRule(|call| {
         let x = call.tensor("x")?;
         let Some(dim) = call.optional_int("dim")? else {
-            return Ok(Fake::List(x.shape.iter().cloned().map(Fake::Int).collect()));
+            return Ok(ValueMeta::List(x.shape.iter().cloned().map(ValueMeta::Int).collect()));
         };
         let size = x.shape.get(call.place(dim, x.shape.len())?).cloned();
-        size.map(Fake::Int).ok_or_else(|| Error::msg("size: the tensor has no dims"))
+        size.map(ValueMeta::Int).ok_or_else(|| Error::msg("size: the tensor has no dims"))
     }),
-    function!(dim) => ShapeRule(|call| Ok(Fake::Int(call.tensor("x")?.shape.len().into()))),
-    function!(numel) => ShapeRule(|call| Ok(Fake::Int(Dim::product(&call.tensor("x")?.shape)?))),
+    function!(dim) => ShapeRule(|call| Ok(ValueMeta::Int(call.tensor("x")?.shape.len().into()))),
+    function!(numel) => ShapeRule(|call| Ok(ValueMeta::Int(Dim::product(&call.tensor("x")?.shape)?))),
 } }
 
 impl Tensor {

@@ -1,7 +1,8 @@
 //! Elements in order, the distinct ones among them, and the place of a value in a sequence.
 
+use crate::op;
 use fx_core::value::DType;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::selection::{condition, indices};
 use crate::error::Fx;
@@ -30,7 +31,7 @@ fn sorted(op: &str, x: &Tensor, d: i64, descending: bool) -> Result<(Tensor, Ten
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::sort")]
+#[op(along, member, method, path = "fx_nn::ops::sort")]
 pub fn sort(
     x: &Tensor,
     #[default(-1)] dim: i64,
@@ -43,7 +44,7 @@ pub fn sort(
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::argsort")]
+#[op(along, flat = "gives places", method, path = "fx_nn::ops::argsort")]
 pub fn argsort(
     x: &Tensor,
     #[default(-1)] dim: i64,
@@ -56,7 +57,7 @@ pub fn argsort(
 ///
 /// # Errors
 /// Returns only candle's errors.
-#[wrap(method, path = "fx_nn::ops::msort")]
+#[op(along, method, path = "fx_nn::ops::msort")]
 pub fn msort(x: &Tensor) -> Result<Tensor> {
     Ok(sorted("msort", x, 0, false)?.0)
 }
@@ -101,7 +102,7 @@ fn different(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or its slices have no elements.
-#[wrap(method, path = "fx_nn::ops::unique")]
+#[op(pick, member, method, path = "fx_nn::ops::unique")]
 pub fn unique(
     x: &Tensor,
     #[default(true)] sorted: bool,
@@ -117,7 +118,7 @@ pub fn unique(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or its slices have no elements.
-#[wrap(method, path = "fx_nn::ops::unique_consecutive")]
+#[op(pick, member, method, path = "fx_nn::ops::unique_consecutive")]
 pub fn unique_consecutive(
     x: &Tensor,
     #[default(false)] return_inverse: bool,
@@ -139,7 +140,12 @@ pub fn unique_consecutive(
 ///
 /// # Errors
 /// Returns an error if `x` is not a vector of integers from 0 on, or there are not as many weights.
-#[wrap(method, path = "fx_nn::ops::bincount")]
+#[op(
+    member,
+    flat = "counts integers",
+    method,
+    path = "fx_nn::ops::bincount"
+)]
 pub fn bincount(
     x: &Tensor,
     weights: Option<&Tensor>,
@@ -231,7 +237,7 @@ fn searched(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or `right` and `side` contradict each other.
-#[wrap(path = "fx_nn::ops::searchsorted")]
+#[op(pick, member, flat = "gives places", path = "fx_nn::ops::searchsorted")]
 pub fn searchsorted(
     sorted_sequence: &Tensor,
     values: &Tensor,
@@ -262,7 +268,7 @@ pub fn searchsorted(
 ///
 /// # Errors
 /// Returns an error if the boundaries are not a vector.
-#[wrap(path = "fx_nn::ops::bucketize")]
+#[op(pick, member, flat = "gives places", path = "fx_nn::ops::bucketize")]
 pub fn bucketize(
     x: &Tensor,
     boundaries: &Tensor,
@@ -287,7 +293,7 @@ pub fn bucketize(
 ///
 /// # Errors
 /// Returns an error if one of them is of truth values.
-#[wrap(path = "fx_nn::ops::isin")]
+#[op(pick, member, flat = "gives truth values", path = "fx_nn::ops::isin")]
 pub fn isin(
     elements: &Tensor,
     test_elements: &Tensor,
@@ -332,7 +338,13 @@ pub fn isin(
 ///
 /// # Errors
 /// Returns only candle's errors.
-#[wrap(method, path = "fx_nn::ops::nonzero")]
+#[op(
+    pick,
+    member,
+    flat = "gives places",
+    method,
+    path = "fx_nn::ops::nonzero"
+)]
 pub fn nonzero(x: &Tensor) -> Result<Tensor> {
     kernels::nonzero(x.data("nonzero")?).map(Tensor::from).fx()
 }
@@ -341,7 +353,13 @@ pub fn nonzero(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns only candle's errors.
-#[wrap(method, path = "fx_nn::ops::argwhere")]
+#[op(
+    pick,
+    member,
+    flat = "gives places",
+    method,
+    path = "fx_nn::ops::argwhere"
+)]
 pub fn argwhere(x: &Tensor) -> Result<Tensor> {
     kernels::nonzero(x.data("argwhere")?).map(Tensor::from).fx()
 }
@@ -350,7 +368,7 @@ pub fn argwhere(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if an index is out of range.
-#[wrap(method, path = "fx_nn::ops::take")]
+#[op(pick, member, method, path = "fx_nn::ops::take")]
 pub fn take(x: &Tensor, index: &Tensor) -> Result<Tensor> {
     let op = "take";
     if index.dtype()? != DType::I64 {
@@ -372,7 +390,7 @@ pub fn take(x: &Tensor, index: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not broadcast, or an index is out of range.
-#[wrap(method, path = "fx_nn::ops::take_along_dim")]
+#[op(pick, member, method, path = "fx_nn::ops::take_along_dim")]
 pub fn take_along_dim(x: &Tensor, indices: &Tensor, dim: impl Into<Option<i64>>) -> Result<Tensor> {
     let op = "take_along_dim";
     let (data, index) = (x.data(op)?, self::indices(op, indices)?);
@@ -431,7 +449,7 @@ pub fn take_along_dim(x: &Tensor, indices: &Tensor, dim: impl Into<Option<i64>>)
 ///
 /// # Errors
 /// Returns an error if the mask is not of truth values, or the shapes do not broadcast.
-#[wrap(method, path = "fx_nn::ops::masked_select")]
+#[op(pick, member, method, path = "fx_nn::ops::masked_select")]
 pub fn masked_select(x: &Tensor, mask: &Tensor) -> Result<Tensor> {
     let op = "masked_select";
     let truth = condition(op, mask)?;

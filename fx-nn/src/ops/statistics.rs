@@ -1,8 +1,9 @@
 //! Statistics: counts, truth over dims, extremes of both kinds, medians and quantiles, covariances, histograms.
 
+use crate::op;
 use candle_core::Tensor as Data;
 use fx_core::value::DType;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::elementary::floating;
 use super::reduce::{amax, amin, mean, no_truth, reduced, std, sum, var};
@@ -17,7 +18,7 @@ use crate::tensor::{Dims, Tensor, TensorOrNumber};
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::nansum")]
+#[op(reduce, method, path = "fx_nn::ops::nansum")]
 pub fn nansum(
     x: &Tensor,
     #[kw]
@@ -41,7 +42,7 @@ pub fn nansum(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the tensor is not float.
-#[wrap(method, path = "fx_nn::ops::nanmean")]
+#[op(reduce, method, path = "fx_nn::ops::nanmean")]
 pub fn nanmean(
     x: &Tensor,
     #[kw]
@@ -61,7 +62,12 @@ pub fn nanmean(
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::count_nonzero")]
+#[op(
+    reduce,
+    flat = "gives numbers of elements",
+    method,
+    path = "fx_nn::ops::count_nonzero"
+)]
 pub fn count_nonzero(x: &Tensor, #[default(None)] dim: impl Into<Dims>) -> Result<Tensor> {
     sum(&x.cast(DType::Bool)?, dim, false)
 }
@@ -106,7 +112,13 @@ fn truth(
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::any")]
+#[op(
+    reduce,
+    member,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::any"
+)]
 pub fn any(
     x: &Tensor,
     #[kw]
@@ -123,7 +135,13 @@ pub fn any(
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::all")]
+#[op(
+    reduce,
+    member,
+    flat = "gives truth values",
+    method,
+    path = "fx_nn::ops::all"
+)]
 pub fn all(
     x: &Tensor,
     #[kw]
@@ -140,7 +158,7 @@ pub fn all(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or no element to compare.
-#[wrap(method, path = "fx_nn::ops::aminmax")]
+#[op(reduce, method, path = "fx_nn::ops::aminmax")]
 pub fn aminmax(
     x: &Tensor,
     #[kw] dim: Option<i64>,
@@ -155,7 +173,7 @@ pub fn aminmax(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the tensor is not float.
-#[wrap(path = "fx_nn::ops::std_mean")]
+#[op(reduce, path = "fx_nn::ops::std_mean")]
 pub fn std_mean(
     x: &Tensor,
     #[kw]
@@ -178,7 +196,7 @@ pub fn std_mean(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the tensor is not float.
-#[wrap(path = "fx_nn::ops::var_mean")]
+#[op(reduce, path = "fx_nn::ops::var_mean")]
 pub fn var_mean(
     x: &Tensor,
     #[kw]
@@ -263,7 +281,7 @@ fn chosen(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, it is empty, or the tensor is of truth values.
-#[wrap(method, path = "fx_nn::ops::median")]
+#[op(reduce, member, method, path = "fx_nn::ops::median")]
 pub fn median(x: &Tensor, dim: i64, #[default(false)] keepdim: bool) -> Result<(Tensor, Tensor)> {
     no_truth("median", x)?;
     chosen("median", x, dim, keepdim, |rows| ranks::median(rows, false))
@@ -273,7 +291,7 @@ pub fn median(x: &Tensor, dim: i64, #[default(false)] keepdim: bool) -> Result<(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, it is empty, or the tensor is of truth values.
-#[wrap(method, path = "fx_nn::ops::nanmedian")]
+#[op(reduce, member, method, path = "fx_nn::ops::nanmedian")]
 pub fn nanmedian(
     x: &Tensor,
     dim: i64,
@@ -289,7 +307,7 @@ pub fn nanmedian(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or it is empty.
-#[wrap(method, path = "fx_nn::ops::mode")]
+#[op(reduce, member, method, path = "fx_nn::ops::mode")]
 pub fn mode(
     x: &Tensor,
     #[default(-1)] dim: i64,
@@ -302,7 +320,7 @@ pub fn mode(
 ///
 /// # Errors
 /// Returns an error if there is no such dim or element, or the tensor is of truth values.
-#[wrap(method, path = "fx_nn::ops::kthvalue")]
+#[op(reduce, member, method, path = "fx_nn::ops::kthvalue")]
 pub fn kthvalue(
     x: &Tensor,
     k: usize,
@@ -337,8 +355,8 @@ fn quantiles(
             "{op}: the tensor is float32 or float64, not {dtype}: convert it with to_dtype"
         )));
     }
-    let (q, many) = match q {
-        TensorOrNumber::Number(q) => (vec![q.as_f64()], None),
+    let (q, learning, many) = match q {
+        TensorOrNumber::Number(q) => (vec![q.as_f64()], None, None),
         TensorOrNumber::Tensor(q) => {
             let count = match (q.dtype()? == dtype, q.dims()?) {
                 (true, []) => None,
@@ -349,7 +367,8 @@ fn quantiles(
                     )));
                 }
             };
-            (q.to_vec()?, count)
+            let data = q.data(op)?;
+            (q.to_vec()?, data.track_op().then_some(data), count)
         }
     };
     if let Some(q) = q.iter().find(|q| !(0.0..=1.0).contains(*q)) {
@@ -357,7 +376,7 @@ fn quantiles(
     }
     let data = x.data(op)?;
     let (found, mut shape, at) = rows(op, data, d, |rows| {
-        ranks::quantiles(rows, &q, between, skip_nan)
+        ranks::quantiles(rows, (&q, learning), between, skip_nan)
     })
     .fx()?;
     if keepdim && data.rank() > 0 {
@@ -391,7 +410,7 @@ fn quantiles(
 /// # Errors
 /// Returns an error if there is no such dim, there are no elements, or the tensor is neither
 /// `float32` nor `float64`.
-#[wrap(method, path = "fx_nn::ops::quantile")]
+#[op(reduce, member, method, path = "fx_nn::ops::quantile")]
 pub fn quantile(
     x: &Tensor,
     q: impl Into<TensorOrNumber>,
@@ -408,7 +427,7 @@ pub fn quantile(
 ///
 /// # Errors
 /// Returns the errors of `quantile`.
-#[wrap(method, path = "fx_nn::ops::nanquantile")]
+#[op(reduce, member, method, path = "fx_nn::ops::nanquantile")]
 pub fn nanquantile(
     x: &Tensor,
     q: impl Into<TensorOrNumber>,
@@ -434,7 +453,7 @@ pub fn nanquantile(
 ///
 /// # Errors
 /// Returns an error if the tensor has more than 2 dims, or is of truth values.
-#[wrap(method, path = "fx_nn::ops::cov")]
+#[op(member, method, path = "fx_nn::ops::cov")]
 pub fn cov(
     x: &Tensor,
     #[kw]
@@ -482,7 +501,7 @@ fn covariances(op: &str, x: &Tensor, correction: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the tensor has more than 2 dims, or is of truth values.
-#[wrap(method, path = "fx_nn::ops::corrcoef")]
+#[op(member, method, path = "fx_nn::ops::corrcoef")]
 pub fn corrcoef(x: &Tensor) -> Result<Tensor> {
     let found = covariances("corrcoef", x, 1)?;
     let [count, _] = *found.dims()? else {
@@ -517,7 +536,12 @@ pub fn corrcoef(x: &Tensor) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if there are no bins, the range is not finite or reversed, or the tensor is not
 /// float.
-#[wrap(method, path = "fx_nn::ops::histc")]
+#[op(
+    member,
+    flat = "gives numbers of elements",
+    method,
+    path = "fx_nn::ops::histc"
+)]
 pub fn histc(
     x: &Tensor,
     #[default(100)] bins: usize,

@@ -1,8 +1,9 @@
 //! The same elements in another shape or order: views, transpositions, new and lost dims, pieces.
 
+use crate::op;
 use fx_core::trace::List;
 use fx_core::value::Int;
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::create::count;
 use crate::error::Fx;
@@ -61,7 +62,7 @@ pub(super) fn fitted(op: &str, dims: &[usize], count: usize, sizes: &[i64]) -> R
 /// assert_eq!(symbolic_trace(f)?.forward::<Tensor>(&x)?.dims()?, [6, 2]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
-#[wrap(method, path = "fx_nn::ops::reshape")]
+#[op(view, member, method, path = "fx_nn::ops::reshape")]
 pub fn reshape(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
     let sizes = resolve("reshape", x, &shape)?;
     x.data("reshape")?
@@ -75,7 +76,7 @@ pub fn reshape(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes have different numbers of elements.
-#[wrap(method, path = "fx_nn::ops::view")]
+#[op(view, method, path = "fx_nn::ops::view")]
 pub fn view(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
     let sizes = resolve("view", x, &shape)?;
     x.data("view")?.reshape(sizes).map(|d| x.with_data(d)).fx()
@@ -86,7 +87,7 @@ pub fn view(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
 /// # Errors
 /// Returns an error if a dim of a size other than 1 would change, or results of so many elements do
 /// not fit into memory.
-#[wrap(method, path = "fx_nn::ops::expand")]
+#[op(view, member, method, path = "fx_nn::ops::expand")]
 pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
     expanded("expand", x, &size)
 }
@@ -132,7 +133,7 @@ pub(super) fn expanded(op: &str, x: &Tensor, size: &Sizes) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if `dims` are not all dims, each once.
-#[wrap(method, path = "fx_nn::ops::permute")]
+#[op(view, member, method, path = "fx_nn::ops::permute")]
 pub fn permute(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
     let data = x.data("permute")?;
     let order = dims.resolve("permute", data.rank()).fx()?;
@@ -152,7 +153,7 @@ pub fn permute(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are no such dims.
-#[wrap(method, path = "fx_nn::ops::transpose")]
+#[op(view, member, method, path = "fx_nn::ops::transpose")]
 pub fn transpose(x: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
     let data = x.data("transpose")?;
     let a = dim::dim("transpose", dim0, data.rank()).fx()?;
@@ -167,7 +168,7 @@ pub fn transpose(x: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there are more than two dims.
-#[wrap(method, path = "fx_nn::ops::t")]
+#[op(view, member, method, path = "fx_nn::ops::t")]
 pub fn t(x: &Tensor) -> Result<Tensor> {
     let data = x.data("t")?;
     match data.rank() {
@@ -184,7 +185,7 @@ pub fn t(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::squeeze")]
+#[op(view, member, method, path = "fx_nn::ops::squeeze")]
 pub fn squeeze(x: &Tensor, dim: i64) -> Result<Tensor> {
     let data = x.data("squeeze")?;
     let at = dim::dim("squeeze", dim, data.rank()).fx()?;
@@ -198,7 +199,7 @@ pub fn squeeze(x: &Tensor, dim: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if there is no such position.
-#[wrap(method, path = "fx_nn::ops::unsqueeze")]
+#[op(view, member, method, path = "fx_nn::ops::unsqueeze")]
 pub fn unsqueeze(x: &Tensor, dim: i64) -> Result<Tensor> {
     let data = x.data("unsqueeze")?;
     let at = dim::dim("unsqueeze", dim, data.rank() + 1).fx()?;
@@ -228,7 +229,7 @@ fn pieces(op: &str, x: &Tensor, size: usize, dim: i64) -> Result<List<Tensor>> {
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the size is 0 and the dim's is not.
-#[wrap(method, path = "fx_nn::ops::split")]
+#[op(view, member, method, path = "fx_nn::ops::split")]
 pub fn split(
     x: &Tensor,
     split_size: impl Into<Int>,
@@ -250,7 +251,7 @@ pub fn split(
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or zero chunks are requested.
-#[wrap(method, path = "fx_nn::ops::chunk")]
+#[op(view, member, method, path = "fx_nn::ops::chunk")]
 pub fn chunk(x: &Tensor, chunks: impl Into<Int>, #[default(0)] dim: i64) -> Result<List<Tensor>> {
     let chunks = count("chunk", chunks)?;
     if chunks == 0 {
@@ -281,7 +282,7 @@ pub fn chunk(x: &Tensor, chunks: impl Into<Int>, #[default(0)] dim: i64) -> Resu
 ///
 /// # Errors
 /// Returns an error if there is no such dim, or the sizes do not add up to its size.
-#[wrap(method, path = "fx_nn::ops::split_with_sizes")]
+#[op(view, member, method, path = "fx_nn::ops::split_with_sizes")]
 pub fn split_with_sizes(
     x: &Tensor,
     split_sizes: Vec<usize>,
@@ -325,7 +326,7 @@ pub fn split_with_sizes(
 ///
 /// # Errors
 /// Returns an error if there is no such dim.
-#[wrap(method, path = "fx_nn::ops::unbind")]
+#[op(view, member, method, path = "fx_nn::ops::unbind")]
 pub fn unbind(x: &Tensor, #[default(0)] dim: i64) -> Result<List<Tensor>> {
     let data = x.data("unbind")?;
     let at = dim::dim("unbind", dim, data.rank()).fx()?;
@@ -344,7 +345,7 @@ pub fn unbind(x: &Tensor, #[default(0)] dim: i64) -> Result<List<Tensor>> {
 ///
 /// # Errors
 /// Returns an error if they do not fit into memory.
-#[wrap(method, path = "fx_nn::ops::contiguous")]
+#[op(unary, method, path = "fx_nn::ops::contiguous")]
 pub fn contiguous(x: &Tensor) -> Result<Tensor> {
     x.data("contiguous")?
         .contiguous()

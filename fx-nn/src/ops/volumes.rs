@@ -1,6 +1,8 @@
 //! Convolutions of volumes, and transposed ones of rows and volumes.
 
-use fx_core::{Error, Result, wrap};
+use super::cost;
+use crate::op;
+use fx_core::{Error, Result};
 
 use crate::error::Fx;
 use crate::kernels;
@@ -10,7 +12,7 @@ use crate::tensor::{Tensor, Triple};
 ///
 /// # Errors
 /// Returns an error if the shapes, or the kernel and the padded input, do not fit.
-#[wrap(path = "fx_nn::ops::conv3d")]
+#[op(conv, member, cost = cost::conv, path = "fx_nn::ops::conv3d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv3d(
     x: &Tensor,
@@ -39,7 +41,7 @@ pub fn conv3d(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or nothing is left of the result.
-#[wrap(path = "fx_nn::ops::conv_transpose1d")]
+#[op(conv, member, cost = cost::conv_transpose, path = "fx_nn::ops::conv_transpose1d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv_transpose1d(
     x: &Tensor,
@@ -82,7 +84,7 @@ pub fn conv_transpose1d(
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or nothing is left of the result.
-#[wrap(path = "fx_nn::ops::conv_transpose3d")]
+#[op(conv, member, cost = cost::conv_transpose, path = "fx_nn::ops::conv_transpose3d")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn conv_transpose3d(
     x: &Tensor,

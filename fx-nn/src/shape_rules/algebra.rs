@@ -1,7 +1,8 @@
 //! Products of other forms than that of two matrices.
 
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall, result_type};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::{RuleCall, result_type};
 use fx_core::value::Dim;
 use fx_core::{Error, Result};
 
@@ -28,7 +29,7 @@ rules! {
 }
 
 /// The product over the last dims; of a number with each element.
-fn inner(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn inner(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, other) = (x(call)?, call.tensor("other")?);
     let ([a @ .., left], [b @ .., right]) = (&x.shape[..], &other.shape[..]) else {
         let shape = x.shape.iter().chain(&other.shape).cloned().collect();
@@ -42,14 +43,14 @@ fn inner(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Whole numbers are summed as `i64`.
-fn trace(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn trace(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require_rank(call, x, 2..=2)?;
     require(call, x, Elements::Numbers)?;
     Ok(tensor(Vec::new(), x.dtype.map(summed)))
 }
 
-fn kron(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn kron(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, other) = (x(call)?, call.tensor("other")?);
     let rank = x.shape.len().max(other.shape.len());
     let sizes = wide(&x.shape, rank)
@@ -60,7 +61,7 @@ fn kron(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The product over the last dims of one and the first of the other.
-fn tensordot(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn tensordot(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("a")?, call.tensor("b")?);
     let dims = usize::try_from(count(call, "dims")?).map_err(Error::other)?;
     let kept = a.shape.len().checked_sub(dims);
@@ -82,7 +83,7 @@ fn tensordot(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The product over dims that are named.
-fn tensordot_dims(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn tensordot_dims(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("a")?, call.tensor("b")?);
     let of = |param: &str, shape: &[Dim]| {
         let places = named(call, param, shape.len())?;
@@ -99,7 +100,7 @@ fn tensordot_dims(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Powers of whole numbers are `int64`.
-fn vander(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn vander(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let [size] = &x.shape[..] else {
         return Err(wrong(
@@ -115,7 +116,7 @@ fn vander(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The ends may be vectors.
-fn multi_dot(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn multi_dot(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let tensors = call.tensors("tensors")?;
     let [first, middle @ .., last] = &tensors[..] else {
         return Err(wrong(call, "give two matrices at least"));
@@ -129,7 +130,7 @@ fn multi_dot(call: &mut RuleCall<'_>) -> Result<Fake> {
     chain(call, &tensors)
 }
 
-fn chain_matmul(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn chain_matmul(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let matrices = call.tensors("matrices")?;
     for meta in &matrices {
         require_rank(call, meta, 2..=2)?;
@@ -138,7 +139,7 @@ fn chain_matmul(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The product of several matrices; one is itself.
-fn chain(call: &mut RuleCall<'_>, tensors: &[&TensorMeta]) -> Result<Fake> {
+fn chain(call: &mut RuleCall<'_>, tensors: &[&TensorMeta]) -> Result<ValueMeta> {
     let [first, rest @ ..] = tensors else {
         return Err(wrong(call, "the list of matrices is empty"));
     };
@@ -151,7 +152,7 @@ fn chain(call: &mut RuleCall<'_>, tensors: &[&TensorMeta]) -> Result<Fake> {
 }
 
 /// Vectors of three elements; without a dim along the first of that size.
-fn cross(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn cross(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, other) = (x(call)?, call.tensor("other")?);
     require_factors(call, x, other)?;
     let rank = x.shape.len();
@@ -173,7 +174,7 @@ fn cross(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The distances of the rows of two matrices.
-fn cdist(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn cdist(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("x1")?, call.tensor("x2")?);
     require(call, a, Elements::Fractions)?;
     require_one_type(call, a, b)?;
@@ -200,7 +201,7 @@ fn cdist(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, a.dtype))
 }
 
-fn bilinear(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn bilinear(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("input1")?, call.tensor("input2")?);
     let weight = call.tensor("weight")?;
     require_type_of(call, a, &["input2", "weight", "bias"])?;

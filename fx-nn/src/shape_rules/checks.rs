@@ -4,7 +4,8 @@ use std::fmt::Display;
 use std::ops::{Bound, RangeBounds};
 
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
 
@@ -47,11 +48,11 @@ pub(super) fn count(call: &RuleCall<'_>, param: &str) -> Result<i64> {
 }
 
 /// A number of its own kind, if it is known.
-pub(super) fn kind(fake: &Fake) -> Option<Number> {
+pub(super) fn kind(fake: &ValueMeta) -> Option<Number> {
     match fake {
-        Fake::Bool(truth) => truth.map(Number::Bool),
-        Fake::Int(dim) => dim.as_number().map(Number::Int),
-        Fake::Float(number) => number.map(Number::Float),
+        ValueMeta::Bool(truth) => truth.map(Number::Bool),
+        ValueMeta::Int(dim) => dim.as_number().map(Number::Int),
+        ValueMeta::Float(number) => number.map(Number::Float),
         _ => None,
     }
 }
@@ -120,7 +121,7 @@ pub(super) fn require_rank(
 /// A truth; `None` if a run decides it.
 pub(super) fn truth(call: &RuleCall<'_>, param: &str) -> Result<Option<bool>> {
     Ok(match call.arg(param)? {
-        Fake::Bool(truth) => *truth,
+        ValueMeta::Bool(truth) => *truth,
         _ => None,
     })
 }

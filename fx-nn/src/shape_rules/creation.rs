@@ -1,7 +1,8 @@
 //! New tensors: of sizes that are given, or like another one.
 
 use fx_core::Result;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 
 use super::{
@@ -53,54 +54,54 @@ fn floats(call: &RuleCall<'_>, dtype: Option<DType>) -> Result<Option<DType>> {
     Ok(dtype)
 }
 
-fn of_sizes(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn of_sizes(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = dtype_or(call, DType::F32)?;
     Ok(tensor(sizes(call, "shape")?, dtype))
 }
 
-fn drawn(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn drawn(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = floats(call, dtype_or(call, DType::F32)?)?;
     Ok(tensor(sizes(call, "shape")?, dtype))
 }
 
-fn normal(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn normal(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = floats(call, dtype_or(call, DType::F32)?)?;
     require_number(call, "std", "not below 0", |std| std >= 0.0)?;
     Ok(tensor(sizes(call, "size")?, dtype))
 }
 
-fn full(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn full(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = match (call.dtype("dtype")?, call.arg("fill_value")?) {
         (Some(dtype), _) => dtype,
-        (None, Fake::Int(_)) => DType::I64,
-        (None, Fake::Bool(_)) => DType::Bool,
+        (None, ValueMeta::Int(_)) => DType::I64,
+        (None, ValueMeta::Bool(_)) => DType::Bool,
         (None, _) => DType::F32,
     };
     require_held(call, "fill_value", Some(dtype))?;
     Ok(tensor(sizes(call, "size")?, Some(dtype)))
 }
 
-fn of_type(call: &mut RuleCall<'_>, param: &str) -> Result<Fake> {
+fn of_type(call: &mut RuleCall<'_>, param: &str) -> Result<ValueMeta> {
     let dtype = call.dtype("dtype")?.or(x(call)?.dtype);
     Ok(tensor(sizes(call, param)?, dtype))
 }
 
-fn new_full(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn new_full(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_held(call, "fill_value", call.dtype("dtype")?.or(x(call)?.dtype))?;
     of_type(call, "size")
 }
 
-fn as_another(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn as_another(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     Ok(like(x, call.dtype("dtype")?.or(x.dtype)))
 }
 
-fn drawn_as_another(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn drawn_as_another(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     floats(call, call.dtype("dtype")?.or(x(call)?.dtype))?;
     as_another(call)
 }
 
-fn full_like(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn full_like(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_held(call, "fill_value", call.dtype("dtype")?.or(x(call)?.dtype))?;
     as_another(call)
 }
@@ -112,7 +113,7 @@ fn in_a_row(call: &RuleCall<'_>, default: DType) -> Result<Option<DType>> {
     Ok(dtype)
 }
 
-fn arange(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn arange(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = in_a_row(call, DType::I64)?;
     let (start, end) = (call.size("start")?, call.size("end")?);
     let step = call.int("step")?;
@@ -131,7 +132,7 @@ fn arange(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(vec![not_negative(call, count)?], dtype))
 }
 
-fn eye(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn eye(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let mut shape = sizes(call, "n")?;
     match call.arg("m")?.is_none() {
         true => shape.extend_from_within(..),
@@ -141,7 +142,7 @@ fn eye(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The type holds both ends.
-fn steps(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn steps(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = in_a_row(call, DType::F32)?;
     for param in ["start", "end"] {
         require_held(call, param, dtype)?;
@@ -167,18 +168,18 @@ fn require_between(call: &RuleCall<'_>, dtype: Option<DType>) -> Result<()> {
     Number::Int(high.saturating_sub(1)).check(name, dtype)
 }
 
-fn randint(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn randint(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = dtype_or(call, DType::I64)?;
     require_between(call, dtype)?;
     Ok(tensor(sizes(call, "size")?, dtype))
 }
 
-fn randint_like(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn randint_like(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_between(call, call.dtype("dtype")?.or(x(call)?.dtype))?;
     as_another(call)
 }
 
-fn permutation(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn permutation(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = in_a_row(call, DType::I64)?;
     let shape = sizes(call, "n")?;
     if let (Some(n), Some(dtype)) = (shape.first().and_then(Dim::as_number), dtype) {

@@ -1,6 +1,7 @@
 //! Diagonals of matrices, matrices of diagonals, and the places of triangles.
 
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
 
@@ -65,14 +66,14 @@ fn as_diagonal(
     Ok((0..rank).filter_map(size).collect())
 }
 
-fn diagonal(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn diagonal(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let dims = [call.int("dim1")?, call.int("dim2")?];
     let shape = of_dims(call, &x.shape, call.int("offset")?, dims)?;
     Ok(tensor(shape, x.dtype))
 }
 
-fn embedded(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn embedded(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let dims = [call.int("dim1")?, call.int("dim2")?];
     let shape = as_diagonal(call, &x.shape, call.int("offset")?, dims)?;
@@ -80,7 +81,7 @@ fn embedded(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The matrix of a vector, the diagonal of a matrix.
-fn diag(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn diag(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let offset = call.int("diagonal")?;
     let shape = match x.shape.len() {
@@ -98,7 +99,7 @@ fn diag(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, x.dtype))
 }
 
-fn diagflat(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn diagflat(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let flat = [Dim::product(&x.shape)?];
     let shape = as_diagonal(call, &flat, call.int("offset")?, [0, 1])?;
@@ -106,7 +107,7 @@ fn diagflat(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// How many places of a matrix are on a diagonal and on one side of it.
-fn triangle(call: &mut RuleCall<'_>, is_upper: bool) -> Result<Fake> {
+fn triangle(call: &mut RuleCall<'_>, is_upper: bool) -> Result<ValueMeta> {
     let (rows, columns) = (call.size("row")?, call.size("col")?);
     let offset = call.int("offset")?;
     for size in [&rows, &columns] {

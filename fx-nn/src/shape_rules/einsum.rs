@@ -2,7 +2,8 @@
 
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 
 use super::{promoted, rules, tensor, wrong};
@@ -20,7 +21,7 @@ enum Label {
     Ellipsis(usize),
 }
 
-fn einsum(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn einsum(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let equation = call.text("equation")?;
     let operands = call.tensors("operands")?;
     let text: String = equation.chars().filter(|c| !c.is_whitespace()).collect();

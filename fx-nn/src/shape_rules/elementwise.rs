@@ -1,7 +1,8 @@
 //! Element by element: the shape of the argument, or of all arguments broadcast.
 
 use fx_core::Result;
-use fx_core::shapes::{Fake, RuleCall, result_type};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::{RuleCall, result_type};
 use fx_core::value::DType;
 
 use super::{
@@ -54,7 +55,7 @@ rules! {
     compared => ops::logical_and, ops::logical_or, ops::logical_xor;
     close => ops::isclose;
     all_close => ops::allclose;
-    |_| Ok(Fake::Bool(None)) => ops::equal;
+    |_| Ok(ValueMeta::Bool(None)) => ops::equal;
     clamp => ops::clamp, ops::clip;
     to_dtype => ops::to_dtype;
     type_as => ops::type_as;
@@ -68,18 +69,18 @@ rules! {
     glu => ops::glu;
 }
 
-fn same(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn same(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     Ok(like(x, x.dtype))
 }
 
-fn same_of(call: &mut RuleCall<'_>, elements: Elements) -> Result<Fake> {
+fn same_of(call: &mut RuleCall<'_>, elements: Elements) -> Result<ValueMeta> {
     require(call, x(call)?, elements)?;
     same(call)
 }
 
 /// Only floats have decimals.
-fn round(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn round(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     same_of(
         call,
         match call.int("decimals")? {
@@ -89,24 +90,24 @@ fn round(call: &mut RuleCall<'_>) -> Result<Fake> {
     )
 }
 
-fn celu(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn celu(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_number(call, "alpha", "not 0", |alpha| alpha != 0.0)?;
     same_of(call, Elements::Fractions)
 }
 
-fn gelu(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn gelu(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     word(call, "approximate", &["none", "tanh"])?;
     same_of(call, Elements::Fractions)
 }
 
-fn softshrink(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn softshrink(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_number(call, "lambd", "a number that is not below 0", |lambda| {
         lambda >= 0.0 && lambda.is_finite()
     })?;
     same_of(call, Elements::Fractions)
 }
 
-fn hardtanh(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn hardtanh(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     if let (Some(low), Some(high)) = (number(call, "min_val")?, number(call, "max_val")?)
         && low > high
@@ -127,14 +128,14 @@ fn hardtanh(call: &mut RuleCall<'_>) -> Result<Fake> {
     same_of(call, Elements::Numbers)
 }
 
-fn threshold(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn threshold(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = x(call)?.dtype;
     require_held(call, "threshold", dtype)?;
     require_held(call, "value", dtype)?;
     same_of(call, Elements::Numbers)
 }
 
-fn rrelu(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn rrelu(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (lower, upper) = (number(call, "lower")?, number(call, "upper")?);
     if let (Some(lower), Some(upper)) = (lower, upper)
         && !(lower <= upper && lower.is_finite() && upper.is_finite())
@@ -152,7 +153,7 @@ fn drops(call: &RuleCall<'_>) -> Result<Option<(f64, bool)>> {
     Ok(number(call, "p")?.zip(truth(call, "training")?))
 }
 
-fn dropout(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn dropout(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_probability(call, "p")?;
     match drops(call)? {
         // Nothing of numbers is dropped, or all.
@@ -161,7 +162,10 @@ fn dropout(call: &mut RuleCall<'_>) -> Result<Fake> {
     }
 }
 
-fn of_channels(call: &mut RuleCall<'_>, ranks: std::ops::RangeInclusive<usize>) -> Result<Fake> {
+fn of_channels(
+    call: &mut RuleCall<'_>,
+    ranks: std::ops::RangeInclusive<usize>,
+) -> Result<ValueMeta> {
     require_probability(call, "p")?;
     let x = x(call)?;
     require_rank(call, x, ranks)?;
@@ -175,7 +179,7 @@ fn of_channels(call: &mut RuleCall<'_>, ranks: std::ops::RangeInclusive<usize>) 
     same(call)
 }
 
-fn alpha_dropout(call: &mut RuleCall<'_>, dims: usize) -> Result<Fake> {
+fn alpha_dropout(call: &mut RuleCall<'_>, dims: usize) -> Result<ValueMeta> {
     require_probability(call, "p")?;
     if let Some((p, true)) = drops(call)?
         && p != 0.0
@@ -186,7 +190,7 @@ fn alpha_dropout(call: &mut RuleCall<'_>, dims: usize) -> Result<Fake> {
     same(call)
 }
 
-fn stochastic_depth(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn stochastic_depth(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_probability(call, "p")?;
     word(call, "mode", &["batch", "row"])?;
     match drops(call)? {
@@ -195,7 +199,7 @@ fn stochastic_depth(call: &mut RuleCall<'_>) -> Result<Fake> {
     }
 }
 
-fn triangle(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn triangle(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_rank(call, x(call)?, 2..)?;
     same(call)
 }
@@ -205,13 +209,13 @@ fn of_two(call: &RuleCall<'_>) -> Option<DType> {
     result_type(call.args().iter().take(2))
 }
 
-fn both_of(call: &mut RuleCall<'_>, elements: Elements) -> Result<Fake> {
+fn both_of(call: &mut RuleCall<'_>, elements: Elements) -> Result<ValueMeta> {
     require_type(call, of_two(call), elements)?;
     both(call)
 }
 
 /// Whole numbers are not divided by 0.
-fn quotient(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn quotient(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let by = call.args().get(1).and_then(kind);
     let is_zero = matches!(by, Some(Number::Int(0) | Number::Bool(false)));
     if is_zero
@@ -223,12 +227,12 @@ fn quotient(call: &mut RuleCall<'_>) -> Result<Fake> {
     both_of(call, Elements::Numbers)
 }
 
-fn heaviside(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn heaviside(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_type_of(call, x(call)?, &["values"])?;
     both(call)
 }
 
-fn square(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn square(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let dtype = x.dtype.map(|dtype| match dtype {
         DType::Bool => DType::I64,
@@ -237,43 +241,43 @@ fn square(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(like(x, dtype))
 }
 
-fn float(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn float(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     Ok(like(x, fractional(x.dtype)))
 }
 
-fn float_of_numbers(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn float_of_numbers(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require(call, x(call)?, Elements::Numbers)?;
     float(call)
 }
 
-fn truths(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn truths(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     Ok(like(x(call)?, Some(DType::Bool)))
 }
 
-fn along(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn along(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     place(call, "dim", x(call)?.shape.len())?;
     same_of(call, Elements::Fractions)
 }
 
 /// The first two arguments, broadcast.
-fn pair(call: &mut RuleCall<'_>, dtype: Option<DType>) -> Result<Fake> {
+fn pair(call: &mut RuleCall<'_>, dtype: Option<DType>) -> Result<ValueMeta> {
     of_all(call, call.args().iter().take(2), dtype)
 }
 
-fn both(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn both(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     pair(call, of_two(call))
 }
 
-fn both_float(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn both_float(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     pair(call, fractional(of_two(call)))
 }
 
-fn compared(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn compared(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     pair(call, Some(DType::Bool))
 }
 
-fn close(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn close(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_type_of(call, x(call)?, &["other"])?;
     for param in ["rtol", "atol"] {
         require_number(call, param, "not below 0", |number| number >= 0.0)?;
@@ -282,9 +286,9 @@ fn close(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// A truth that a run decides.
-fn all_close(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn all_close(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     close(call)?;
-    Ok(Fake::Bool(None))
+    Ok(ValueMeta::Bool(None))
 }
 
 fn require_bound(call: &RuleCall<'_>, bound: Number, dtype: DType, lower: bool) -> Result<()> {
@@ -297,7 +301,7 @@ fn require_bound(call: &RuleCall<'_>, bound: Number, dtype: DType, lower: bool) 
 }
 
 /// A tensor and two limits, each a number or none.
-fn clamp(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn clamp(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let limits = [call.arg("min")?, call.arg("max")?];
     if limits.iter().all(|limit| limit.is_none()) {
@@ -319,17 +323,17 @@ fn clamp(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(like(x, dtype))
 }
 
-fn to_dtype(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn to_dtype(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = call.dtype("dtype")?;
     Ok(like(x(call)?, dtype))
 }
 
-fn type_as(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn type_as(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = call.tensor("other")?.dtype;
     Ok(like(x(call)?, dtype))
 }
 
-fn choice(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn choice(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require(call, call.tensor("condition")?, Elements::Truths)?;
     let (condition, a, b) = (
         call.arg("condition")?,
@@ -337,8 +341,8 @@ fn choice(call: &mut RuleCall<'_>) -> Result<Fake> {
         call.arg("other")?,
     );
     let dtype = result_type([a, b]).or(match (a, b) {
-        (Fake::Float(_), _) | (_, Fake::Float(_)) => Some(DType::F32),
-        (Fake::Int(_), _) | (_, Fake::Int(_)) => Some(DType::I64),
+        (ValueMeta::Float(_), _) | (_, ValueMeta::Float(_)) => Some(DType::F32),
+        (ValueMeta::Int(_), _) | (_, ValueMeta::Int(_)) => Some(DType::I64),
         _ => Some(DType::Bool),
     });
     // Beyond the half types a number is infinite.
@@ -351,7 +355,7 @@ fn choice(call: &mut RuleCall<'_>) -> Result<Fake> {
     of_all(call, [condition, a, b], dtype)
 }
 
-fn masked_fill(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn masked_fill(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, call.tensor("mask")?, Elements::Truths)?;
     require_held(call, "value", x.dtype)?;
@@ -359,11 +363,11 @@ fn masked_fill(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Three arguments, broadcast.
-fn three(call: &mut RuleCall<'_>, dtype: Option<DType>) -> Result<Fake> {
+fn three(call: &mut RuleCall<'_>, dtype: Option<DType>) -> Result<ValueMeta> {
     of_all(call, call.args().iter().take(3), dtype)
 }
 
-fn addcmul(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn addcmul(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = result_type(call.args().iter().take(3));
     require_type(call, dtype, Elements::Numbers)?;
     if dtype.is_some_and(|dtype| !dtype.is_floating_point()) {
@@ -372,7 +376,7 @@ fn addcmul(call: &mut RuleCall<'_>) -> Result<Fake> {
     three(call, dtype)
 }
 
-fn addcdiv(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn addcdiv(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("tensor1")?, call.tensor("tensor2")?);
     if let (Some(a), Some(b)) = (a.dtype, b.dtype)
         && !a.is_floating_point()
@@ -386,7 +390,7 @@ fn addcdiv(call: &mut RuleCall<'_>) -> Result<Fake> {
     three(call, result_type(call.args().iter().take(3)))
 }
 
-fn lerp(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn lerp(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Fractions)?;
     require_type_of(call, x, &["end"])?;
@@ -397,7 +401,7 @@ fn lerp(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// A mask of truths hides scores, another one is added to them.
-fn scores(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn scores(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (scores, mask) = (call.tensor("scores")?, call.tensor("mask")?);
     let dtype = match mask.dtype {
         Some(DType::Bool) => {
@@ -410,7 +414,7 @@ fn scores(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// One weight, or one for each channel.
-fn prelu(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn prelu(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, weight) = (x(call)?, call.tensor("weight")?);
     require(call, x, Elements::Fractions)?;
     require_one_type(call, x, weight)?;
@@ -426,7 +430,7 @@ fn prelu(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// One half of a dim gates the other.
-fn glu(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn glu(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Fractions)?;
     let place = place(call, "dim", x.shape.len())?;

@@ -2,7 +2,8 @@
 
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim, Value};
 
 use super::reductions::without;
@@ -59,7 +60,7 @@ fn batch<const N: usize>(lead: &[Dim], sizes: [&Dim; N]) -> Vec<Dim> {
 }
 
 /// A square matrix, or batches of them, without some of the last dims.
-fn square(call: &mut RuleCall<'_>, param: &str, without: usize) -> Result<Fake> {
+fn square(call: &mut RuleCall<'_>, param: &str, without: usize) -> Result<ValueMeta> {
     let (meta, of) = matrix(call, param)?;
     require_square(call, of)?;
     let kept = meta.shape.len().saturating_sub(without);
@@ -67,22 +68,25 @@ fn square(call: &mut RuleCall<'_>, param: &str, without: usize) -> Result<Fake> 
     Ok(tensor(shape.cloned().collect(), meta.dtype))
 }
 
-fn eigenvalues(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn eigenvalues(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     word(call, "uplo", &["L", "U", "l", "u"])?;
     square(call, "a", 1)
 }
 
-fn eigh(call: &mut RuleCall<'_>) -> Result<Fake> {
-    Ok(Fake::Tuple(vec![eigenvalues(call)?, square(call, "a", 0)?]))
+fn eigh(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    Ok(ValueMeta::Tuple(vec![
+        eigenvalues(call)?,
+        square(call, "a", 0)?,
+    ]))
 }
 
-fn slogdet(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn slogdet(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let one = square(call, "x", 2)?;
-    Ok(Fake::Tuple(vec![one.clone(), one]))
+    Ok(ValueMeta::Tuple(vec![one.clone(), one]))
 }
 
 /// An inverse is of floats, a product of any numbers.
-fn power(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn power(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = call.tensor("x")?;
     let of = parts(call, &x.shape)?;
     require(
@@ -97,7 +101,7 @@ fn power(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(x.shape.clone(), x.dtype))
 }
 
-fn qr(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn qr(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, (lead, m, n)) = matrix(call, "a")?;
     let k = &m.min(n)?;
     let (q, r) = match word(call, "mode", &["reduced", "complete", "r"])? {
@@ -105,10 +109,13 @@ fn qr(call: &mut RuleCall<'_>) -> Result<Fake> {
         "r" => (vec![Dim::known(0)], batch(lead, [k, n])),
         _ => (batch(lead, [m, k]), batch(lead, [k, n])),
     };
-    Ok(Fake::Tuple(vec![tensor(q, a.dtype), tensor(r, a.dtype)]))
+    Ok(ValueMeta::Tuple(vec![
+        tensor(q, a.dtype),
+        tensor(r, a.dtype),
+    ]))
 }
 
-fn svd(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn svd(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, (lead, m, n)) = matrix(call, "a")?;
     let k = &m.min(n)?;
     let (u, vh) = match call.flag("full_matrices")? {
@@ -116,17 +123,17 @@ fn svd(call: &mut RuleCall<'_>) -> Result<Fake> {
         false => (batch(lead, [m, k]), batch(lead, [k, n])),
     };
     let all = [u, batch(lead, [k]), vh];
-    Ok(Fake::Tuple(
+    Ok(ValueMeta::Tuple(
         all.map(|shape| tensor(shape, a.dtype)).to_vec(),
     ))
 }
 
-fn svdvals(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn svdvals(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, (lead, m, n)) = matrix(call, "a")?;
     Ok(tensor(batch(lead, [&m.min(n)?]), a.dtype))
 }
 
-fn pinv(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn pinv(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     if call.flag("hermitian")? {
         let (_, of) = matrix(call, "a")?;
         require_square(call, of)?;
@@ -135,7 +142,7 @@ fn pinv(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Columns for rows.
-fn turned(call: &mut RuleCall<'_>, param: &str) -> Result<Fake> {
+fn turned(call: &mut RuleCall<'_>, param: &str) -> Result<ValueMeta> {
     let (a, (lead, m, n)) = matrix(call, param)?;
     Ok(tensor(batch(lead, [n, m]), a.dtype))
 }
@@ -147,7 +154,7 @@ fn column(shape: &[Dim], is_vector: bool) -> Vec<Dim> {
 }
 
 /// `X` of `a X = b`; `b` is a vector if it has one dim, or all sizes of `a` but the last.
-fn solve(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn solve(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, of_a) = matrix(call, "a")?;
     let b = call.tensor("b")?;
     require_one_type(call, a, b)?;
@@ -175,7 +182,7 @@ fn solve(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The matrices are taken to be of full rank, which decides whether there are sums of squares.
-fn lstsq(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn lstsq(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let words = ["gelsy", "gels", "gelsd", "gelss"];
     let (sums, ranks, values) = match word(call, "driver", &words)? {
         "gelsy" => (false, true, false),
@@ -213,7 +220,7 @@ fn lstsq(call: &mut RuleCall<'_>) -> Result<Fake> {
         true => tensor(shape, dtype),
         false => tensor(vec![Dim::known(0)], dtype),
     };
-    Ok(Fake::Tuple(vec![
+    Ok(ValueMeta::Tuple(vec![
         tensor(solution, a.dtype),
         or_empty(is_tall, batch(&lead, [columns]), a.dtype),
         or_empty(ranks, lead.clone(), Some(DType::I64)),
@@ -221,7 +228,7 @@ fn lstsq(call: &mut RuleCall<'_>) -> Result<Fake> {
     ]))
 }
 
-fn matrix_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn matrix_norm(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let a = call.tensor("a")?;
     require(call, a, Elements::Fractions)?;
     let dtype = call.dtype("dtype")?;
@@ -237,12 +244,12 @@ fn matrix_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
     let order = super::number(call, "ord")?;
     let is_least = order.is_some_and(|order| order < 0.0);
     let by_values = match call.arg("ord")? {
-        Fake::Plain(Value::Str(name)) if &**name == "fro" => false,
-        Fake::Plain(Value::Str(name)) if &**name == "nuc" => true,
+        ValueMeta::Plain(Value::Str(name)) if &**name == "fro" => false,
+        ValueMeta::Plain(Value::Str(name)) if &**name == "nuc" => true,
         given => match (given, order) {
             (_, Some(number)) if number.abs() == 1.0 || number.is_infinite() => false,
             (_, Some(number)) if number.abs() == 2.0 => true,
-            (Fake::Float(None), None) => false,
+            (ValueMeta::Float(None), None) => false,
             (other, _) => {
                 return Err(wrong(
                     call,

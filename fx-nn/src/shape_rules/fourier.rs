@@ -2,7 +2,8 @@
 
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::Dim;
 
 use super::{
@@ -69,14 +70,14 @@ fn not_empty(call: &mut RuleCall<'_>, n: &Dim) -> Result<()> {
     )
 }
 
-fn one(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn one(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, dims) = complex(call)?;
     let (place, n) = transformed(call, dims, |size| Ok(size.clone()))?;
     Ok(tensor(resized(&x.shape, place, n), x.dtype))
 }
 
 /// Half of the numbers, which the others mirror, and the first.
-fn real(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn real(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let dtype = fractional(x.dtype);
     require_type(call, dtype, Elements::Single)?;
@@ -86,14 +87,14 @@ fn real(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, dtype))
 }
 
-fn to_real(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn to_real(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, dims) = complex(call)?;
     let (place, n) = transformed(call, dims, |size| (size - 1)? * 2)?;
     Ok(tensor(resized(dims, place, n), x.dtype))
 }
 
 /// Along several dims: all, or the last ones, unless they are named.
-fn several(call: &mut RuleCall<'_>, is_plane: bool) -> Result<Fake> {
+fn several(call: &mut RuleCall<'_>, is_plane: bool) -> Result<ValueMeta> {
     word(call, "norm", NORMS)?;
     let (x, dims) = complex(call)?;
     let sizes = match call.arg("s")?.is_none() {
@@ -135,7 +136,7 @@ fn last(call: &RuleCall<'_>, dims: &[Dim], many: usize) -> Result<Vec<usize>> {
     }
 }
 
-fn shifted(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn shifted(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let dims = without_parts(call, x)?;
     // A dim that is named twice is rolled twice.

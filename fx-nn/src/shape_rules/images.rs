@@ -1,7 +1,8 @@
 //! Images: in other sizes, as blocks of pixels, with pixels as channels, and read at points.
 
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::trace::FromValue;
 use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
@@ -25,7 +26,7 @@ rules! {
 }
 
 /// Images of other sizes: those that are given, or factors of their own.
-fn interpolate(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn interpolate(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let has = |param: &str| {
         call.function()
             .params()
@@ -147,7 +148,7 @@ fn pixels(call: &RuleCall<'_>) -> Result<Dim> {
 }
 
 /// The blocks as columns.
-fn unfold(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn unfold(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let (mut shape, over) = images::<2>(call, x)?;
     for size in shape
@@ -166,7 +167,7 @@ fn unfold(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The image of which columns are the blocks.
-fn fold(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn fold(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Fractions)?;
     let (2 | 3, [before @ .., wide, count]) = (x.shape.len(), &x.shape[..]) else {
@@ -215,7 +216,7 @@ fn image<'c>(call: &RuleCall<'c>) -> Result<Image<'c>> {
     }
 }
 
-fn pixel_shuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn pixel_shuffle(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let by = factor(call, "upscale_factor")?;
     let (lead, [channels, rows, columns]) = image(call)?;
     let channels = divided(call, channels, (&by * &by)?, "channels")?;
@@ -224,7 +225,7 @@ fn pixel_shuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, x(call)?.dtype))
 }
 
-fn pixel_unshuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn pixel_unshuffle(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let by = factor(call, "downscale_factor")?;
     let (lead, [channels, rows, columns]) = image(call)?;
     let channels = (channels * (&by * &by)?)?;
@@ -238,7 +239,7 @@ fn pixel_unshuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// A pixel for each point of the grid.
-fn grid_sample(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn grid_sample(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, grid) = (x(call)?, call.tensor("grid")?);
     word(call, "mode", &["bilinear", "nearest", "bicubic"])?;
     word(call, "padding_mode", &["zeros", "border", "reflection"])?;
@@ -273,7 +274,7 @@ fn unlike(call: &RuleCall<'_>, x: &TensorMeta, grid: &TensorMeta) -> Error {
     )
 }
 
-fn affine_grid(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn affine_grid(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let theta = call.tensor("theta")?;
     require(call, theta, Elements::Fractions)?;
     let sizes = call.sizes("size")?;

@@ -1,7 +1,8 @@
 //! Tensors put together: side by side, as blocks, and in all combinations.
 
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall, result_type};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::{RuleCall, result_type};
 use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
 
@@ -75,7 +76,7 @@ pub(super) fn without_empty(mut shapes: Vec<Vec<Dim>>) -> Vec<Vec<Dim>> {
     shapes
 }
 
-fn cat(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn cat(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let tensors = call.tensors("tensors")?;
     let dtype = promoted(&tensors);
     let shapes = without_empty(shapes_of(&tensors));
@@ -93,14 +94,14 @@ fn cat(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(one_shape(call, &shapes, Some(along))?, dtype))
 }
 
-fn stack(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn stack(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dim = call.int("dim")?;
     put_together(call, "tensors", dim)
 }
 
-fn stacked(call: &mut RuleCall<'_>) -> Result<Fake> {
-    if let Fake::Repeated(item, length) = call.arg("items")?
-        && let Fake::Single(item) = &**item
+fn stacked(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    if let ValueMeta::Repeated(item, length) = call.arg("items")?
+        && let ValueMeta::Single(item) = &**item
     {
         let shape = std::iter::once(length).chain(&item.shape).cloned();
         return Ok(tensor(shape.collect(), item.dtype));
@@ -108,7 +109,7 @@ fn stacked(call: &mut RuleCall<'_>) -> Result<Fake> {
     put_together(call, "items", 0)
 }
 
-fn put_together(call: &mut RuleCall<'_>, param: &str, dim: i64) -> Result<Fake> {
+fn put_together(call: &mut RuleCall<'_>, param: &str, dim: i64) -> Result<ValueMeta> {
     let tensors = call.tensors(param)?;
     let mut shape = one_shape(call, &shapes_of(&tensors), None)?;
     let place = call.place(dim, shape.len() + 1)?;
@@ -128,13 +129,13 @@ fn lifted(shape: &[Dim], dims: usize) -> Vec<Dim> {
     wide(&shape, dims)
 }
 
-fn with_dims(call: &mut RuleCall<'_>, dims: usize) -> Result<Fake> {
+fn with_dims(call: &mut RuleCall<'_>, dims: usize) -> Result<ValueMeta> {
     let x = x(call)?;
     Ok(tensor(lifted(&x.shape, dims), x.dtype))
 }
 
 /// Joined along a dim, each with some dims at least; vectors along their only one.
-fn joined(call: &mut RuleCall<'_>, dims: usize, along: usize) -> Result<Fake> {
+fn joined(call: &mut RuleCall<'_>, dims: usize, along: usize) -> Result<ValueMeta> {
     let tensors = call.tensors("tensors")?;
     let lifted = tensors.iter().map(|meta| lifted(&meta.shape, dims));
     let shapes: Vec<Vec<Dim>> = lifted.collect();
@@ -147,7 +148,7 @@ fn joined(call: &mut RuleCall<'_>, dims: usize, along: usize) -> Result<Fake> {
 }
 
 /// Numbers and vectors are columns.
-fn columns(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn columns(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let tensors = call.tensors("tensors")?;
     let column = |meta: &&TensorMeta| match &meta.shape[..] {
         [] => vec![Dim::known(1); 2],
@@ -160,7 +161,7 @@ fn columns(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The sums of the rows and of the columns.
-fn blocks(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn blocks(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let tensors = call.tensors("tensors")?;
     let dtype = result_type(call.arg("tensors")?.items().unwrap_or_default());
     let (mut rows, mut columns) = (Dim::known(0), Dim::known(0));
@@ -179,12 +180,12 @@ fn blocks(call: &mut RuleCall<'_>) -> Result<Fake> {
     })
 }
 
-fn broadcast(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn broadcast(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let tensors = call.tensors("tensors")?;
     let shapes: Vec<&[Dim]> = tensors.iter().map(|meta| &meta.shape[..]).collect();
     let shape = call.broadcast(&shapes)?;
     let each = tensors.iter().map(|meta| tensor(shape.clone(), meta.dtype));
-    Ok(Fake::List(each.collect()))
+    Ok(ValueMeta::List(each.collect()))
 }
 
 /// The sizes of vectors of one type, in order; a number is one of an element.
@@ -204,17 +205,17 @@ fn axes(call: &RuleCall<'_>, tensors: &[&TensorMeta]) -> Result<Vec<Dim>> {
     tensors.iter().map(size).collect()
 }
 
-fn meshgrid(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn meshgrid(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let tensors = call.tensors("tensors")?;
     let mut shape = axes(call, &tensors)?;
     if word(call, "indexing", &["ij", "xy"])? == "xy" && shape.len() > 1 {
         shape.swap(0, 1);
     }
     let each = tensors.iter().map(|meta| tensor(shape.clone(), meta.dtype));
-    Ok(Fake::List(each.collect()))
+    Ok(ValueMeta::List(each.collect()))
 }
 
-fn product(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn product(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let tensors = call.tensors("tensors")?;
     let sizes = axes(call, &tensors)?;
     if tensors.iter().any(|meta| meta.shape.is_empty()) {
@@ -228,7 +229,7 @@ fn product(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// A row for each combination.
-fn combinations(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn combinations(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let r = count(call, "r")?;
     let [size] = &x.shape[..] else {

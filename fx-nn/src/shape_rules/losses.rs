@@ -2,7 +2,8 @@
 
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall, result_type};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::{RuleCall, result_type};
 use fx_core::value::{DType, Dim};
 
 use super::reductions::{summed, without};
@@ -38,7 +39,7 @@ rules! {
 }
 
 /// The mean or the sum is a number, otherwise there is one per element.
-fn reduced(call: &RuleCall<'_>, shape: Vec<Dim>, dtype: Option<DType>) -> Result<Fake> {
+fn reduced(call: &RuleCall<'_>, shape: Vec<Dim>, dtype: Option<DType>) -> Result<ValueMeta> {
     Ok(match word(call, "reduction", &["mean", "sum", "none"])? {
         "none" => tensor(shape, dtype),
         _ => tensor(Vec::new(), dtype),
@@ -46,20 +47,20 @@ fn reduced(call: &RuleCall<'_>, shape: Vec<Dim>, dtype: Option<DType>) -> Result
 }
 
 /// Of two tensors, which are broadcast.
-fn of_two(call: &mut RuleCall<'_>, dtype: Option<DType>) -> Result<Fake> {
+fn of_two(call: &mut RuleCall<'_>, dtype: Option<DType>) -> Result<ValueMeta> {
     let (x, target) = (x(call)?, call.tensor("target")?);
     require_type(call, dtype, Elements::Fractions)?;
     let shape = call.broadcast(&[&x.shape, &target.shape])?;
     reduced(call, shape, dtype)
 }
 
-fn loss(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn loss(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = common(call, call.args().iter().take(2))?;
     of_two(call, dtype)
 }
 
 /// Of the difference, in the larger type; the edge of a curve is above 0, or 0 of `beta`.
-fn difference(call: &mut RuleCall<'_>, edge: Option<&str>) -> Result<Fake> {
+fn difference(call: &mut RuleCall<'_>, edge: Option<&str>) -> Result<ValueMeta> {
     match edge {
         Some("beta") => require_number(call, "beta", "not below 0", |beta| beta >= 0.0)?,
         Some(edge) => require_number(call, edge, "above 0", |edge| edge > 0.0)?,
@@ -70,7 +71,7 @@ fn difference(call: &mut RuleCall<'_>, edge: Option<&str>) -> Result<Fake> {
 }
 
 /// Differences of whole numbers stay, and have no mean.
-fn absolute(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn absolute(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, target) = (x(call)?, call.tensor("target")?);
     require(call, x, Elements::Numbers)?;
     require(call, target, Elements::Numbers)?;
@@ -87,18 +88,18 @@ fn absolute(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Of each element, with a weight.
-fn cross_entropy_of_shares(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn cross_entropy_of_shares(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require_type_of(call, x, &["target"])?;
     weighted(call, &["weight"])
 }
 
-fn cross_entropy_of_scores(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn cross_entropy_of_scores(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require(call, call.tensor("target")?, Elements::Fractions)?;
     weighted(call, &["weight", "pos_weight"])
 }
 
-fn weighted(call: &mut RuleCall<'_>, weights: &[&str]) -> Result<Fake> {
+fn weighted(call: &mut RuleCall<'_>, weights: &[&str]) -> Result<ValueMeta> {
     let (x, target) = (x(call)?, call.tensor("target")?);
     require(call, x, Elements::Fractions)?;
     require_equal(call, &x.shape, &target.shape)?;
@@ -110,7 +111,7 @@ fn weighted(call: &mut RuleCall<'_>, weights: &[&str]) -> Result<Fake> {
 }
 
 /// The mean over the batch is a number too.
-fn divergence(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn divergence(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, target) = (x(call)?, call.tensor("target")?);
     require(call, x, Elements::Fractions)?;
     require(call, target, Elements::Fractions)?;
@@ -121,12 +122,12 @@ fn divergence(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(Vec::new(), result_type(call.args().iter().take(2))))
 }
 
-fn hinge(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn hinge(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     of_two(call, x.dtype)
 }
 
-fn margin_ranking(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn margin_ranking(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("x1")?, call.tensor("x2")?);
     let target = call.tensor("target")?;
     let rank = target.shape.len();
@@ -139,7 +140,7 @@ fn margin_ranking(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// A target of fractions is a share for each class.
-fn cross_entropy(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn cross_entropy(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_probability(call, "label_smoothing")?;
     let (x, target) = (x(call)?, call.tensor("target")?);
     if target.dtype.is_none_or(|dtype| !dtype.is_floating_point()) {
@@ -174,7 +175,7 @@ fn places_of_classes(call: &mut RuleCall<'_>) -> Result<Vec<Dim>> {
 }
 
 /// One number per place of the classes' dim.
-fn classes(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn classes(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, target) = (x(call)?, call.tensor("target")?);
     let shape = places_of_classes(call)?;
     if target.dtype != Some(DType::U8) {
@@ -187,7 +188,7 @@ fn classes(call: &mut RuleCall<'_>) -> Result<Fake> {
 /// The type of tensors of which one holds fractions.
 fn common<'f>(
     call: &RuleCall<'_>,
-    args: impl IntoIterator<Item = &'f Fake>,
+    args: impl IntoIterator<Item = &'f ValueMeta>,
 ) -> Result<Option<DType>> {
     let dtype = result_type(args);
     require_type(call, dtype, Elements::Fractions)?;
@@ -195,7 +196,7 @@ fn common<'f>(
 }
 
 /// The variances may be one per row.
-fn gaussian(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn gaussian(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, target, var) = (x(call)?, call.tensor("target")?, call.arg("var")?);
     let dtype = common(call, call.args().iter().take(3))?;
     let mut own = shape_of(var).to_vec();
@@ -244,7 +245,7 @@ fn rows(call: &mut RuleCall<'_>, x: &TensorMeta) -> Result<(Dim, Dim)> {
     Ok((rows, classes))
 }
 
-fn multi_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn multi_margin(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, target) = (x(call)?, call.tensor("target")?);
     let (rows, classes) = rows(call, x)?;
     require(call, target, Elements::Long)?;
@@ -272,7 +273,7 @@ fn multi_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
     reduced(call, shape, x.dtype)
 }
 
-fn multilabel_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn multilabel_margin(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, target) = (x(call)?, call.tensor("target")?);
     let (rows, _) = rows(call, x)?;
     require(call, target, Elements::Long)?;
@@ -292,7 +293,7 @@ fn require_weight(call: &mut RuleCall<'_>, shape: &[Dim], param: &str) -> Result
     }
 }
 
-fn multilabel_soft_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn multilabel_soft_margin(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, target) = (x(call)?, call.tensor("target")?);
     require(call, x, Elements::Fractions)?;
     require(call, target, Elements::Numbers)?;
@@ -314,7 +315,7 @@ fn distances(call: &mut RuleCall<'_>, a: &TensorMeta, b: &TensorMeta) -> Result<
     }
 }
 
-fn triplet_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn triplet_margin(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (anchor, positive, negative) = (
         call.tensor("anchor")?,
         call.tensor("positive")?,
@@ -336,7 +337,7 @@ fn triplet_margin(call: &mut RuleCall<'_>) -> Result<Fake> {
     reduced(call, shape, dtype)
 }
 
-fn cosine_embedding(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn cosine_embedding(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("x1")?, call.tensor("x2")?);
     let target = call.tensor("target")?;
     require_rank(call, target, ..=1)?;
@@ -350,7 +351,7 @@ fn cosine_embedding(call: &mut RuleCall<'_>) -> Result<Fake> {
     reduced(call, shape, dtype)
 }
 
-fn pairwise_distance(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn pairwise_distance(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("x1")?, call.tensor("x2")?);
     let dtype = common(call, call.args().iter().take(2))?;
     let mut shape = distances(call, a, b)?;
@@ -360,7 +361,7 @@ fn pairwise_distance(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, dtype))
 }
 
-fn cosine_similarity(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn cosine_similarity(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("x1")?, call.tensor("x2")?);
     let dtype = common(call, call.args().iter().take(2))?;
     let shape = call.broadcast(&[&a.shape, &b.shape])?;
@@ -386,7 +387,7 @@ fn lengths(call: &mut RuleCall<'_>, param: &str, samples: &Dim, most: Option<&Di
     Ok(sum)
 }
 
-fn ctc(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn ctc(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (logs, targets) = (call.tensor("log_probs")?, call.tensor("targets")?);
     require(call, logs, Elements::Single)?;
     require(call, targets, Elements::Places)?;

@@ -25,7 +25,8 @@ mod windows;
 
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 
 use checks::{
@@ -48,24 +49,24 @@ macro_rules! rules {
 use rules;
 
 /// A tensor of a shape and a type.
-fn tensor(shape: Vec<Dim>, dtype: Option<DType>) -> Fake {
+fn tensor(shape: Vec<Dim>, dtype: Option<DType>) -> ValueMeta {
     let mut meta = TensorMeta::new(shape);
     meta.dtype = dtype;
-    Fake::tensor(meta)
+    ValueMeta::from(meta)
 }
 
 /// A tensor of the shape of all arguments, broadcast.
 fn of_all<'f>(
     call: &mut RuleCall<'_>,
-    args: impl IntoIterator<Item = &'f Fake>,
+    args: impl IntoIterator<Item = &'f ValueMeta>,
     dtype: Option<DType>,
-) -> Result<Fake> {
+) -> Result<ValueMeta> {
     let shapes: Vec<&[Dim]> = args.into_iter().map(shape_of).collect();
     Ok(tensor(call.broadcast(&shapes)?, dtype))
 }
 
 /// A tensor like another one.
-fn like(meta: &TensorMeta, dtype: Option<DType>) -> Fake {
+fn like(meta: &TensorMeta, dtype: Option<DType>) -> ValueMeta {
     tensor(meta.shape.clone(), dtype)
 }
 
@@ -82,7 +83,7 @@ fn fractional(dtype: Option<DType>) -> Option<DType> {
 }
 
 /// The sizes of an argument that may be a number, which has none.
-fn shape_of(fake: &Fake) -> &[Dim] {
+fn shape_of(fake: &ValueMeta) -> &[Dim] {
     fake.as_tensor().map_or(&[], |meta| &meta.shape)
 }
 
@@ -108,9 +109,9 @@ fn wide(shape: &[Dim], rank: usize) -> Vec<Dim> {
 }
 
 /// Values, and where they are (`int64`).
-fn with_places(values: Fake) -> Fake {
+fn with_places(values: ValueMeta) -> ValueMeta {
     let places = tensor(shape_of(&values).to_vec(), Some(DType::I64));
-    Fake::Tuple(vec![values, places])
+    ValueMeta::Tuple(vec![values, places])
 }
 
 /// The type that all tensors are converted to.

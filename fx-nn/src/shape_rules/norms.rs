@@ -2,7 +2,8 @@
 
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 
 use super::{
@@ -65,7 +66,7 @@ fn require_types(call: &RuleCall<'_>, x: &TensorMeta, params: &[&str]) -> Result
 }
 
 /// The statistics, weight and bias have a number per channel.
-fn batch_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn batch_norm(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let training = truth(call, "training")?;
     let params = ["running_mean", "running_var", "weight", "bias"];
     let x = x(call)?;
@@ -99,7 +100,7 @@ fn batch_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Each channel of each sample for itself.
-fn instance_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn instance_norm(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let [_, channels, rest @ ..] = &x.shape[..] else {
         return Err(wrong(
@@ -135,7 +136,7 @@ fn instance_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(like(x, x.dtype))
 }
 
-fn group_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn group_norm(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Fractions)?;
     let [_, channels, image @ ..] = &x.shape[..] else {
@@ -158,7 +159,7 @@ fn group_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(like(x, x.dtype))
 }
 
-fn of_last_dims(call: &mut RuleCall<'_>, params: &[&str]) -> Result<Fake> {
+fn of_last_dims(call: &mut RuleCall<'_>, params: &[&str]) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Fractions)?;
     let normalized = call.sizes("normalized_shape")?;
@@ -180,7 +181,7 @@ fn of_last_dims(call: &mut RuleCall<'_>, params: &[&str]) -> Result<Fake> {
     Ok(like(x, x.dtype))
 }
 
-fn local_response_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn local_response_norm(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Fractions)?;
     require_rank(call, x, 3..)?;
@@ -190,7 +191,7 @@ fn local_response_norm(call: &mut RuleCall<'_>) -> Result<Fake> {
     }
 }
 
-fn normalize(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn normalize(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Fractions)?;
     call.places("dim", x.shape.len())?;

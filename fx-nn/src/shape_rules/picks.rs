@@ -1,6 +1,7 @@
 //! Elements picked by places, by truths or by their values, and where elements are.
 
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 use fx_core::{Error, Result};
 
@@ -69,7 +70,7 @@ pub(super) fn inside(call: &mut RuleCall<'_>, size: Option<&Dim>, param: &str) -
     )
 }
 
-fn index_select(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn index_select(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, index) = (x(call)?, call.tensor("index")?);
     require(call, index, Elements::Places)?;
     require_rank(call, index, ..=1)?;
@@ -83,7 +84,7 @@ fn index_select(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// An index of no elements names no place, whatever its dims are.
-fn gather(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn gather(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, index) = (x(call)?, call.tensor("index")?);
     let along = place(call, "dim", x.shape.len())?;
     if may_be_empty(call, &index.shape) {
@@ -113,7 +114,7 @@ fn gather(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(like(index, x.dtype))
 }
 
-fn take(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn take(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, index) = (x(call)?, call.tensor("index")?);
     require(call, index, Elements::Long)?;
     not_of_nothing(call, Some(&Dim::product(&x.shape)?), &index.shape)?;
@@ -121,7 +122,7 @@ fn take(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Broadcast, but for the dim; without one both are flattened.
-fn take_along_dim(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn take_along_dim(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, indices) = (x(call)?, call.tensor("indices")?);
     require(call, indices, Elements::Long)?;
     if call.arg("dim")?.is_none() {
@@ -146,7 +147,7 @@ fn take_along_dim(call: &mut RuleCall<'_>) -> Result<Fake> {
     })
 }
 
-fn embedding(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn embedding(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, weight) = (x(call)?, call.tensor("weight")?);
     require(call, x, Elements::Places)?;
     let [rows, size] = &weight.shape[..] else {
@@ -170,7 +171,7 @@ fn embedding(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, weight.dtype))
 }
 
-fn one_hot(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn one_hot(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Long)?;
     let is_empty = x.shape.iter().any(|size| *size == 0);
@@ -203,14 +204,14 @@ fn some_of(call: &mut RuleCall<'_>, shape: &[Dim], least: i64) -> Result<Dim> {
     call.env().fresh(least, most)
 }
 
-fn nonzero(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn nonzero(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let found = some_of(call, &x.shape, 0)?;
     let rank = Dim::from(x.shape.len());
     Ok(tensor(vec![found, rank], Some(DType::I64)))
 }
 
-fn masked_select(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn masked_select(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, mask) = (x(call)?, call.tensor("mask")?);
     require(call, mask, Elements::Truths)?;
     let shape = call.broadcast(&[&x.shape, &mask.shape])?;
@@ -218,7 +219,7 @@ fn masked_select(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The distinct elements or slices; the group of each, and the sizes of the groups, where wanted.
-fn unique(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn unique(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let (whole, place) = match (call.arg("dim")?.is_none(), &x.shape[..]) {
         (true, shape) => (vec![Dim::product(shape)?], 0),
@@ -250,7 +251,7 @@ fn unique(call: &mut RuleCall<'_>) -> Result<Fake> {
     let groups = wanted("return_inverse", groups)?;
     let counts = wanted("return_counts", vec![found.clone()])?;
     let values = tensor(resized(&whole, place, found), x.dtype);
-    Ok(Fake::Tuple(vec![values, groups, counts]))
+    Ok(ValueMeta::Tuple(vec![values, groups, counts]))
 }
 
 /// Places are `int32` where that is asked for.
@@ -262,7 +263,7 @@ fn place_type(call: &RuleCall<'_>) -> Result<Option<DType>> {
 }
 
 /// A place for each value, in its row of the sequence or in the only one.
-fn searchsorted(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn searchsorted(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (sequence, values) = (call.tensor("sorted_sequence")?, call.tensor("values")?);
     if !call.arg("side")?.is_none()
         && word(call, "side", &["left", "right"])? == "left"
@@ -292,7 +293,7 @@ fn searchsorted(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(like(values, place_type(call)?))
 }
 
-fn bucketize(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn bucketize(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, boundaries) = (x(call)?, call.tensor("boundaries")?);
     match boundaries.shape.len() {
         1 => Ok(like(x, place_type(call)?)),
@@ -303,7 +304,7 @@ fn bucketize(call: &mut RuleCall<'_>) -> Result<Fake> {
     }
 }
 
-fn isin(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn isin(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (elements, others) = (call.tensor("elements")?, call.tensor("test_elements")?);
     require(call, elements, Elements::Numbers)?;
     require(call, others, Elements::Numbers)?;
@@ -311,7 +312,7 @@ fn isin(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The largest number decides how many there are.
-fn bincount(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn bincount(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::WholeNumbers)?;
     let least = count(call, "minlength")?;
@@ -337,7 +338,7 @@ fn bincount(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(vec![many], dtype))
 }
 
-fn histc(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn histc(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Fractions)?;
     let bins = call.size("bins")?;
@@ -360,7 +361,7 @@ fn histc(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(vec![bins], x.dtype))
 }
 
-fn multinomial(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn multinomial(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Fractions)?;
     let samples = call.size("num_samples")?;
@@ -389,7 +390,7 @@ fn multinomial(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// One number for all slices, or one for each.
-fn repeat_interleave(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn repeat_interleave(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let (shape, place) = match call.arg("dim")?.is_none() {
         true => (vec![Dim::product(&x.shape)?], 0),

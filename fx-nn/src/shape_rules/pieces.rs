@@ -1,7 +1,8 @@
 //! Pieces of a tensor along a dim.
 
 use fx_core::Result;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::Dim;
 
 use super::reductions::without;
@@ -38,11 +39,11 @@ fn pieces_of(
     call: &RuleCall<'_>,
     place: usize,
     sizes: impl IntoIterator<Item = Result<Dim>>,
-) -> Result<Fake> {
+) -> Result<ValueMeta> {
     let x = x(call)?;
     let piece = |size: Result<Dim>| Ok(tensor(resized(&x.shape, place, size?), x.dtype));
-    let pieces: Result<Vec<Fake>> = sizes.into_iter().map(piece).collect();
-    Ok(Fake::List(pieces?))
+    let pieces: Result<Vec<ValueMeta>> = sizes.into_iter().map(piece).collect();
+    Ok(ValueMeta::List(pieces?))
 }
 
 /// The dim that is cut, and its size.
@@ -62,7 +63,7 @@ fn known(call: &RuleCall<'_>, size: &Dim) -> Result<i64> {
 }
 
 /// Pieces of a size, and a smaller one at the end.
-fn steps(call: &RuleCall<'_>, place: usize, size: i64, by: i64) -> Result<Fake> {
+fn steps(call: &RuleCall<'_>, place: usize, size: i64, by: i64) -> Result<ValueMeta> {
     let (size, by) = (size.max(0), by.max(1));
     let rounded = size / by + i64::from(size % by > 0);
     let many = few(call, rounded.max(1))?;
@@ -74,7 +75,7 @@ fn steps(call: &RuleCall<'_>, place: usize, size: i64, by: i64) -> Result<Fake> 
     )
 }
 
-fn split(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn split(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let place = place(call, "dim", x(call)?.shape.len())?;
     let size = cut(call, place)?;
     let by = call.size("split_size")?;
@@ -94,7 +95,7 @@ fn split(call: &mut RuleCall<'_>) -> Result<Fake> {
     }
 }
 
-fn split_with_sizes(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn split_with_sizes(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let place = place(call, "dim", x(call)?.shape.len())?;
     let size = cut(call, place)?;
     let sizes = call.sizes("split_sizes")?;
@@ -109,7 +110,7 @@ fn split_with_sizes(call: &mut RuleCall<'_>) -> Result<Fake> {
     pieces_of(call, place, sizes.into_iter().map(Ok))
 }
 
-fn chunk(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn chunk(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let place = place(call, "dim", x(call)?.shape.len())?;
     let size = cut(call, place)?;
     let chunks = call.int("chunks")?;
@@ -125,21 +126,21 @@ fn chunk(call: &mut RuleCall<'_>) -> Result<Fake> {
     steps(call, place, size, by)
 }
 
-fn unbind(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn unbind(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let place = place(call, "dim", x.shape.len())?;
     let many = few(call, known(call, cut(call, place)?)?)?;
     let one = tensor(without(&x.shape, &[place], false), x.dtype);
-    Ok(Fake::List(vec![one; many]))
+    Ok(ValueMeta::List(vec![one; many]))
 }
 
-fn tensor_split(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn tensor_split(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let place = place(call, "dim", x(call)?.shape.len())?;
     sections(call, place)
 }
 
 /// A number of pieces divides the dim.
-fn even(call: &mut RuleCall<'_>, place: usize, least: usize) -> Result<Fake> {
+fn even(call: &mut RuleCall<'_>, place: usize, least: usize) -> Result<ValueMeta> {
     let x = x(call)?;
     if x.shape.len() < least {
         return Err(wrong(
@@ -162,7 +163,7 @@ fn even(call: &mut RuleCall<'_>, place: usize, least: usize) -> Result<Fake> {
 }
 
 /// So many pieces, of which the first may be larger by one, or pieces between places.
-fn sections(call: &mut RuleCall<'_>, place: usize) -> Result<Fake> {
+fn sections(call: &mut RuleCall<'_>, place: usize) -> Result<ValueMeta> {
     let size = cut(call, place)?;
     let given = call.arg("indices_or_sections")?;
     let Some(ends) = given.items() else {

@@ -2,7 +2,8 @@
 
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 
 use super::{
@@ -35,7 +36,7 @@ pub(super) fn require_factors(call: &RuleCall<'_>, a: &TensorMeta, b: &TensorMet
     require(call, a, Elements::Numbers)
 }
 
-fn product(call: &mut RuleCall<'_>, other: &str) -> Result<Fake> {
+fn product(call: &mut RuleCall<'_>, other: &str) -> Result<ValueMeta> {
     let (x, other) = (x(call)?, call.tensor(other)?);
     require_factors(call, x, other)?;
     Ok(tensor(call.matmul(&x.shape, &other.shape)?, x.dtype))
@@ -51,7 +52,7 @@ fn require_ranks(
     require_rank(call, b, of_b..=of_b)
 }
 
-fn of_ranks(call: &mut RuleCall<'_>, other: &str, ranks: [usize; 2]) -> Result<Fake> {
+fn of_ranks(call: &mut RuleCall<'_>, other: &str, ranks: [usize; 2]) -> Result<ValueMeta> {
     require_ranks(call, x(call)?, call.tensor(other)?, ranks)?;
     product(call, other)
 }
@@ -65,21 +66,21 @@ fn require_batches(call: &mut RuleCall<'_>, a: &TensorMeta, b: &TensorMeta) -> R
     }
 }
 
-fn batches(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn batches(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, other) = (x(call)?, call.tensor("mat2")?);
     require_batches(call, x, other)?;
     product(call, "mat2")
 }
 
 /// A row for each element of the first.
-fn outer(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn outer(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, other) = (x(call)?, call.tensor("vec2")?);
     require_ranks(call, x, other, [1, 1])?;
     let shape = x.shape.iter().chain(&other.shape).cloned().collect();
     Ok(tensor(shape, promoted(&[x, other])))
 }
 
-fn linear(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn linear(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, weight) = (x(call)?, call.tensor("weight")?);
     require_factors(call, x, weight)?;
     require_type_of(call, x, &["bias"])?;
@@ -105,7 +106,7 @@ fn linear(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// A tensor that is added to a product, which it fits.
-fn sum(call: &mut RuleCall<'_>, product: Vec<Dim>, factors: [&TensorMeta; 2]) -> Result<Fake> {
+fn sum(call: &mut RuleCall<'_>, product: Vec<Dim>, factors: [&TensorMeta; 2]) -> Result<ValueMeta> {
     let x = x(call)?;
     for factor in factors {
         require_factors(call, x, factor)?;
@@ -126,7 +127,7 @@ fn sum(call: &mut RuleCall<'_>, product: Vec<Dim>, factors: [&TensorMeta; 2]) ->
     Ok(tensor(product, x.dtype))
 }
 
-fn added(call: &mut RuleCall<'_>, a: &str, b: &str, ranks: [usize; 2]) -> Result<Fake> {
+fn added(call: &mut RuleCall<'_>, a: &str, b: &str, ranks: [usize; 2]) -> Result<ValueMeta> {
     let (a, b) = (call.tensor(a)?, call.tensor(b)?);
     require_ranks(call, a, b, ranks)?;
     let product = call.matmul(&a.shape, &b.shape)?;
@@ -134,7 +135,7 @@ fn added(call: &mut RuleCall<'_>, a: &str, b: &str, ranks: [usize; 2]) -> Result
 }
 
 /// The products of the matrices, or their sum.
-fn added_batches(call: &mut RuleCall<'_>, is_sum: bool) -> Result<Fake> {
+fn added_batches(call: &mut RuleCall<'_>, is_sum: bool) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("batch1")?, call.tensor("batch2")?);
     require_batches(call, a, b)?;
     let product = call.matmul(&a.shape, &b.shape)?;
@@ -142,7 +143,7 @@ fn added_batches(call: &mut RuleCall<'_>, is_sum: bool) -> Result<Fake> {
     sum(call, product, [a, b])
 }
 
-fn added_outer(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn added_outer(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("vec1")?, call.tensor("vec2")?);
     require_ranks(call, a, b, [1, 1])?;
     let product = a.shape.iter().chain(&b.shape).cloned().collect();
@@ -170,7 +171,7 @@ fn repeated(call: &mut RuleCall<'_>, meta: &TensorMeta, query: &TensorMeta) -> R
     Ok(batch.iter().chain([many, rows, columns]).cloned().collect())
 }
 
-fn attention(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn attention(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (query, key, value) = (
         call.tensor("query")?,
         call.tensor("key")?,

@@ -2,7 +2,8 @@
 
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::Dim;
 
 use super::{are_equal, at_least, require_one_type, rules, tensor, wrong, x};
@@ -65,7 +66,7 @@ fn hidden<'m>(call: &RuleCall<'_>, of_state: Option<&&'m TensorMeta>) -> Result<
 }
 
 /// The results of all steps, and the states after the last one.
-fn layers(call: &mut RuleCall<'_>, gates: i64, states: &[&str]) -> Result<(Fake, Fake)> {
+fn layers(call: &mut RuleCall<'_>, gates: i64, states: &[&str]) -> Result<(ValueMeta, ValueMeta)> {
     let x = x(call)?;
     let params = call.tensors("params")?;
     let directions = 1 + i64::from(call.flag("bidirectional")?);
@@ -120,18 +121,18 @@ fn layers(call: &mut RuleCall<'_>, gates: i64, states: &[&str]) -> Result<(Fake,
     Ok((tensor(all, x.dtype), tensor(state, x.dtype)))
 }
 
-fn network(call: &mut RuleCall<'_>, gates: i64) -> Result<Fake> {
+fn network(call: &mut RuleCall<'_>, gates: i64) -> Result<ValueMeta> {
     let (all, state) = layers(call, gates, &["h_0"])?;
-    Ok(Fake::Tuple(vec![all, state]))
+    Ok(ValueMeta::Tuple(vec![all, state]))
 }
 
-fn lstm(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn lstm(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (all, state) = layers(call, 4, &["h_0", "c_0"])?;
-    Ok(Fake::Tuple(vec![all, state.clone(), state]))
+    Ok(ValueMeta::Tuple(vec![all, state.clone(), state]))
 }
 
 /// The state after one step.
-fn step(call: &mut RuleCall<'_>, gates: i64, states: &[&str]) -> Result<Fake> {
+fn step(call: &mut RuleCall<'_>, gates: i64, states: &[&str]) -> Result<ValueMeta> {
     let x = x(call)?;
     let mut params = vec![call.tensor("w_ih")?, call.tensor("w_hh")?];
     let biases = [call.optional_tensor("b_ih")?, call.optional_tensor("b_hh")?];
@@ -160,11 +161,11 @@ fn step(call: &mut RuleCall<'_>, gates: i64, states: &[&str]) -> Result<Fake> {
     Ok(tensor(state, x.dtype))
 }
 
-fn cell(call: &mut RuleCall<'_>, gates: i64) -> Result<Fake> {
+fn cell(call: &mut RuleCall<'_>, gates: i64) -> Result<ValueMeta> {
     step(call, gates, &["hx"])
 }
 
-fn lstm_cell(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn lstm_cell(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let state = step(call, 4, &["h", "c"])?;
-    Ok(Fake::Tuple(vec![state; 2]))
+    Ok(ValueMeta::Tuple(vec![state; 2]))
 }

@@ -1,7 +1,8 @@
 //! Reductions of dims, scans along one, sorting and statistics.
 
 use fx_core::Result;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 
 use super::{
@@ -55,8 +56,8 @@ fn truth(dtype: DType) -> DType {
     }
 }
 
-fn twice(one: Fake) -> Fake {
-    Fake::Tuple(vec![one.clone(), one])
+fn twice(one: ValueMeta) -> ValueMeta {
+    ValueMeta::Tuple(vec![one.clone(), one])
 }
 
 /// The sizes that are left of dims.
@@ -70,20 +71,20 @@ pub(super) fn without(shape: &[Dim], places: &[usize], keepdim: bool) -> Vec<Dim
     kept.collect()
 }
 
-fn reduced(call: &mut RuleCall<'_>, dtype: fn(DType) -> DType) -> Result<Fake> {
+fn reduced(call: &mut RuleCall<'_>, dtype: fn(DType) -> DType) -> Result<ValueMeta> {
     let x = x(call)?;
     let places = call.places("dim", x.shape.len())?;
     let shape = without(&x.shape, &places, call.flag("keepdim")?);
     Ok(tensor(shape, x.dtype.map(dtype)))
 }
 
-fn fractions(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn fractions(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require(call, x(call)?, Elements::Fractions)?;
     reduced(call, own)
 }
 
 /// Of nothing there is no least and no largest element.
-fn not_empty(call: &mut RuleCall<'_>, elements: Elements) -> Result<Fake> {
+fn not_empty(call: &mut RuleCall<'_>, elements: Elements) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, elements)?;
     for place in call.places("dim", x.shape.len())? {
@@ -95,32 +96,32 @@ fn not_empty(call: &mut RuleCall<'_>, elements: Elements) -> Result<Fake> {
 }
 
 /// An infinite or negative norm is of the largest or the least elements.
-fn norm(call: &mut RuleCall<'_>, order: &str) -> Result<Fake> {
+fn norm(call: &mut RuleCall<'_>, order: &str) -> Result<ValueMeta> {
     match number(call, order)? {
         Some(order) if order < 0.0 || order.is_infinite() => not_empty(call, Elements::Fractions),
         _ => fractions(call),
     }
 }
 
-fn count_nonzero(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn count_nonzero(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let places = call.places("dim", x.shape.len())?;
     Ok(tensor(without(&x.shape, &places, false), Some(DType::I64)))
 }
 
 /// What is left of a dim, which is not empty.
-fn one_dim(call: &mut RuleCall<'_>, elements: Elements) -> Result<Fake> {
+fn one_dim(call: &mut RuleCall<'_>, elements: Elements) -> Result<ValueMeta> {
     place(call, "dim", x(call)?.shape.len())?;
     not_empty(call, elements)
 }
 
-fn place_of_extreme(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn place_of_extreme(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let values = one_dim(call, Elements::Numbers)?;
     Ok(tensor(shape_of(&values).to_vec(), Some(DType::I64)))
 }
 
 /// The first is 1.
-fn kthvalue(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn kthvalue(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let place = place(call, "dim", x.shape.len())?;
     let one = Dim::known(1);
@@ -132,18 +133,18 @@ fn kthvalue(call: &mut RuleCall<'_>) -> Result<Fake> {
     one_dim(call, Elements::Numbers).map(with_places)
 }
 
-fn scanned(call: &mut RuleCall<'_>, dtype: fn(DType) -> DType) -> Result<Fake> {
+fn scanned(call: &mut RuleCall<'_>, dtype: fn(DType) -> DType) -> Result<ValueMeta> {
     let x = x(call)?;
     place(call, "dim", x.shape.len())?;
     Ok(like(x, x.dtype.map(dtype)))
 }
 
-fn logcumsumexp(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn logcumsumexp(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require(call, x(call)?, Elements::Fractions)?;
     scanned(call, own)
 }
 
-fn topk(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn topk(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Numbers)?;
     let place = place(call, "dim", x.shape.len())?;
@@ -157,7 +158,7 @@ fn topk(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Several quantiles give a dim in front.
-fn quantile(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn quantile(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let words = ["linear", "lower", "higher", "midpoint", "nearest"];
     word(call, "interpolation", &words)?;
@@ -166,7 +167,7 @@ fn quantile(call: &mut RuleCall<'_>) -> Result<Fake> {
         at_least(call, size, 1, "a tensor without elements has no quantiles")?;
     }
     let many = match call.arg("q")? {
-        Fake::Single(q) => {
+        ValueMeta::Single(q) => {
             require_one_type(call, x, q)?;
             match &q.shape[..] {
                 [] => None,
@@ -196,7 +197,7 @@ fn quantile(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// A matrix of the rows with each other; of one row a number.
-fn covariances(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn covariances(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Numbers)?;
     let dtype = fractional(x.dtype);
@@ -217,7 +218,7 @@ fn covariances(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Each difference is one element less.
-fn diff(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn diff(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let n = super::count(call, "n")?;
     if x.shape.is_empty() {

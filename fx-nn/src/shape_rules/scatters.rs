@@ -2,7 +2,8 @@
 
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall, result_type};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::{RuleCall, result_type};
 use fx_core::value::Dim;
 
 use super::diagonals::of_dims;
@@ -71,29 +72,29 @@ fn require_index(call: &mut RuleCall<'_>, source: Option<&TensorMeta>) -> Result
     not_of_nothing(call, own.get(along), &index.shape)
 }
 
-fn written(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn written(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     Ok(like(x, x.dtype))
 }
 
-fn scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn scatter(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_type_of(call, x(call)?, &["src"])?;
     require_index(call, Some(call.tensor("src")?))?;
     written(call)
 }
 
-fn scatter_value(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn scatter_value(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_held(call, "value", x(call)?.dtype)?;
     require_index(call, None)?;
     written(call)
 }
 
-fn added(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn added(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require(call, x(call)?, Elements::Numbers)?;
     scatter(call)
 }
 
-fn reduced(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn reduced(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     word(call, "reduce", &["sum", "prod", "mean", "amax", "amin"])?;
     added(call)
 }
@@ -123,15 +124,15 @@ fn require_source(call: &mut RuleCall<'_>) -> Result<()> {
 }
 
 /// The source is multiplied before it is added.
-fn index_add(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn index_add(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, alpha) = (x(call)?, kind(call.arg("alpha")?));
     require(call, x, Elements::Numbers)?;
     require(call, call.tensor("index")?, Elements::Places)?;
     let is_float = x.dtype.is_some_and(|dtype| dtype.is_floating_point());
     let by = match (alpha, is_float) {
         (Some(Number::Int(1)) | None, _) => None,
-        (Some(Number::Int(_)), false) => Some(Fake::Int(1.into())),
-        (_, true) => Some(Fake::Float(None)),
+        (Some(Number::Int(_)), false) => Some(ValueMeta::Int(1.into())),
+        (_, true) => Some(ValueMeta::Float(None)),
         (Some(alpha), false) => {
             return Err(wrong(
                 call,
@@ -162,14 +163,14 @@ fn index_add(call: &mut RuleCall<'_>) -> Result<Fake> {
     written(call)
 }
 
-fn index_copy(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn index_copy(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_type_of(call, x(call)?, &["source"])?;
     require(call, call.tensor("index")?, Elements::Long)?;
     require_source(call)?;
     written(call)
 }
 
-fn index_fill(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn index_fill(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require(call, call.tensor("index")?, Elements::Long)?;
     require_held(call, "value", x(call)?.dtype)?;
     slices(call)?;
@@ -177,7 +178,7 @@ fn index_fill(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The indices of the first dims are broadcast, the values to them and the rest.
-fn index_put(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn index_put(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, values) = (x(call)?, call.tensor("values")?);
     require_type_of(call, x, &["values"])?;
     let indices = call.tensors("indices")?;
@@ -207,7 +208,7 @@ fn index_put(call: &mut RuleCall<'_>) -> Result<Fake> {
     written(call)
 }
 
-fn masked_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn masked_scatter(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, mask) = (x(call)?, call.tensor("mask")?);
     require_type_of(call, x, &["source"])?;
     require(call, mask, Elements::Truths)?;
@@ -215,21 +216,21 @@ fn masked_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Returns an error unless the source has the shape of a part.
-fn require_part(call: &mut RuleCall<'_>, shape: &[Dim]) -> Result<Fake> {
+fn require_part(call: &mut RuleCall<'_>, shape: &[Dim]) -> Result<ValueMeta> {
     require_type_of(call, x(call)?, &["src"])?;
     let src = call.tensor("src")?;
     require_equal(call, &src.shape, shape)?;
     written(call)
 }
 
-fn select_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn select_scatter(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let place = place(call, "dim", x.shape.len())?;
     inside(call, x.shape.get(place), "index")?;
     require_part(call, &without(&x.shape, &[place], false))
 }
 
-fn slice_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn slice_scatter(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let place = place(call, "dim", x.shape.len())?;
     let (Some(size), step @ 1..) = (x.shape.get(place), call.int("step")?) else {
@@ -251,7 +252,7 @@ fn slice_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
     require_part(call, &resized(&x.shape, place, many))
 }
 
-fn diagonal_scatter(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn diagonal_scatter(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let dims = [call.int("dim1")?, call.int("dim2")?];
     let shape = of_dims(call, &x.shape, call.int("offset")?, dims)?;

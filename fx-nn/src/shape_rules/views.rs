@@ -1,7 +1,8 @@
 //! Other orders and shapes of the same elements, and parts of dims.
 
 use fx_core::Result;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::Dim;
 
 use super::picks::inside;
@@ -68,19 +69,19 @@ fn filled(call: &mut RuleCall<'_>, from: &[Dim], to: Vec<Dim>) -> Result<Vec<Dim
     Ok(to.iter().map(fill).collect())
 }
 
-fn reshape(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn reshape(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let to = call.sizes("shape")?;
     let shape = filled(call, &x.shape, to)?;
     Ok(tensor(shape, x.dtype))
 }
 
-fn ravel(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn ravel(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     Ok(tensor(vec![Dim::product(&x.shape)?], x.dtype))
 }
 
-fn unsqueeze(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn unsqueeze(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let place = call.place(call.int("dim")?, x.shape.len() + 1)?;
     let mut shape = x.shape.clone();
@@ -88,7 +89,7 @@ fn unsqueeze(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, x.dtype))
 }
 
-fn squeeze(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn squeeze(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let place = call.place(call.int("dim")?, x.shape.len())?;
     let mut shape = x.shape.clone();
@@ -102,7 +103,7 @@ fn squeeze(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, x.dtype))
 }
 
-fn flatten(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn flatten(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let rank = x.shape.len();
     let (start, end) = (
@@ -124,7 +125,7 @@ fn flatten(call: &mut RuleCall<'_>) -> Result<Fake> {
     ))
 }
 
-fn swapped(call: &mut RuleCall<'_>, a: &str, b: &str) -> Result<Fake> {
+fn swapped(call: &mut RuleCall<'_>, a: &str, b: &str) -> Result<ValueMeta> {
     let x = x(call)?;
     let rank = x.shape.len();
     let (a, b) = (place(call, a, rank)?, place(call, b, rank)?);
@@ -139,14 +140,14 @@ fn exchanged(shape: &[Dim], a: usize, b: usize) -> Vec<Dim> {
     }
 }
 
-fn transposed(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn transposed(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require_rank(call, x, ..=2)?;
     let shape = x.shape.iter().rev().cloned();
     Ok(tensor(shape.collect(), x.dtype))
 }
 
-fn permute(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn permute(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let rank = x.shape.len();
     let places = call.places("dims", rank)?;
@@ -166,7 +167,7 @@ fn permute(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// -1 keeps a size.
-fn expand(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn expand(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let mut shape = call.sizes("size")?;
     let Some(new) = shape.len().checked_sub(x.shape.len()) else {
@@ -195,15 +196,15 @@ fn expand(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, x.dtype))
 }
 
-fn size(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn size(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let place = place(call, "dim", x.shape.len())?;
     let size = x.shape.get(place).cloned();
-    size.map(Fake::Int)
+    size.map(ValueMeta::Int)
         .ok_or_else(|| wrong(call, "the tensor has no dims"))
 }
 
-fn select(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn select(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let place = place(call, "dim", x.shape.len())?;
     inside(call, x.shape.get(place), "index")?;
@@ -211,7 +212,7 @@ fn select(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// A start below 0 counts from the end.
-fn narrow(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn narrow(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let place = place(call, "dim", x.shape.len())?;
     let Some(size) = x.shape.get(place) else {
@@ -230,7 +231,7 @@ fn narrow(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(resized(&x.shape, place, length), x.dtype))
 }
 
-fn unflatten(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn unflatten(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let place = place(call, "dim", x.shape.len())?;
     let to = call.sizes("sizes")?;
@@ -244,7 +245,7 @@ fn unflatten(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// New dims are in front; of `tile` the numbers are those of the last dims.
-fn repeat(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn repeat(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let is_tile = call.function() == fx_core::function!(ops::tile);
     let times = call.sizes(if is_tile { "dims" } else { "repeats" })?;
@@ -269,7 +270,7 @@ fn repeat(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Two numbers per dim, the last dim's first.
-fn pad(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn pad(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let pads = call.sizes("pad")?;
     let (pairs, rest) = pads.as_chunks::<2>();
@@ -331,7 +332,7 @@ fn padded(call: &mut RuleCall<'_>, size: &Dim, sides: [&Dim; 2], mode: &str) -> 
     Ok(all)
 }
 
-fn moved(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn moved(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let rank = x.shape.len();
     let (from, to) = (
@@ -358,7 +359,7 @@ fn moved(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// An odd number of quarter turns swaps the two sizes.
-fn rotated(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn rotated(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let places = call.places("dims", x.shape.len())?;
     let [a, b] = places[..] else {
@@ -370,25 +371,25 @@ fn rotated(call: &mut RuleCall<'_>) -> Result<Fake> {
     })
 }
 
-fn flip(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn flip(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     call.places("dims", x.shape.len())?;
     Ok(like(x, x.dtype))
 }
 
-fn same_of_rank(call: &mut RuleCall<'_>, least: usize) -> Result<Fake> {
+fn same_of_rank(call: &mut RuleCall<'_>, least: usize) -> Result<ValueMeta> {
     let x = x(call)?;
     require_rank(call, x, least..)?;
     Ok(like(x, x.dtype))
 }
 
 /// A shift for each dim that is named, or one without dims; a dim may be named twice.
-fn roll(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn roll(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let (shifts, dims) = (call.sizes("shifts")?, call.arg("dims")?);
     let named = match (dims.is_none(), dims.items()) {
         (true, _) | (_, Some([])) => Vec::new(),
-        (_, Some(items)) => items.iter().map(Fake::int).collect::<Result<_>>()?,
+        (_, Some(items)) => items.iter().map(ValueMeta::int).collect::<Result<_>>()?,
         (_, None) => vec![dims.int()?],
     };
     if shifts.len() != named.len().max(1) {
@@ -407,7 +408,7 @@ fn roll(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(like(x, x.dtype))
 }
 
-fn channel_shuffle(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn channel_shuffle(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require_rank(call, x, 3..)?;
     let groups = count(call, "groups")?;

@@ -2,7 +2,8 @@
 
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
-use fx_core::shapes::{Fake, RuleCall};
+use fx_core::ir::ValueMeta;
+use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 
 use super::{
@@ -170,7 +171,7 @@ fn require_channels<const N: usize>(
     })
 }
 
-fn conv<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn conv<const N: usize>(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let of = convolved::<N>(call)?;
     let [outputs, inputs] = of.sizes;
     require_channels(call, &of, &(inputs * of.groups)?)?;
@@ -185,7 +186,7 @@ fn conv<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
     Ok(tensor(shape, of.x.dtype))
 }
 
-fn transposed<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn transposed<const N: usize>(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let of = convolved::<N>(call)?;
     let [inputs, outputs] = of.sizes;
     require_channels(call, &of, inputs)?;
@@ -273,7 +274,7 @@ fn require_some_channels<const N: usize>(call: &mut RuleCall<'_>) -> Result<()> 
     }
 }
 
-fn max_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn max_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Numbers)?;
     require_some_channels::<N>(call)?;
@@ -282,7 +283,7 @@ fn max_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// Means of `int64` are rounded, those of other whole numbers are not taken.
-fn avg_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn avg_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     match x.dtype {
         Some(DType::I64) if N < 3 => {}
@@ -294,13 +295,13 @@ fn avg_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The powers of whole numbers are floats.
-fn lp_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn lp_pool<const N: usize>(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_some_channels::<N>(call)?;
     let shape = pooled(call, [0; N], [1; N])?;
     Ok(tensor(shape, fractional(x(call)?.dtype)))
 }
 
-fn adaptive<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn adaptive<const N: usize>(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     require(call, x, Elements::Fractions)?;
     let (mut shape, over) = images::<N>(call, x)?;
@@ -318,7 +319,7 @@ fn adaptive<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
 }
 
 /// The tensor that was pooled, of a size that is near to what the windows leave.
-fn unpooled<const N: usize>(call: &mut RuleCall<'_>) -> Result<Fake> {
+fn unpooled<const N: usize>(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, indices) = (x(call)?, call.tensor("indices")?);
     require(call, x, Elements::Numbers)?;
     require(call, indices, Elements::Long)?;

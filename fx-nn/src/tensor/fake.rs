@@ -66,7 +66,7 @@ impl Tensor {
         Tensor::from_value(spec.fake_value()?)
     }
 
-    pub(super) fn of_fake(fake: FakeTensor) -> Self {
+    pub(crate) fn of_fake(fake: FakeTensor) -> Self {
         Tensor(Repr::Fake(fake))
     }
 

@@ -30,6 +30,7 @@ mod case;
 mod close;
 mod draw;
 mod layers;
+mod op;
 mod rules;
 mod shrink;
 
@@ -45,6 +46,10 @@ use crate::tensor::Tensor;
 
 pub use case::{Did, Instance};
 pub use draw::Draw;
+pub use op::{
+    EveryCall, Given, Missing, OpReport, Route, RouteCount, Sample, Samples, check_op, routes,
+    samples, samples_of,
+};
 
 use case::{Trial, Verdict, Wrong};
 use close::Slack;

@@ -4,14 +4,12 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use fx_nn::ir::{Function, FunctionTable, ParamSpec, registry};
+use fx_nn::ir::{Function, ParamSpec, registry};
 use fx_nn::module::ComponentExt;
-use fx_nn::passes::CoreSet;
 use fx_nn::prelude::*;
-use fx_nn::shapes::ShapeRule;
+use fx_nn::{Form, OpInfo};
 
 use crate::layers::layers;
-use crate::support::NO_GRADIENT;
 
 /// Functions that PyTorch keeps in `torch.nn.functional`; the others are in `torch`.
 const FUNCTIONAL: &[&str] = &[
@@ -201,31 +199,36 @@ fn page() -> Result<String> {
          `amax` and `amin`.\n\n\
          `infer_shapes` knows what the functions with a shape rule give. The core set is what exporters and compilers have\n\
          to know: `Decompositions::core()` replaces every other function by its members.\n\n\
-         | name | method | PyTorch | arguments | result | effects | differentiable | shape rule | core set |\n\
-         |---|---|---|---|---|---|---|---|---|\n",
+         | name | method | PyTorch | arguments | result | effects | differentiable | shape rule | core set | kind | cost | \
+         compiled |\n\
+         |---|---|---|---|---|---|---|---|---|---|---|---|\n",
     );
-    let rules = FunctionTable::<ShapeRule>::registered()?;
-    let core = FunctionTable::<CoreSet>::registered()?;
     let all = registry::functions();
     for function in all.iter().filter(|f| f.path().starts_with("fx_nn::ops::")) {
         let name = function.name();
         let method = registry::methods(name).iter().any(|m| m == function);
-        let gradient = NO_GRADIENT.iter().find(|(other, _)| *other == name);
+        let info = OpInfo::of(*function)?;
         let _ = writeln!(
             text,
-            "| `{name}` | {} | {} | {} | `{}` | {} | {} | {} | {} |",
+            "| `{name}` | {} | {} | {} | `{}` | {} | {} | {} | {} | {} | {} | {} |",
             if method { "yes" } else { "" },
             pytorch(name, function.path()),
             arguments(function.params()),
             function.def().returns.replace(' ', "").replace(',', ", "),
             effects(*function),
-            gradient.map_or("yes".to_string(), |(_, why)| format!("no: it {why}")),
-            rules.get(*function).map_or("no", |_| "yes"),
-            match core.get(*function) {
-                Some(CoreSet::Member) => "member",
-                Some(_) => "decomposed",
-                None => "no",
+            info.no_gradient
+                .map_or("yes".to_string(), |no| format!("no: it {}", no.0)),
+            info.rule.map_or("no", |_| "yes"),
+            match info.form {
+                Form::Member => "member",
+                Form::Composed => "member, composed",
+                Form::Decomposed => "decomposed",
+                _ => "no",
             },
+            info.kind
+                .map_or(String::new(), |kind| format!("{kind:?}").to_lowercase()),
+            info.cost.map_or("", |_| "yes"),
+            info.cpu.map_or("", |_| "yes"),
         );
     }
     text.push_str(

@@ -39,7 +39,8 @@ impl V {
                     None => Some(ValueMeta::of(&Value::object(tensor.clone()))),
                 };
                 match known {
-                    Some(ValueMeta::Single(mut meta)) => {
+                    Some(ValueMeta::Single(meta)) => {
+                        let mut meta = (*meta).clone();
                         meta.dtype = meta.dtype.or(*given);
                         Some(meta)
                     }

@@ -277,7 +277,7 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Resul
             }
         };
         let item = TensorMeta::new(of.shape[1..].iter().cloned()).dtype(of.dtype);
-        item_metas.push(ValueMeta::Single(item));
+        item_metas.push(item.into());
         lists.push(of.clone());
     }
     let length = lists
@@ -291,7 +291,9 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Resul
     let output = step.graph().output_node();
     let output = output.and_then(|node| node.meta::<ValueMeta>().cloned());
     let items = match &output {
-        Some(ValueMeta::Sequence(items)) => items.get(states.len()..).unwrap_or_default(),
+        Some(ValueMeta::List(items) | ValueMeta::Tuple(items)) => {
+            items.get(states.len()..).unwrap_or_default()
+        }
         _ => &[],
     };
     let items: Vec<TensorMeta> = items.iter().map(as_tensor).collect::<Result<_>>()?;

@@ -13,6 +13,7 @@ use fx_nn::module::{Attributes, Callee};
 use fx_nn::prelude::*;
 use fx_nn::shapes::{ShapeEnv, Spec};
 use fx_nn::trace::CallArgs;
+use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
@@ -306,9 +307,7 @@ impl Writer<'_> {
                     node.name()
                 )));
             };
-            if let ValueMeta::Plain(text) = meta
-                && let Some(known) = Val::plain(text)
-            {
+            if let Some(known) = Val::known(meta, &|dim| dim.as_number().is_some()) {
                 values.push(known);
                 continue;
             }
@@ -334,7 +333,7 @@ impl Writer<'_> {
     /// An input of a graph as a value.
     pub fn input(&mut self, name: Name, meta: &ValueMeta, tensor: &TensorMeta) -> Result<Val> {
         self.cx.knows(&name, &tensor.shape);
-        if let ValueMeta::Size(dim) = meta
+        if let ValueMeta::Int(dim) = meta
             && let Some(symbol) = dim.as_symbol()
             && self.cx.symbol(symbol).is_none()
         {
@@ -385,7 +384,7 @@ impl Writer<'_> {
             let value = attributes.tensor(path)?.clone();
             return self.weight(path, value);
         }
-        let unknown = ValueMeta::Plain("a value".to_string());
+        let unknown = ValueMeta::Opaque("a value".into());
         let meta = node.meta::<ValueMeta>().unwrap_or(&unknown);
         if let Some(known) = self.known(meta) {
             self.note_known(node, &known);
@@ -458,19 +457,11 @@ impl Writer<'_> {
 
     /// Numbers that a node gives, if a file needs no node for them.
     fn known(&self, meta: &ValueMeta) -> Option<Val> {
-        match meta {
-            ValueMeta::Plain(text) => Val::plain(text),
-            ValueMeta::Size(dim) => {
-                let mut symbols = dim.symbols().into_iter();
-                let known = symbols.all(|symbol| self.cx.symbol(&symbol).is_some());
-                known.then(|| Val::Dim(dim.clone()))
-            }
-            ValueMeta::Sequence(items) => {
-                let items = items.iter().map(|item| self.known(item));
-                items.collect::<Option<_>>().map(Val::List)
-            }
-            _ => None,
-        }
+        let is_known = |dim: &Dim| {
+            let mut symbols = dim.symbols().into_iter();
+            symbols.all(|symbol| self.cx.symbol(&symbol).is_some())
+        };
+        Val::known(meta, &is_known)
     }
 
     fn note_known(&mut self, node: NodeRef<'_>, known: &Val) {
@@ -504,7 +495,7 @@ impl Writer<'_> {
                     self.cx.knows(&operand.name, &meta.shape);
                     self.cx.describe(&operand.name, meta)?;
                 }
-                (Val::Tensor(operand), ValueMeta::Size(dim)) => {
+                (Val::Tensor(operand), ValueMeta::Int(dim)) => {
                     if let Some(symbol) = dim.as_symbol()
                         && self.cx.symbol(symbol).is_none()
                     {
@@ -512,7 +503,7 @@ impl Writer<'_> {
                         self.cx.scope().symbols.insert(symbol.into(), source);
                     }
                 }
-                (Val::List(items), ValueMeta::Sequence(metas)) => {
+                (Val::List(items), ValueMeta::List(metas) | ValueMeta::Tuple(metas)) => {
                     pairs.extend(items.iter().zip(metas))
                 }
                 _ => {}
@@ -599,7 +590,9 @@ impl Writer<'_> {
     /// A node that was read and not understood, as it was.
     fn opaque(&mut self, opaque: &Opaque, args: &[Val], meta: &ValueMeta) -> Result<Val> {
         let metas: Vec<&TensorMeta> = match meta {
-            ValueMeta::Sequence(items) => items.iter().filter_map(ValueMeta::tensor).collect(),
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => {
+                items.iter().filter_map(ValueMeta::tensor).collect()
+            }
             one => one.tensor().into_iter().collect(),
         };
         let proto = opaque.node();
@@ -641,7 +634,7 @@ impl Writer<'_> {
             .map(|(name, meta)| operand(name, meta).map(Val::Tensor));
         let mut all = all.collect::<Result<Vec<Val>>>()?;
         Ok(match meta {
-            ValueMeta::Sequence(_) => Val::List(all),
+            ValueMeta::List(_) | ValueMeta::Tuple(_) => Val::List(all),
             _ => all.pop().unwrap_or(Val::None),
         })
     }

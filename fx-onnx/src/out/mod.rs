@@ -27,18 +27,12 @@ pub(crate) use write::{inline, to_bytes, to_file};
 /// ```
 /// use fx_nn::function_table;
 /// use fx_nn::prelude::*;
-/// use fx_nn::shapes::{Fake, ShapeRule};
 /// use fx_onnx::{Cx, Export, OnnxExt, Rule};
 ///
 /// #[wrap]
 /// fn swish2(x: &Tensor) -> Result<Tensor> {
 ///     x * ops::sigmoid(&(x * 2.0)?)?
 /// }
-///
-/// // Shapes are inferred before a file is written.
-/// function_table! { ShapeRule {
-///     function!(swish2) => ShapeRule(|call| Ok(Fake::tensor(call.tensor("x")?.clone()))),
-/// } }
 ///
 /// function_table! { Rule {
 ///     function!(swish2) => Rule::new(|cx: &mut Cx, call| {

@@ -90,7 +90,7 @@ impl Cx {
                 let one = self.i64s(&[1]);
                 Ok(self.op("Reshape", &[&name, &one]))
             }
-            None => Err(Error::msg(format_args!(
+            None => Err(Error::not_in_format(format_args!(
                 "the size `{symbol}` is not known where it is used: no tensor before has it as a size of its own"
             ))),
         }

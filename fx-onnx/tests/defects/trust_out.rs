@@ -118,7 +118,7 @@ fn scaled(x: &Tensor, #[default(1.0)] by: f64) -> Result<Tensor> {
 }
 
 fx_nn::function_table! { fx_nn::shapes::ShapeRule {
-    fx_nn::function!(scaled) => fx_nn::shapes::ShapeRule(|call| Ok(fx_nn::shapes::Fake::tensor(call.tensor("x")?.clone()))),
+    fx_nn::function!(scaled) => fx_nn::shapes::ShapeRule(|call| Ok(fx_nn::ir::ValueMeta::from(call.tensor("x")?.clone()))),
 } }
 
 #[test]

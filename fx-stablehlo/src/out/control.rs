@@ -172,7 +172,7 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Resul
         };
         let list = writer.cx.array(of)?;
         let item = fx_nn::ir::TensorMeta::new(of.shape[1..].iter().cloned()).dtype(of.dtype);
-        item_metas.push(ValueMeta::Single(item));
+        item_metas.push(item.into());
         lists.push(list);
     }
     let count = lists.first().map_or(0, |list| list.shape[0]);
@@ -185,7 +185,9 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Resul
     let output = ready.graph().output_node();
     let output = output.and_then(|node| node.meta::<ValueMeta>().cloned());
     let items = match &output {
-        Some(ValueMeta::Sequence(items)) => items.get(states.len()..).unwrap_or_default(),
+        Some(ValueMeta::List(items) | ValueMeta::Tuple(items)) => {
+            items.get(states.len()..).unwrap_or_default()
+        }
         _ => &[],
     };
     let items: Vec<Type> = items.iter().map(type_of_value).collect::<Result<_>>()?;

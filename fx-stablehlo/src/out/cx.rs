@@ -75,7 +75,7 @@ pub(crate) fn known(shape: &[Dim]) -> Result<Vec<i64>> {
     let known = shape.iter().map(Dim::as_number).collect::<Option<_>>();
     known.ok_or_else(|| {
         let sizes: Vec<String> = shape.iter().map(Dim::to_string).collect();
-        Error::msg(format_args!(
+        Error::not_in_format(format_args!(
             "the sizes [{}] are not known: XLA's programs have fixed sizes, which `Export::size` gives to names",
             sizes.join(", ")
         ))

@@ -130,7 +130,7 @@ impl<'e> Writer<'e> {
         if let Op::GetAttr(path) = node.op() {
             return self.weight(path, attributes.tensor(path)?);
         }
-        let unknown = ValueMeta::Plain("a value".to_string());
+        let unknown = ValueMeta::Opaque("a value".into());
         let meta = node.meta::<ValueMeta>().unwrap_or(&unknown);
         if let Some(known) = known_value(meta) {
             return Ok(known);
@@ -200,13 +200,5 @@ impl<'e> Writer<'e> {
 
 /// Numbers that a node gives, if a program needs no operation for them.
 pub(crate) fn known_value(meta: &ValueMeta) -> Option<Val> {
-    match meta {
-        ValueMeta::Plain(text) => Val::plain(text),
-        ValueMeta::Size(dim) => dim.as_number().map(|_| Val::Dim(dim.clone())),
-        ValueMeta::Sequence(items) => {
-            let items = items.iter().map(known_value);
-            items.collect::<Option<_>>().map(Val::List)
-        }
-        _ => None,
-    }
+    Val::known(meta, &|dim| dim.as_number().is_some())
 }

@@ -19,18 +19,12 @@ pub use options::Export;
 /// ```
 /// use fx_nn::function_table;
 /// use fx_nn::prelude::*;
-/// use fx_nn::shapes::{Fake, ShapeRule};
 /// use fx_stablehlo::{Cx, Export, Rule, StableHloExt};
 ///
 /// #[wrap]
 /// fn cube(x: &Tensor) -> Result<Tensor> {
 ///     x * (x * x)?
 /// }
-///
-/// // Shapes are inferred before a program is written.
-/// function_table! { ShapeRule {
-///     function!(cube) => ShapeRule(|call| Ok(Fake::tensor(call.tensor("x")?.clone()))),
-/// } }
 ///
 /// function_table! { Rule {
 ///     function!(cube) => Rule::new(|cx: &mut Cx, call| {

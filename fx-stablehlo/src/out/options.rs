@@ -1,9 +1,10 @@
 //! `Export`: what a program is written for, and how.
 
 use fx_nn::ir::Function;
+use fx_nn::ir::ValueMeta;
 use fx_nn::lowering::{OpCall, Rules, Val};
 use fx_nn::prelude::*;
-use fx_nn::shapes::{Fake, Spec};
+use fx_nn::shapes::Spec;
 use fx_nn::trace::{CallArgs, IntoArgs};
 use fx_nn::value::Dim;
 
@@ -94,8 +95,8 @@ impl Export {
             found.map(|(_, size)| Dim::from(*size))
         };
         let values = gm.process_inputs(args)?;
-        let specs = values.into_iter().map(|value| match Fake::of(&value) {
-            Fake::Single(meta) => {
+        let specs = values.into_iter().map(|value| match ValueMeta::of(&value) {
+            ValueMeta::Single(meta) => {
                 let shape = meta.shape.iter().map(|dim| dim.with(of));
                 let shape: Vec<Dim> = shape.collect::<Result<_>>()?;
                 let dtype = meta
@@ -103,7 +104,7 @@ impl Export {
                     .ok_or_else(|| Error::msg("the element type of an input is not known"))?;
                 Ok(Spec::tensor(crate::out::cx::known(&shape)?, dtype))
             }
-            Fake::Int(number) => Ok(Spec::int(number.with(of)?)),
+            ValueMeta::Int(number) => Ok(Spec::int(number.with(of)?)),
             _ => Ok(Spec::of(value)),
         });
         let mut specs: Vec<Spec> = specs.collect::<Result<_>>()?;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use fx_nn::OpKind;
 use fx_nn::ir::{Argument, BoundArgs, Function, FunctionTable, NodeRef, ValueMeta};
 use fx_nn::module::{Attributes, Call};
 use fx_nn::value::NodeId;
@@ -168,7 +169,7 @@ pub struct ShardCall<'g> {
 pub(super) fn shape_of(meta: &ValueMeta) -> Option<Vec<usize>> {
     match meta {
         ValueMeta::Single(tensor) => tensor.known_shape(),
-        ValueMeta::Sequence(items) => {
+        ValueMeta::List(items) | ValueMeta::Tuple(items) => {
             let mut shapes = items.iter().map(|item| item.tensor()?.known_shape());
             let first = shapes.next()??;
             let same = |shape: Option<Vec<usize>>| shape.is_some_and(|s| s.len() == first.len());
@@ -181,9 +182,24 @@ pub(super) fn shape_of(meta: &ValueMeta) -> Option<Vec<usize>> {
 /// The whole number that a node is known to be.
 pub(super) fn number_of(node: NodeRef<'_>) -> Option<i64> {
     match node.meta::<ValueMeta>()? {
-        ValueMeta::Size(dim) => dim.as_number(),
-        ValueMeta::Plain(text) => text.parse().ok(),
+        ValueMeta::Int(dim) => dim.as_number(),
         _ => None,
+    }
+}
+
+impl ShardRule {
+    /// The rule of a function: its own, or that of its kind.
+    ///
+    /// # Errors
+    /// Returns an error if two are registered for one function.
+    pub fn of(function: Function) -> Result<Option<Self>> {
+        if let Some(own) = FunctionTable::<ShardRule>::registered()?.get(function) {
+            return Ok(Some(*own));
+        }
+        Ok(match FunctionTable::<OpKind>::registered()?.get(function) {
+            Some(OpKind::Unary | OpKind::Binary | OpKind::Compare) => Some(ShardRule(pointwise)),
+            _ => None,
+        })
     }
 }
 
@@ -206,7 +222,7 @@ impl<'g> ShardCall<'g> {
         if self.result().is_none() {
             return Ok(None);
         }
-        match FunctionTable::<ShardRule>::registered()?.get(self.function) {
+        match ShardRule::of(self.function)? {
             Some(rule) => (rule.0)(self),
             None => Ok(None),
         }
@@ -349,4 +365,42 @@ impl<'g> ShardCall<'g> {
 pub(super) fn place(dim: i64, rank: usize) -> Option<usize> {
     let dim = if dim < 0 { dim + rank as i64 } else { dim };
     usize::try_from(dim).ok().filter(|dim| *dim < rank)
+}
+
+/// Adds an operand that is broadcast to the result, whose dims have these factors.
+pub(super) fn broadcast(
+    factors: &mut Factors,
+    operand: &ShardTensor,
+    result: &[usize],
+    of: &[Option<usize>],
+) {
+    let rank = operand.shape.len();
+    let from = result.len().saturating_sub(rank);
+    let dims: Vec<Option<usize>> = (0..rank)
+        .map(|at| match result.get(from + at) {
+            Some(size) if *size == operand.shape[at] => of.get(from + at).copied().flatten(),
+            _ => None,
+        })
+        .collect();
+    factors.operand(operand, dims);
+}
+
+/// A factor for each dim; none for dims of size one.
+pub(super) fn each(factors: &mut Factors, shape: &[usize]) -> Vec<Option<usize>> {
+    let one = |size: &usize| (*size > 1).then(|| factors.factor(*size));
+    shape.iter().map(one).collect()
+}
+
+/// Every tensor, broadcast to the result.
+pub(super) fn pointwise(call: &ShardCall<'_>) -> Result<Option<Factors>> {
+    let Some(result) = call.result() else {
+        return Ok(None);
+    };
+    let mut factors = Factors::new();
+    let dims = each(&mut factors, &result);
+    for operand in call.all_tensors() {
+        broadcast(&mut factors, &operand, &result, &dims);
+    }
+    factors.result(dims);
+    Ok(Some(factors))
 }

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use fx_nn::ir::{FunctionTable, Op, ValueMeta};
+use fx_nn::ir::{Op, ValueMeta};
 use fx_nn::value::NodeId;
 use fx_nn::{Error, GraphModule, Result};
 use rustc_hash::FxHashMap;
@@ -54,7 +54,6 @@ impl<'m> Flow<'m> {
             calls: Vec::with_capacity(graph.len()),
             unknown: Vec::new(),
         };
-        let known = FunctionTable::<ShardRule>::registered()?;
         for (at, node) in graph.nodes().enumerate() {
             flow.nodes.push(node.id());
             flow.places.insert(node.id(), at);
@@ -66,7 +65,7 @@ impl<'m> Flow<'m> {
                 let blame = |error| node.blame("sharding", error);
                 if let Some(call) = ShardCall::of(node, gm.attributes())? {
                     factors = call.factors().map_err(blame)?;
-                    if known.get(call.function()).is_none() && !call.all_tensors().is_empty() {
+                    if ShardRule::of(call.function())?.is_none() && !call.all_tensors().is_empty() {
                         flow.unknown.push(at);
                     }
                 } else {

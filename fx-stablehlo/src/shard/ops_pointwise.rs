@@ -3,7 +3,9 @@
 use fx_nn::ir::{Argument, operator};
 use fx_nn::{Result, function, function_table, ops};
 
-use super::factors::{Factors, Reduction, ShardCall, ShardRule, ShardTensor, place};
+use super::factors::{
+    Factors, Reduction, ShardCall, ShardRule, ShardTensor, each, place, pointwise,
+};
 
 /// Rules by path in `ops`.
 macro_rules! rules {
@@ -12,44 +14,6 @@ macro_rules! rules {
     };
 }
 pub(super) use rules;
-
-/// Adds an operand that is broadcast to the result, whose dims have these factors.
-pub(super) fn broadcast(
-    factors: &mut Factors,
-    operand: &ShardTensor,
-    result: &[usize],
-    of: &[Option<usize>],
-) {
-    let rank = operand.shape.len();
-    let from = result.len().saturating_sub(rank);
-    let dims: Vec<Option<usize>> = (0..rank)
-        .map(|at| match result.get(from + at) {
-            Some(size) if *size == operand.shape[at] => of.get(from + at).copied().flatten(),
-            _ => None,
-        })
-        .collect();
-    factors.operand(operand, dims);
-}
-
-/// A factor for each dim; none for dims of size one.
-pub(super) fn each(factors: &mut Factors, shape: &[usize]) -> Vec<Option<usize>> {
-    let one = |size: &usize| (*size > 1).then(|| factors.factor(*size));
-    shape.iter().map(one).collect()
-}
-
-/// Every tensor, broadcast to the result.
-fn pointwise(call: &ShardCall<'_>) -> Result<Option<Factors>> {
-    let Some(result) = call.result() else {
-        return Ok(None);
-    };
-    let mut factors = Factors::new();
-    let dims = each(&mut factors, &result);
-    for operand in call.all_tensors() {
-        broadcast(&mut factors, &operand, &result, &dims);
-    }
-    factors.result(dims);
-    Ok(Some(factors))
-}
 
 fn dropout(call: &ShardCall<'_>) -> Result<Option<Factors>> {
     // What is drawn is drawn for the whole value.
@@ -186,13 +150,6 @@ fn made(call: &ShardCall<'_>) -> Result<Option<Factors>> {
 }
 
 rules! {
-    pointwise => acos, acosh, asin, asinh, atan, atan2, atanh, absolute, bitwise_and, bitwise_not, bitwise_or,
-        bitwise_xor, ceil, celu, clamp, contiguous, copysign, cos, cosh, elu, erf, erfc, exp, exp2, expm1, floor,
-        floor_divide, fmod, gelu, hardsigmoid, hardswish, hardtanh, hypot, isfinite, isinf, isnan, leaky_relu, log,
-        log10, log1p, log2, logaddexp, logical_and, logical_not, logical_or, logical_xor, logsigmoid, mask_scores,
-        masked_fill, maximum, minimum, mish, nan_to_num, neg, positive, reciprocal, relu, relu6, remainder, round,
-        rsqrt, selu, sigmoid, sign, silu, sin, sinh, softplus, softsign, sqrt, square, tan, tanh, tanhshrink,
-        to_dtype, trunc, type_as, r#where, xlogy;
     dropout => dropout;
     along => softmax, log_softmax, softmin, cumsum, cumprod, argmax, argmin, max, min, topk, sort;
     |call| reduced(call, Some(Reduction::Sum)) => sum;

@@ -4,7 +4,8 @@ use fx_nn::ir::{Argument, operator};
 use fx_nn::{Result, function, function_table, ops};
 
 use super::factors::{Factors, Reduction, ShardCall, ShardRule, ShardTensor};
-use super::ops_pointwise::{broadcast, each, rules};
+use super::factors::{broadcast, each};
+use super::ops_pointwise::rules;
 
 fn matmul(call: &ShardCall<'_>, a: &str, b: &str) -> Result<Option<Factors>> {
     let (a, b) = (call.tensor(a)?, call.tensor(b)?);

@@ -3,8 +3,9 @@
 use fx_nn::ir::{Argument, ValueMeta, operator};
 use fx_nn::{Result, function, function_table, ops};
 
+use super::factors::each;
 use super::factors::{Factors, ShardCall, ShardRule, place, shape_of};
-use super::ops_pointwise::{each, kept_but, rules};
+use super::ops_pointwise::{kept_but, rules};
 
 fn common_divisor(mut a: usize, mut b: usize) -> usize {
     while b > 0 {
@@ -234,7 +235,7 @@ fn getitem(call: &ShardCall<'_>) -> Result<Option<Factors>> {
     };
     let mut factors = Factors::new();
     let node = call.node().graph().node(x.node)?;
-    if let Some(ValueMeta::Sequence(parts)) = node.meta::<ValueMeta>() {
+    if let Some(ValueMeta::List(parts)) = node.meta::<ValueMeta>() {
         // What shares one part shares all of them.
         let mut common = result.clone();
         for part in parts.iter().filter_map(shape_of) {

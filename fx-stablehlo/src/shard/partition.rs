@@ -171,28 +171,6 @@ fn is_tensor(node: NodeRef<'_>) -> bool {
     meta.is_some_and(|meta| meta.tensor().is_some())
 }
 
-/// What a node is known to be without a run.
-fn known(meta: &ValueMeta) -> Option<Value> {
-    match meta {
-        ValueMeta::Size(dim) => dim.as_number().map(Value::Int),
-        ValueMeta::Plain(text) => match &**text {
-            "true" => Some(Value::Bool(true)),
-            "false" => Some(Value::Bool(false)),
-            "None" => Some(Value::None),
-            text => text
-                .parse()
-                .map(Value::Int)
-                .or_else(|_| text.parse().map(Value::Float))
-                .ok(),
-        },
-        ValueMeta::Sequence(items) => {
-            let items: Option<Vec<Value>> = items.iter().map(known).collect();
-            Some(Value::List(items?.into()))
-        }
-        _ => None,
-    }
-}
-
 impl Writer<'_> {
     fn node(&mut self, at: usize, node: NodeRef<'_>) -> Result<()> {
         let name = node.name().to_string();
@@ -250,7 +228,7 @@ impl Writer<'_> {
                 )));
             }
             Op::CallFunction(_) | Op::CallMethod(_) => {
-                if let Some(value) = node.meta::<ValueMeta>().and_then(known) {
+                if let Some(value) = node.meta::<ValueMeta>().and_then(ValueMeta::known) {
                     put(at, What::Stored(value));
                     return Ok(());
                 }

@@ -31,8 +31,8 @@ pub use gradients::gradient_difference;
 pub use judge::{Difference, Kind as DifferenceKind};
 pub use report::{Report, Tell};
 pub use run::{
-    Mode, Plant, compared, difference, graph_of, is_plain, layer_arguments, make_layer, run_call,
-    wrong,
+    Mode, Plant, compared, difference, eager, graph_of, is_plain, layer_arguments, make_layer,
+    run_call, wrong,
 };
 pub use shapes::{Agreement, ask_with, shape_agreement};
 pub use tensor::{AnyIndex, Elements, Expected, dense_tensor, elements};

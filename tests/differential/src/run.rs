@@ -2,15 +2,15 @@
 //! call, so they must agree.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 
 use fx_nn::cpu::Cpu;
-use fx_nn::ir::{Function, Graph, ValueMeta};
-use fx_nn::module::{Call as NodeCall, ComponentExt, Module};
-use fx_nn::passes::backend::{Backend, Compile, Executable, Metas, Support};
+use fx_nn::ir::{Function, Graph, registry};
+use fx_nn::module::{ComponentExt, Module};
+use fx_nn::passes::backend::Compile;
 use fx_nn::passes::{Decompositions, MethodsToFunctions, NormalizeArguments, verify_core};
 use fx_nn::prelude::*;
 use fx_nn::run::Interpreter;
+use fx_nn::testing::EveryCall;
 use fx_nn::trace::CallArgs;
 use fx_nn::value::IntoValue;
 use fx_nn::{Error, GraphModule, Result};
@@ -107,6 +107,14 @@ pub(crate) fn unless_it_panics(find: impl FnOnce() -> Option<Difference>) -> Opt
     })
 }
 
+/// What a call gives at once.
+///
+/// # Errors
+/// When the call is refused.
+pub fn eager(call: &Call) -> Result<Value> {
+    run(call, Mode::Eager)
+}
+
 fn run(call: &Call, mode: Mode) -> Result<Value> {
     let tensors = &call.tensors()?;
     match &call.made {
@@ -178,52 +186,36 @@ pub fn is_plain(call: &Call) -> bool {
 /// The call of a function, a method or an operator on tensors that may be symbolic.
 fn made(call: &Call, tensors: &[Tensor]) -> Result<Value> {
     let args = &mut Args::new(&call.args, tensors);
-    let unknown = || {
-        Err(Error::msg(format_args!(
-            "no call of `{}` is known here",
-            call.name
-        )))
-    };
+    let registered = || registered(call, tensors);
     match call.kind {
         Kind::Method => methods::method(&call.name, args)
             .or_else(|| structure::method(&call.name, args))
             .or_else(|| elementwise::method(&call.name, args))
             .or_else(|| measures::method(&call.name, args))
             .or_else(|| spectral::method(&call.name, args))
-            .unwrap_or_else(unknown),
+            .unwrap_or_else(registered),
         Kind::Operator => operators::operator(&call.name, args),
         _ => functions::function(&call.name, args)
             .or_else(|| structure::function(&call.name, args))
             .or_else(|| elementwise::function(&call.name, args))
             .or_else(|| measures::function(&call.name, args))
             .or_else(|| spectral::function(&call.name, args))
-            .unwrap_or_else(unknown),
+            .unwrap_or_else(registered),
     }
 }
 
-/// The compiler for the CPU, which takes single calls too.
-struct EveryCall(Cpu);
-
-impl Backend for EveryCall {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn supports(&self, call: &NodeCall<'_>, metas: &Metas<'_>) -> Support {
-        self.0.supports(call, metas)
-    }
-
-    fn prepare(&self, module: &mut GraphModule) -> Result<()> {
-        self.0.prepare(module)
-    }
-
-    fn compile(
-        &self,
-        part: &GraphModule,
-        inputs: &[Option<ValueMeta>],
-    ) -> Result<Arc<dyn Executable>> {
-        self.0.compile(part, inputs)
-    }
+/// A function that no line calls by its Rust signature: by its name, with the arguments in the order of the parameters.
+fn registered(call: &Call, tensors: &[Tensor]) -> Result<Value> {
+    let all = registry::functions().into_iter();
+    let mut own = all.filter(|function| function.path().starts_with("fx_nn::ops::"));
+    let function = own.find(|function| function.name() == call.name);
+    let function = function
+        .ok_or_else(|| Error::msg(format_args!("no call of `{}` is known here", call.name)))?;
+    let args = call.args.iter().map(|arg| operators::plain(arg, tensors));
+    function.call_as(CallArgs {
+        args: args.collect::<Result<_>>()?,
+        kwargs: Vec::new(),
+    })
 }
 
 /// The module compiled for the arguments of a call.

@@ -4,7 +4,7 @@ use fx_nn::ir::{TensorMeta, ValueMeta};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::value::Dim;
-use fx_nn::{Error, Result};
+use fx_nn::{Error, ErrorKind, Result};
 
 use crate::call::{Arg, Call, Kind};
 use crate::run::{recorded_call, run_call};
@@ -45,7 +45,7 @@ pub fn shape_agreement(call: &Call, symbolic: bool) -> Result<Agreement> {
     };
     let inferred = gm.infer_shapes(&[specs]);
     let (env, result) = match (inferred, run) {
-        (Err(error), _) if error.to_string().contains("has no shape rule") => {
+        (Err(error), _) if matches!(error.kind(), ErrorKind::Unregistered { .. }) => {
             return Ok(Agreement::NoRule);
         }
         (Err(_), Err(_)) => return Ok(Agreement::Agrees),
@@ -157,12 +157,11 @@ fn shown(meta: &ValueMeta, of: &impl Fn(&str) -> Option<i64>) -> Result<String> 
     };
     Ok(match meta {
         ValueMeta::Single(meta) => tensor(meta)?,
-        ValueMeta::Sequence(items) => {
+        ValueMeta::List(items) | ValueMeta::Tuple(items) => {
             let items = items.iter().map(|item| shown(item, of));
             format!("( {} )", items.collect::<Result<Vec<_>>>()?.join(" , "))
         }
-        ValueMeta::Size(dim) => size(dim)?,
-        ValueMeta::Plain(text) if text.parse::<i64>().is_ok() => text.clone(),
+        ValueMeta::Int(dim) => size(dim)?,
         _ => "value".to_string(),
     })
 }

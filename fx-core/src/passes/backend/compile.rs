@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::inference::refusals::CallRules;
 use crate::ir::meta::{Meta, MetaPolicy};
+use crate::ir::value_meta::ValueMeta;
 use crate::run::interpreter::PlainInterpreter;
-use crate::shapes::Fake;
 use crate::shapes::spec::Spec;
 use crate::trace::call_args::{CallArgs, IntoArgs};
 use crate::value::value::Value;
@@ -100,7 +100,7 @@ impl GraphModule {
 
     /// The graph's own error for arguments that one of its calls refuses.
     fn refuse_like(&self, inputs: Vec<Value>) -> Result<()> {
-        let fakes = inputs.iter().map(Fake::of).collect();
+        let fakes = inputs.iter().map(ValueMeta::of_argument).collect();
         let refused = CallRules::of(self).is_ok_and(|mut rules| rules.check(fakes).is_err());
         match refused {
             true => self

@@ -20,11 +20,13 @@
 //! # Ok::<(), fx_nn::Error>(())
 //! ```
 
+use crate::op;
 use std::path::Path;
 
 use fx_core::function_table;
+use fx_core::ir::ValueMeta;
 use fx_core::prelude::*;
-use fx_core::shapes::{Fake, ShapeRule};
+use fx_core::shapes::ShapeRule;
 use fx_core::value::DType;
 
 use super::activation::Activation;
@@ -150,7 +152,7 @@ pub struct Cache {
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or `L` is 0.
-#[wrap(path = "fx_nn::models::hf::mamba::selective_scan")]
+#[op(member, path = "fx_nn::models::hf::mamba::selective_scan")]
 pub fn selective_scan(
     u: &Tensor,
     delta: &Tensor,
@@ -201,7 +203,7 @@ pub fn selective_scan(
 function_table! { ShapeRule {
     function!(selective_scan) => ShapeRule(|call| {
         let (u, state) = (call.tensor("u")?.clone(), call.tensor("state")?.clone());
-        Ok(Fake::Tuple(vec![Fake::tensor(u), Fake::tensor(state.dtype(DType::F32))]))
+        Ok(ValueMeta::Tuple(vec![ValueMeta::from(u), ValueMeta::from(state.dtype(DType::F32))]))
     }),
 } }
 

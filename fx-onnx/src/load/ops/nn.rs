@@ -68,6 +68,19 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
         "InstanceNormalization" => |cx| {
             let (x, scale, bias) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
             let eps = cx.float("epsilon", 1e-5);
+            let rest = cx.shape(0)?;
+            let each = rest.get(2..).unwrap_or_default();
+            // PyTorch's refuses a channel of one value, of which ONNX's gives the bias.
+            if each.iter().all(|size| size.as_known() == Some(1)) {
+                let channels = cx.known_shape(1)?.iter().product::<usize>().max(1);
+                return cx.like(ops::group_norm(
+                    &x,
+                    channels,
+                    Some(&scale),
+                    Some(&bias),
+                    eps,
+                )?);
+            }
             cx.like(ops::instance_norm(
                 &x,
                 None,

@@ -95,7 +95,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 "mul" => ops::scatter_reduce(&x, axis, &at, &from, "prod", true)?,
                 "max" => ops::scatter_reduce(&x, axis, &at, &from, "amax", true)?,
                 "min" => ops::scatter_reduce(&x, axis, &at, &from, "amin", true)?,
-                other => return Err(Error::msg(format_args!("scattering by {other:?}"))),
+                other => {
+                    return Err(Error::not_in_format(format_args!(
+                        "scattering by {other:?}"
+                    )));
+                }
             };
             cx.like(y)
         },
@@ -116,7 +120,11 @@ pub(super) fn rule(op: &str) -> Option<Rule> {
                 "mul" => ops::scatter_reduce(&table, 0, &index, &source, "prod", true)?,
                 "max" => ops::scatter_reduce(&table, 0, &index, &source, "amax", true)?,
                 "min" => ops::scatter_reduce(&table, 0, &index, &source, "amin", true)?,
-                other => return Err(Error::msg(format_args!("scattering by {other:?}"))),
+                other => {
+                    return Err(Error::not_in_format(format_args!(
+                        "scattering by {other:?}"
+                    )));
+                }
             };
             let shape: Vec<i64> = shape.iter().map(|n| *n as i64).collect();
             cx.like(ops::reshape(&y, shape)?)

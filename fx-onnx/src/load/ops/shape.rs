@@ -519,7 +519,7 @@ fn pad(cx: &mut NodeCx<'_>) -> Given {
         "reflect" => "reflect",
         "edge" => "edge",
         "wrap" => "wrap",
-        other => return Err(Error::msg(format_args!("padding by {other:?}"))),
+        other => return Err(Error::not_in_format(format_args!("padding by {other:?}"))),
     };
     // By places, dim by dim: fx pads the last dims alone by these modes.
     let shape = cx.known_shape(0)?;

@@ -77,7 +77,7 @@ rules! {
     rrelu => |cx, call| {
         let x = call.tensor("x")?;
         if call.flag("training")? {
-            return Err(fx_nn::Error::msg("ONNX has no leaky ReLU with a random slope: export the model in evaluation mode"));
+            return Err(fx_nn::Error::not_in_format("ONNX has no leaky ReLU with a random slope: export the model in evaluation mode"));
         }
         let slope = (call.float("lower")? + call.float("upper")?) / 2.0;
         let name = cx.node("LeakyRelu").input(&x.name).float("alpha", slope).output();
@@ -90,7 +90,7 @@ fn idle(_: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let p = call.float("p")?;
     call.needs_no(&["mode"]);
     if call.flag("training")? && p != 0.0 {
-        return Err(fx_nn::Error::msg(format_args!(
+        return Err(fx_nn::Error::not_in_format(format_args!(
             "ONNX has no `{}` in training: export the model in evaluation mode",
             call.function().name()
         )));

@@ -30,7 +30,7 @@ rules! {
     fold => |cx, call| {
         let x = call.tensor("x")?;
         if x.rank() != 3 {
-            return Err(Error::msg("columns of other than three dims: add the batch"));
+            return Err(Error::not_in_format("columns of other than three dims: add the batch"));
         }
         let (size, kernel) = (call.several("output_size", 2)?, call.several("kernel_size", 2)?);
         let (size, block) = (cx.i64s(&size), cx.i64s(&kernel));
@@ -52,7 +52,7 @@ rules! {
             return Err(Error::msg("ONNX reads volumes at the points of a grid from opset 20 on"));
         }
         if call.text("mode")? == "bicubic" && call.text("padding_mode")? == "border" {
-            return Err(Error::msg(
+            return Err(Error::not_in_format(
                 "ONNX moves points to the border before it weighs pixels by a curve: pad with \"reflection\" or \"zeros\"",
             ));
         }
@@ -63,7 +63,7 @@ rules! {
     },
     affine_grid => |cx, call| {
         if cx.opset() < 20 {
-            return Err(Error::msg("ONNX has affine grids from opset 20 on"));
+            return Err(Error::not_in_format("ONNX has affine grids from opset 20 on"));
         }
         let theta = call.tensor("theta")?;
         let Val::List(size) = call.val("size")? else {
@@ -78,7 +78,7 @@ rules! {
         let points = call.result()?;
         let points = &points.shape[1..points.shape.len() - 1];
         if corners == 1 && points.iter().any(|size| size.as_number() == Some(1)) {
-            return Err(Error::msg(
+            return Err(Error::not_in_format(
                 "ONNX has the one point of a dim of size 1 at its start where corners are aligned, and PyTorch in the middle",
             ));
         }
@@ -254,7 +254,7 @@ fn rounded_up(call: &OpCall<'_>, x: &Operand, window: Window) -> Result<Window> 
             (rest + window.stride[dim] - 1).div_euclid(window.stride[dim]) + 1
         });
         if count != made {
-            return Err(Error::msg(
+            return Err(Error::not_in_format(
                 "ONNX has another number of windows with `ceil_mode` here: pad before",
             ));
         }
@@ -422,7 +422,7 @@ fn adaptive(cx: &mut Cx, call: &OpCall<'_>, dims: usize, op: &str) -> Result<Val
         })
         .collect();
     let Some(kernel) = kernel else {
-        return Err(Error::msg(format_args!(
+        return Err(Error::not_in_format(format_args!(
             "an adaptive pool to {sizes:?} of {own:?}: ONNX has those to size 1, and where the size is known and divides"
         )));
     };

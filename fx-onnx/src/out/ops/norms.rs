@@ -54,7 +54,7 @@ rules! {
     instance_norm => |cx, call| {
         let x = call.tensor("x")?;
         if !call.flag("use_input_stats")? {
-            return Err(Error::msg("an instance norm by running statistics: use `batch_norm`, which is the same then"));
+            return Err(Error::not_in_format("an instance norm by running statistics: use `batch_norm`, which is the same then"));
         }
         let (mean, var) = (call.optional_tensor("running_mean")?, call.optional_tensor("running_var")?);
         let momentum = call.float("momentum")?;
@@ -173,7 +173,7 @@ rules! {
     local_response_norm => |cx, call| {
         let (x, size) = (call.tensor("x")?, call.int("size")?);
         if size % 2 == 0 {
-            return Err(Error::msg("a local response norm over an even number of channels: ONNX centres it at another channel"));
+            return Err(Error::not_in_format("a local response norm over an even number of channels: ONNX centres it at another channel"));
         }
         let node = cx.node("LRN").input(&x.name).int("size", size).float("alpha", call.float("alpha")?);
         let name = node.float("beta", call.float("beta")?).float("bias", call.float("k")?).output();
@@ -182,7 +182,7 @@ rules! {
     nll_loss => |cx, call| classes(cx, call, "NegativeLogLikelihoodLoss"),
     cross_entropy => |cx, call| {
         if call.float("label_smoothing")? != 0.0 {
-            return Err(Error::msg("ONNX's loss has no label smoothing: write it by `log_softmax`"));
+            return Err(Error::not_in_format("ONNX's loss has no label smoothing: write it by `log_softmax`"));
         }
         if call.tensor("target")?.dtype.is_floating_point() {
             return Err(Error::msg("ONNX's loss takes classes, and no probabilities: write it by `log_softmax`"));

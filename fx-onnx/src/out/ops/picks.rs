@@ -64,10 +64,10 @@ rules! {
             "prod" => "mul",
             "amax" => "max",
             "amin" => "min",
-            other => return Err(Error::msg(format_args!("scattering by {other:?} has no counterpart in ONNX"))),
+            other => return Err(Error::not_in_format(format_args!("scattering by {other:?} has no counterpart in ONNX"))),
         };
         if !call.flag("include_self")? {
-            return Err(Error::msg("ONNX always includes what is there before: use `include_self = true`"));
+            return Err(Error::not_in_format("ONNX always includes what is there before: use `include_self = true`"));
         }
         scattered(cx, call, reduction)
     },

@@ -1,6 +1,6 @@
 //! Recurrent layers: one node per layer, both directions in it.
 
-use fx_nn::{Error, Result};
+use fx_nn::{Error, Result, function, ops};
 
 use super::rules;
 use crate::out::context::Cx;
@@ -69,13 +69,13 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
     let batch_first = call.flag("batch_first")?;
     let p = call.float("dropout_p")?;
     if call.flag("train")? && p != 0.0 && count > 1 {
-        return Err(Error::msg(
+        return Err(Error::not_in_format(
             "dropout between recurrent layers in training: export the model in evaluation mode",
         ));
     }
     let each = if biases { 4 } else { 2 };
     if params.len() != each * directions * count {
-        return Err(Error::msg(
+        return Err(Error::not_in_format(
             "projections of a recurrent layer: ONNX has none",
         ));
     }
@@ -151,7 +151,7 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, op: &str, order: &[usize]) -> Result<V
         if op == "GRU" {
             node = node.int("linear_before_reset", 1);
         }
-        if call.function().name() == "rnn_relu" {
+        if call.function() == function!(ops::rnn_relu) {
             node = node.texts("activations", &["Relu"; 2][..directions]);
         }
         let names = node.outputs(1 + states.len());

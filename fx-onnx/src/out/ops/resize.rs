@@ -26,14 +26,14 @@ fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         .map(|(from, to)| Some((from.as_known()?, to.as_known()?)))
         .collect();
     if how.is_rounded() {
-        return Err(Error::msg(
+        return Err(Error::not_in_format(
             "uint8 images between places are rounded by PyTorch's own rule, which ONNX has not: convert them to \
              float32 before",
         ));
     }
     let name = match (how.mode(), known) {
         (Mode::Area, None) => {
-            return Err(Error::msg(
+            return Err(Error::not_in_format(
                 "`area` where sizes are named: ONNX has means of places of sizes that are known",
             ));
         }
@@ -56,7 +56,7 @@ fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         }
         (_, known) if how.is_antialiased() && !has_antialias(cx, &how, known.as_deref()) => {
             let known = known.ok_or_else(|| {
-                Error::msg("ONNX has `antialias` from opset 18 on, without `align_corners` and `lanczos`, unless sizes are known")
+                Error::not_in_format("ONNX has `antialias` from opset 18 on, without `align_corners` and `lanczos`, unless sizes are known")
             })?;
             summed(cx, &x, &how, &known)?
         }

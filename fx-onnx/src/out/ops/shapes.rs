@@ -216,7 +216,7 @@ rules! {
     pixel_shuffle => |cx, call| {
         let (x, by) = (call.tensor("x")?, call.int("upscale_factor")?);
         if x.rank() != 4 {
-            return Err(Error::msg("images of other than four dims: add the batch"));
+            return Err(Error::not_in_format("images of other than four dims: add the batch"));
         }
         let name = cx.node("DepthToSpace").input(&x.name).int("blocksize", by).text("mode", "CRD").output();
         call.given(name)
@@ -299,7 +299,7 @@ fn rolled(cx: &mut Cx, x: &Operand, shift: i64, axis: i64) -> Result<Name> {
 
 fn tiled(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let x = call.tensor("x")?;
-    let parameter = if call.function().name() == "tile" {
+    let parameter = if call.function() == function!(ops::tile) {
         "dims"
     } else {
         "repeats"
@@ -432,7 +432,7 @@ fn padded(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         "circular" if cx.opset() >= 19 => "wrap",
         "circular" => return Err(Error::msg("circular padding needs opset 19")),
         other => {
-            return Err(Error::msg(format_args!(
+            return Err(Error::not_in_format(format_args!(
                 "padding by {other:?} has no counterpart in ONNX"
             )));
         }

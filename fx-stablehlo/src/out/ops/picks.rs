@@ -82,7 +82,7 @@ rules! {
             "prod" => "multiply",
             "amax" => "maximum",
             "amin" => "minimum",
-            other => return Err(Error::msg(format_args!("reduce {other:?}: write it by the sum and the count"))),
+            other => return Err(Error::not_in_format(format_args!("reduce {other:?}: write it by the sum and the count"))),
         };
         scattered(cx, call, &src, op, call.flag("include_self")?)
     },
@@ -157,7 +157,7 @@ rules! {
     },
     searchsorted => |cx, call| {
         if !call.is_none("sorter")? {
-            return Err(Error::msg("a sorter: gather the sequence before"));
+            return Err(Error::not_in_format("a sorter: gather the sequence before"));
         }
         let side = if call.is_none("side")? { None } else { Some(call.text("side")?) };
         let right = call.flag("right")? || side.as_deref() == Some("right");

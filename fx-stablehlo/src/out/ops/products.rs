@@ -59,7 +59,7 @@ rules! {
     linalg::matrix_power => |cx, call| {
         let x = cx.tensor(call, "x")?;
         let Ok(times) = u32::try_from(call.int("n")?) else {
-            return Err(Error::msg("a negative power needs an inverse, which StableHLO does not have"));
+            return Err(Error::not_in_format("a negative power needs an inverse, which StableHLO does not have"));
         };
         let rank = x.rank() as i64;
         let batch: Vec<[i64; 2]> = (0..rank - 2).map(|dim| [dim, dim]).collect();

@@ -135,7 +135,7 @@ fn alpha(_: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let p = call.float("p")?;
     match call.flag("training")? && p != 0.0 {
         false => call.val("x"),
-        true => Err(Error::msg(
+        true => Err(Error::not_in_format(
             "alpha dropout while training: write it by `bernoulli`",
         )),
     }

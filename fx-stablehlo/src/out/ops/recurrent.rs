@@ -120,10 +120,17 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, cell: Cell) -> Result<Val> {
             "dropout between recurrent layers while training: call the layers one by one",
         ));
     }
+    // Halves are computed in `float32` and rounded once, as the functions are.
+    let wide = |cx: &mut Cx, of: &Array| match of.dtype {
+        DType::F16 | DType::BF16 => cx.convert(of, DType::F32),
+        _ => of.clone(),
+    };
     let x = cx.tensor(call, "x")?;
+    let x = wide(cx, &x);
     let (batch_first, both_ways) = (call.flag("batch_first")?, call.flag("bidirectional")?);
     let biased = call.flag("has_biases")?;
     let params = cx.tensors(call, "params")?;
+    let params: Vec<Array> = params.iter().map(|of| wide(cx, of)).collect();
     let directions = if both_ways { 2 } else { 1 };
     let is_batch = x.rank() == 3;
     // `[time, batch, features]`.
@@ -135,7 +142,7 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, cell: Cell) -> Result<Val> {
     let per_layer = if biased { 4 } else { 2 };
     let hidden = params.get(1).map_or(0, |state| state.shape[1]);
     let state_of = |cx: &mut Cx, name: &str| -> Result<Option<Array>> {
-        let state = cx.optional(call, name)?;
+        let state = cx.optional(call, name)?.map(|of| wide(cx, &of));
         Ok(state.map(|of| match is_batch {
             true => of,
             false => cx.reshape(&of, &[of.shape[0], 1, of.shape[1]]),
@@ -195,7 +202,10 @@ fn layers(cx: &mut Cx, call: &OpCall<'_>, cell: Cell) -> Result<Val> {
     let results = results.iter().zip(&types);
     Ok(Val::List(
         results
-            .map(|(of, (_, shape))| cx.reshape(of, shape).into())
+            .map(|(of, (dtype, shape))| {
+                let of = cx.convert(of, *dtype);
+                cx.reshape(&of, shape).into()
+            })
             .collect(),
     ))
 }

@@ -46,7 +46,7 @@ rules! {
 fn resize(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let how = Resampling::of(call)?;
     if how.is_rounded() {
-        return Err(Error::msg(
+        return Err(Error::not_in_format(
             "uint8 images between places are rounded by PyTorch's own rule, which StableHLO has not: convert them to \
              float32 before",
         ));
@@ -162,7 +162,7 @@ fn coordinates(cx: &mut Cx, call: &OpCall<'_>, grid: &Array, at: i64, size: i64)
 fn grid_sample(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     let (x, grid) = (cx.tensor(call, "x")?, cx.tensor(call, "grid")?);
     if x.rank() != 4 {
-        return Err(Error::msg(
+        return Err(Error::not_in_format(
             "points in volumes: StableHLO's rule is for images",
         ));
     }
@@ -176,7 +176,7 @@ fn grid_sample(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
         "bilinear" => &[[0.0, 0.0], [0.0, 1.0], [1.0, 0.0], [1.0, 1.0]],
         "nearest" => &[[0.0, 0.0]],
         other => {
-            return Err(Error::msg(format_args!(
+            return Err(Error::not_in_format(format_args!(
                 "points by {other:?}: StableHLO's rule has \"bilinear\" and \"nearest\""
             )));
         }
@@ -245,9 +245,9 @@ fn unpooled(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
     call.needs_no(&["kernel_size", "stride", "padding", "output_size"]);
     let (x, index) = (cx.tensor(call, "x")?, cx.tensor(call, "indices")?);
     let (dtype, shape) = cx.result(call)?;
-    let dims = match call.function().name() {
-        "max_unpool1d" => 1,
-        "max_unpool2d" => 2,
+    let dims = match call.function() {
+        f if f == function!(ops::max_unpool1d) => 1,
+        f if f == function!(ops::max_unpool2d) => 2,
         _ => 3,
     };
     let images: i64 = x.shape[..x.rank() - dims].iter().product();

@@ -1,0 +1,116 @@
+//! Every operation and layer of `docs/ops.md` by every route: eager, traced, interpreted, saved,
+//! normalized, decomposed, composed, compiled, as ONNX, as StableHLO, by the shape rule, and the
+//! gradient by differences. The samples are the recorded calls of PyTorch.
+//!
+//! `FX_EVERY_OP="hypot,linear"` runs these alone, `FX_EVERY_OP_LINES=1` prints a line for each problem.
+#![allow(clippy::print_stdout, reason = "a test says what it counted")]
+
+mod page;
+mod planted;
+mod recorded;
+mod stablehlo;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use fx_core::Result;
+use fx_differential::Call;
+use fx_nn::testing::{Missing, OpReport, Route, check_op, routes};
+use fx_onnx::testing::ReadBack;
+
+use recorded::{by_name, documented};
+
+/// How many "not yet"s there may be.
+const NOT_YET: usize = 25;
+
+/// Checks all operations, on all cores.
+fn check(
+    names: &BTreeMap<(&'static str, String), Vec<Call>>,
+    programs: &stablehlo::Programs,
+) -> Vec<OpReport> {
+    let all: Vec<_> = names.iter().collect();
+    let (next, reports) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let threads = std::thread::available_parallelism().map_or(1, Into::into);
+    let work = || {
+        let verified = programs.route();
+        let mut ways: Vec<&dyn Route> = routes();
+        ways.extend([&ReadBack as &dyn Route, &verified]);
+        while let Some(((chapter, name), calls)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let samples: Vec<_> = calls.iter().map(recorded::sample).collect();
+            let report = check_op(&format!("{chapter} {name}"), &samples, &ways);
+            let mut reports = reports.lock().unwrap_or_else(PoisonError::into_inner);
+            reports.push(report);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(work);
+        }
+    });
+    reports.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[test]
+fn every_operation_gives_the_same_by_every_route() -> Result<()> {
+    let only = std::env::var("FX_EVERY_OP").ok();
+    let only: Option<BTreeSet<&str>> = only.as_deref().map(|names| names.split(',').collect());
+    let mut names = by_name()?;
+    if let Some(only) = &only {
+        names.retain(|(_, name), _| only.contains(&**name));
+    }
+    let programs = stablehlo::Programs::new()?;
+    let reports = check(&names, &programs);
+    programs.keep()?;
+    let (mut samples, mut wrong, mut missing) = (0, Vec::new(), Vec::new());
+    let mut counts: BTreeMap<&str, (usize, usize, BTreeMap<Missing, usize>)> = BTreeMap::new();
+    for report in &reports {
+        samples += report.samples;
+        wrong.extend(&report.wrong);
+        missing.extend(&report.missing);
+        for (route, count) in &report.routes {
+            let (compared, refused, reasons) = counts.entry(route).or_default();
+            *compared += count.compared;
+            *refused += count.refused;
+            for (reason, many) in &count.reasons {
+                *reasons.entry(*reason).or_default() += many;
+            }
+        }
+    }
+    for (route, (compared, refused, reasons)) in &counts {
+        println!("route {route}: compared {compared} refused {refused} {reasons:?}");
+    }
+    if std::env::var_os("FX_EVERY_OP_LINES").is_some() {
+        wrong.iter().for_each(|line| println!("wrong: {line}"));
+        missing.iter().for_each(|line| println!("missing: {line}"));
+    }
+    let count = |kind: &str| names.keys().filter(|(of, _)| *of == kind).count();
+    let compared: usize = counts.values().map(|(compared, ..)| compared).sum();
+    println!(
+        "functions {} layers {} samples {samples} routes {} compared {compared} wrong {} missing_without_reason {}",
+        count("Functions") + count("Operators"),
+        count("Layers"),
+        counts.len(),
+        wrong.len(),
+        missing.len(),
+    );
+    let not_yet = counts
+        .values()
+        .filter_map(|(_, _, r)| r.get(&Missing::NotYet));
+    assert!(
+        not_yet.sum::<usize>() <= NOT_YET,
+        "at most {NOT_YET} are not yet there"
+    );
+    if only.is_none() {
+        page::check(&names, &reports)?;
+        let named: BTreeSet<_> = names.keys().cloned().collect();
+        let lacking: Vec<_> = documented()
+            .into_iter()
+            .filter(|name| !named.contains(name))
+            .collect();
+        assert!(lacking.is_empty(), "without a sample: {lacking:?}");
+    }
+    assert!(wrong.is_empty(), "{}", wrong.len());
+    assert!(missing.is_empty(), "{}", missing.len());
+    Ok(())
+}

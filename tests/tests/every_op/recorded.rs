@@ -1,0 +1,130 @@
+//! The recorded calls as samples: what PyTorch gave is what each route has to give.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fx_core::Result;
+use fx_differential::{
+    Call, Elements, Expected, Kind, Outcome, compared, eager, graph_of, reason, recorded,
+};
+use fx_nn::prelude::*;
+use fx_nn::testing::{Missing, Sample};
+
+/// What PyTorch's gradient is not the derivative of: half of a symmetric matrix is read, a result is not unique, a
+/// padding index does not learn, a bound is no part of the formula. `gradients.jsonl` has PyTorch's.
+const CONVENTIONS: [&str; 10] = [
+    "cholesky",
+    "eigh",
+    "eigvalsh",
+    "pinv",
+    "pinverse",
+    "svd",
+    "lstsq",
+    "embedding",
+    "gaussian_nll_loss",
+    "GaussianNLLLoss",
+];
+
+/// The rows of `docs/ops.md`: the chapter, and the name.
+pub fn documented() -> BTreeSet<(&'static str, String)> {
+    let mut names = BTreeSet::new();
+    let mut chapter = "";
+    for line in include_str!("../../../docs/ops.md").lines() {
+        if let Some(title) = line.strip_prefix("## ") {
+            chapter = title;
+        }
+        let Some((path, _)) = line.strip_prefix("| `").and_then(|l| l.split_once('`')) else {
+            continue;
+        };
+        let name = path.rsplit("::").next().unwrap_or(path);
+        names.insert((chapter, name.trim_start_matches("r#").to_string()));
+    }
+    names
+}
+
+/// The recorded calls of each operation; a method is its function's.
+pub fn by_name() -> Result<BTreeMap<(&'static str, String), Vec<Call>>> {
+    let mut names: BTreeMap<_, Vec<Call>> = BTreeMap::new();
+    for line in recorded()?.lines() {
+        let call = Call::parse(line)?;
+        let chapter = match call.kind {
+            Kind::Function | Kind::Method => "Functions",
+            Kind::Operator => "Operators",
+            Kind::Layer => "Layers",
+        };
+        names
+            .entry((chapter, call.name.clone()))
+            .or_default()
+            .push(call);
+    }
+    Ok(names)
+}
+
+/// A recorded call as a sample.
+pub fn sample(call: &Call) -> Sample<'_> {
+    let (module, args) = match graph_of(call) {
+        Ok((module, args)) => (Ok(module), args),
+        Err(error) => (Err(error), Vec::new()),
+    };
+    let name = format!("#{}", call.id);
+    let judged = move |route: &str, result: &Result<Value>| judge(call, route, result);
+    let sample = Sample::new(&name, module, args, || eager(call), judged);
+    let sample = match CONVENTIONS.contains(&&*call.name) {
+        true => sample.without("gradient", Missing::Convention),
+        false => sample,
+    };
+    match call.is_random() {
+        true => sample.random(),
+        false => sample,
+    }
+}
+
+fn judge(call: &Call, route: &str, result: &Result<Value>) -> Option<String> {
+    let mut call = call.clone();
+    if let Outcome::Value(expected) = &mut call.outcome {
+        // The buffers that a layer moves in training are no results of a graph.
+        let moves = call.made.as_ref().is_some_and(|made| made.training);
+        if let (Expected::List(items), true, true) = (&mut *expected, moves, route != "eager")
+            && !matches!(result, Ok(Value::List(_)))
+        {
+            *expected = items.remove(0);
+        }
+        if ["onnx", "stablehlo", "composed", "decomposed"].contains(&route) {
+            *expected = rounded(expected.clone());
+        }
+    }
+    let difference = compared(&call, result)?;
+    match reason(&call, &difference) {
+        Some(_) => None,
+        None => Some(difference.text),
+    }
+}
+
+/// With the tolerance that another order of sums needs, relative to the largest element.
+fn rounded(expected: Expected) -> Expected {
+    match expected {
+        Expected::List(items) => Expected::List(items.into_iter().map(rounded).collect()),
+        Expected::Tensor {
+            shape,
+            dtype,
+            elements: Elements::Float(all),
+            tolerance,
+            spread,
+        } => {
+            let finite = all.iter().filter(|x| x.is_finite());
+            let scale = finite.fold(0f64, |most, x| most.max(x.abs()));
+            let step = match dtype {
+                DType::F16 => 2f64.powi(-8),
+                DType::BF16 => 2f64.powi(-5),
+                _ => 1e-5,
+            };
+            Expected::Tensor {
+                shape,
+                dtype,
+                elements: Elements::Float(all),
+                tolerance: tolerance + 4.0 * spread + step * scale,
+                spread,
+            }
+        }
+        other => other,
+    }
+}
