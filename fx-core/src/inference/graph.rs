@@ -28,7 +28,7 @@ use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
 impl GraphModule {
-    /// Sets the [`ValueMeta`](crate::ir::ValueMeta) entry of every node to what it gives for arguments of these specs,
+    /// Sets the [`ValueMeta`] entry of every node to what it gives for arguments of these specs,
     /// without running it; returns the symbols of sizes and what the shapes assume of them. The
     /// entries of a layer's call come from a trace of its body.
     ///

@@ -183,7 +183,14 @@ impl Argument {
     }
 
     /// A plain value as an argument; `None` for an object, a proxy or a structure.
-    pub(crate) fn of_plain(value: &Value) -> Option<Argument> {
+    ///
+    /// ```
+    /// use fx_core::ir::Argument;
+    /// use fx_core::value::Value;
+    /// assert_eq!(Argument::of_plain(&Value::Int(3)), Some(Argument::Int(3)));
+    /// assert_eq!(Argument::of_plain(&Value::of((1, 2))), None);
+    /// ```
+    pub fn of_plain(value: &Value) -> Option<Argument> {
         Some(match value {
             Value::None => Argument::None,
             Value::Ellipsis => Argument::Ellipsis,

@@ -240,6 +240,15 @@ pub fn recorded() -> Result<String> {
     std::fs::read_to_string(path).map_err(Error::other)
 }
 
+/// The lines of the calls whose gradients are recorded.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn recorded_gradients() -> Result<String> {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/gradients.jsonl");
+    std::fs::read_to_string(path).map_err(Error::other)
+}
+
 impl Call {
     /// Reads a line.
     ///

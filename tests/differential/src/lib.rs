@@ -6,6 +6,7 @@ mod agreement;
 mod args;
 mod call;
 mod claims;
+mod documented;
 mod elementwise;
 mod excuses;
 mod functions;
@@ -24,8 +25,9 @@ mod structure_layers;
 mod tensor;
 
 pub use agreement::compiled_agreement;
-pub use call::{Arg, Call, Kind, Outcome, recorded};
+pub use call::{Arg, Call, Kind, Outcome, recorded, recorded_gradients};
 pub use claims::{Claim, ClaimKind, Tally, claims, verify_all};
+pub use documented::{Documented, documented};
 pub use excuses::{Excuse, excuses, reason};
 pub use gradients::gradient_difference;
 pub use judge::{Difference, Kind as DifferenceKind};

@@ -2,9 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use fx_differential::{Call, DifferenceKind, Kind, Report, excuses, recorded, wrong};
+use fx_differential::{
+    Call, DifferenceKind, Kind, Report, excuses, recorded, recorded_gradients, wrong,
+};
+use fx_nn::Result;
 use fx_nn::prelude::*;
-use fx_nn::{Error, Result};
 
 /// Runs lines, and returns the differences that no rule excuses.
 fn unexcused(lines: &str) -> Result<(Report, String)> {
@@ -21,25 +23,16 @@ fn unexcused(lines: &str) -> Result<(Report, String)> {
     Ok((report, found))
 }
 
-/// The names in the first columns of `docs/ops.md`, with their kinds.
+/// The names of `docs/ops.md` with their chapters, and those of methods.
 fn documented() -> BTreeSet<String> {
-    let mut names = BTreeSet::new();
-    let mut kind = "";
-    for line in include_str!("../../../docs/ops.md").lines() {
-        if let Some(title) = line.strip_prefix("## ") {
-            kind = title;
-        }
-        let Some((path, rest)) = line.strip_prefix("| `").and_then(|l| l.split_once('`')) else {
-            continue;
-        };
-        let name = path.rsplit("::").next().unwrap_or(path);
-        let name = name.strip_prefix("r#").unwrap_or(name);
-        names.insert(format!("{kind} {name}"));
-        if kind == "Functions" && rest.starts_with(" | yes") {
-            names.insert(format!("Methods {name}"));
-        }
-    }
-    names
+    let rows = fx_differential::documented();
+    let names = rows.iter().flat_map(|row| {
+        let method = row.is_method.then(|| format!("Methods {}", row.name));
+        method
+            .into_iter()
+            .chain([format!("{} {}", row.chapter, row.name)])
+    });
+    names.collect()
 }
 
 #[test]
@@ -53,17 +46,15 @@ fn recorded_calls_agree_with_pytorch() -> Result<()> {
     Ok(())
 }
 
-fn gradients() -> Result<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/gradients.jsonl");
-    std::fs::read_to_string(path).map_err(Error::other)
-}
-
 #[test]
 fn recorded_gradients_agree_with_pytorch() -> Result<()> {
-    let (report, found) = unexcused(&gradients()?)?;
+    let (report, found) = unexcused(&recorded_gradients()?)?;
     assert_eq!(found, "", "{report}");
     assert!(report.gradients() > 2000, "{report}");
-    assert!(gradients()?.len() <= 5 << 20, "the sample has at most 5 MB");
+    assert!(
+        recorded_gradients()?.len() <= 5 << 20,
+        "the sample has at most 5 MB"
+    );
     Ok(())
 }
 
@@ -73,7 +64,10 @@ fn a_wrong_gradient_is_seen() -> Result<()> {
         let plant = |_: &Call, value: Value| wrong(value);
         let mut report = Report::default();
         let name = format!("\"name\":\"{planted}\"");
-        for line in gradients()?.lines().filter(|line| line.contains(&name)) {
+        for line in recorded_gradients()?
+            .lines()
+            .filter(|line| line.contains(&name))
+        {
             report.line(line, Some(&plant), &mut |_, _, _, _| {})?;
         }
         assert!(report.wrong_gradients() >= 3, "{planted}: {report}");

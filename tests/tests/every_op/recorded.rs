@@ -1,10 +1,11 @@
 //! The recorded calls as samples: what PyTorch gave is what each route has to give.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use fx_core::Result;
 use fx_differential::{
     Call, Elements, Expected, Kind, Outcome, compared, eager, graph_of, reason, recorded,
+    recorded_gradients,
 };
 use fx_nn::prelude::*;
 use fx_nn::testing::{Missing, Sample};
@@ -24,27 +25,10 @@ const CONVENTIONS: [&str; 10] = [
     "GaussianNLLLoss",
 ];
 
-/// The rows of `docs/ops.md`: the chapter, and the name.
-pub fn documented() -> BTreeSet<(&'static str, String)> {
-    let mut names = BTreeSet::new();
-    let mut chapter = "";
-    for line in include_str!("../../../docs/ops.md").lines() {
-        if let Some(title) = line.strip_prefix("## ") {
-            chapter = title;
-        }
-        let Some((path, _)) = line.strip_prefix("| `").and_then(|l| l.split_once('`')) else {
-            continue;
-        };
-        let name = path.rsplit("::").next().unwrap_or(path);
-        names.insert((chapter, name.trim_start_matches("r#").to_string()));
-    }
-    names
-}
-
-/// The recorded calls of each operation; a method is its function's.
+/// The recorded calls of each operation, and those whose gradients are recorded; a method is its function's.
 pub fn by_name() -> Result<BTreeMap<(&'static str, String), Vec<Call>>> {
     let mut names: BTreeMap<_, Vec<Call>> = BTreeMap::new();
-    for line in recorded()?.lines() {
+    for line in recorded()?.lines().chain(recorded_gradients()?.lines()) {
         let call = Call::parse(line)?;
         let chapter = match call.kind {
             Kind::Function | Kind::Method => "Functions",

@@ -83,6 +83,22 @@ impl OpReport {
         }
     }
 
+    /// Adds what was found of other samples.
+    pub fn add(&mut self, other: OpReport) {
+        self.samples += other.samples;
+        self.wrong.extend(other.wrong);
+        self.missing.extend(other.missing);
+        for (route, count) in other.routes {
+            let own = self.routes.entry(route).or_default();
+            own.compared += count.compared;
+            own.refused += count.refused;
+            own.missing += count.missing;
+            for (reason, many) in count.reasons {
+                *own.reasons.entry(reason).or_default() += many;
+            }
+        }
+    }
+
     /// Whether every route gives what the call gives, or has a reason.
     pub fn is_right(&self) -> bool {
         self.wrong.is_empty() && self.missing.is_empty()

@@ -280,20 +280,12 @@ fn argument(graph: &mut Graph, value: &Value, inputs: &mut Vec<Value>) -> Result
             let items = items.iter().map(|item| argument(graph, item, inputs));
             Argument::Tuple(items.collect::<Result<Vec<_>>>()?.into())
         }
-        Value::None => Argument::None,
-        Value::Ellipsis => Argument::Ellipsis,
-        Value::Bool(x) => Argument::Bool(*x),
-        Value::Int(x) => Argument::Int(*x),
-        Value::Float(x) => Argument::Float(*x),
-        Value::Str(x) => Argument::from(&**x),
-        Value::DType(x) => Argument::DType(*x),
-        Value::Device(x) => Argument::Device(*x),
-        other => {
-            return Err(Error::msg(format_args!(
+        other => Argument::of_plain(other).ok_or_else(|| {
+            Error::msg(format_args!(
                 "{} is no argument of a sample",
                 other.describe()
-            )));
-        }
+            ))
+        })?,
     })
 }
 
