@@ -35,8 +35,8 @@ fn check(
     let work = || {
         let verified = programs.route();
         let mut ways: Vec<&dyn Route> = routes();
-        let gradient = ways.iter().copied();
-        let gradient: Vec<_> = gradient.filter(|way| way.name() == "gradient").collect();
+        let gradient = ways.iter().copied().find(|way| way.name() == "gradient");
+        let gradient = gradient.expect("it is a route of fx-nn");
         ways.extend([&ReadBack as &dyn Route, &verified]);
         while let Some(((chapter, name), calls)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
             let (learning, calls): (Vec<&Call>, Vec<&Call>) = calls.iter().partition(|call| {
@@ -46,8 +46,13 @@ fn check(
             let name = format!("{chapter} {name}");
             let samples: Vec<_> = calls.into_iter().map(recorded::sample).collect();
             let mut report = check_op(&name, &samples, &ways);
-            let samples: Vec<_> = learning.into_iter().map(recorded::sample).collect();
-            report.add(check_op(&name, &samples, &gradient));
+            for call in learning {
+                let judged = recorded::Gradient {
+                    call,
+                    by_differences: gradient,
+                };
+                report.add(check_op(&name, &[recorded::sample(call)], &[&judged]));
+            }
             let mut reports = reports.lock().unwrap_or_else(PoisonError::into_inner);
             reports.push(report);
         }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use fx_core::Result;
 use fx_differential::{
-    Call, Elements, Expected, Kind, Outcome, compared, eager, graph_of, reason, recorded,
-    recorded_gradients,
+    Call, Elements, Expected, Kind, Mode, Outcome, compared, eager, gradient_difference, graph_of,
+    reason, recorded, recorded_gradients,
 };
 use fx_nn::prelude::*;
-use fx_nn::testing::{Missing, Sample};
+use fx_nn::testing::{Given, Missing, Route, Sample};
 
 /// What PyTorch's gradient is not the derivative of: half of a symmetric matrix is read, a result is not unique, a
 /// padding index does not learn, a bound is no part of the formula. `gradients.jsonl` has PyTorch's.
@@ -59,6 +59,35 @@ pub fn sample(call: &Call) -> Sample<'_> {
     match call.is_random() {
         true => sample.random(),
         false => sample,
+    }
+}
+
+/// The gradient of a recorded call by differences. What differs where PyTorch has the same gradient, as at ties and
+/// infinities, is PyTorch's convention.
+pub struct Gradient<'c> {
+    pub call: &'c Call,
+    pub by_differences: &'c dyn Route,
+}
+
+impl Route for Gradient<'_> {
+    fn name(&self) -> &str {
+        self.by_differences.name()
+    }
+
+    fn run(&self, sample: &Sample<'_>) -> Result<Given> {
+        match self.by_differences.run(sample) {
+            Ok(Given::Differs(_)) | Err(_) if self.is_pytorchs() => {
+                Ok(Given::Missing(Missing::Convention))
+            }
+            given => given,
+        }
+    }
+}
+
+impl Gradient<'_> {
+    fn is_pytorchs(&self) -> bool {
+        let difference = gradient_difference(self.call, Mode::Traced, None);
+        difference.is_none_or(|difference| reason(self.call, &difference).is_some())
     }
 }
 
