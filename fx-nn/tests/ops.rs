@@ -1,18 +1,9 @@
-//! Every operation and every layer: its gradient, and its row in `docs/ops.md`.
+//! Every layer's gradient, and the page of operations and layers, `docs/ops.md`. The gradients of operations are compared
+//! by `every_op` (`tests/tests`).
 
-#[path = "ops/elementwise.rs"]
-mod elementwise;
-#[path = "ops/gradients.rs"]
-mod gradients;
 #[path = "ops/layers.rs"]
 mod layers;
-#[path = "ops/measures.rs"]
-mod measures;
 #[path = "ops/page.rs"]
 mod page;
-#[path = "ops/spectral.rs"]
-mod spectral;
-#[path = "ops/structure.rs"]
-mod structure;
 #[path = "ops/support.rs"]
 mod support;

@@ -187,7 +187,7 @@ fn page() -> Result<String> {
     let mut text = String::from(
         "# Operations and layers\n\n\
          Written from the registry by `UPDATE_DOCS=1 cargo test -p fx-nn --test ops`; a stale page fails that test.\n\
-         Gradients are held beside central differences in `f64`, eager and through a traced module.\n\n\
+         Gradients are compared with central differences in `f64`, and with PyTorch's (`docs/routes.md`).\n\n\
          ## Functions\n\n\
          In `fx_nn::ops`, those of `torch.linalg` and `torch.fft` in its modules `linalg` and `fft`. A method is one of\n\
          `Tensor` too, and records `call_method`. A `List` has `get(0)?`,\n\

@@ -16,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 
 use fx_core::Result;
 use fx_differential::{Call, Outcome, documented};
+use fx_nn::OpInfo;
+use fx_nn::ir::{Function, registry};
 use fx_nn::testing::{Missing, OpReport, Route, check_op, routes};
 use fx_onnx::testing::ReadBack;
 
@@ -23,6 +25,36 @@ use recorded::by_name;
 
 /// How many "not yet"s there may be.
 const NOT_YET: usize = 25;
+
+/// Functions with a gradient of which no sample is of `float64`.
+const NO_DOUBLES: [&str; 3] = ["unique", "unique_consecutive", "vander"];
+
+/// Functions whose gradient nothing is compared with.
+fn without_gradient(reports: &[OpReport]) -> Result<Vec<&str>> {
+    let reasons = [Missing::Convention, Missing::Random];
+    let mut lacking = Vec::new();
+    for report in reports {
+        let (Some(name), Some(count)) = (
+            report.name.strip_prefix("Functions "),
+            report.routes.get("gradient"),
+        ) else {
+            continue;
+        };
+        let mut all = registry::functions().into_iter();
+        let is_it = |f: &Function| f.path().starts_with("fx_nn::ops::") && f.name() == name;
+        let is_flat = match all.find(is_it) {
+            Some(function) => OpInfo::of(function)?.no_gradient.is_some(),
+            None => false,
+        };
+        let has_reason = reasons
+            .iter()
+            .any(|reason| count.reasons.contains_key(reason));
+        if count.compared == 0 && !is_flat && !has_reason && !NO_DOUBLES.contains(&name) {
+            lacking.push(name);
+        }
+    }
+    Ok(lacking)
+}
 
 /// Checks all operations, on all cores.
 fn check(
@@ -123,6 +155,8 @@ fn every_operation_gives_the_same_by_every_route() -> Result<()> {
             .map(|row| format!("{} {}", row.chapter, row.name))
             .collect();
         assert!(lacking.is_empty(), "without a sample: {lacking:?}");
+        let lacking = without_gradient(&reports)?;
+        assert!(lacking.is_empty(), "without a gradient: {lacking:?}");
     }
     assert!(wrong.is_empty(), "{}", wrong.len());
     assert!(missing.is_empty(), "{}", missing.len());
