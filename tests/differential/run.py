@@ -261,11 +261,12 @@ def record(arguments):
     of_gradients = {name: [] for name in maker.all}
     if arguments.only:
         only = set(arguments.only.split(","))
-        for line in RECORDED.read_text().splitlines():
-            call = json.loads(line)
-            kind = "function" if call["kind"] == "method" else call["kind"]
-            if call["name"] not in only and (kind, call["name"]) in kept:
-                kept[kind, call["name"]].append(line)
+        for path, others in ((RECORDED, kept), (GRADIENTS, of_gradients)):
+            for line in path.read_text().splitlines():
+                call = json.loads(line)
+                kind = "function" if call["kind"] == "method" else call["kind"]
+                if call["name"] not in only and (kind, call["name"]) in others:
+                    others[kind, call["name"]].append(line)
     while any(len(lines) < arguments.each for lines in kept.values()):
         lines = kept[maker.all[number % len(maker.all)]]
         # What is made of much, as layers of transformers are, gets longer lines once short ones are not found.
