@@ -42,11 +42,13 @@ fn reason(missing: Missing) -> &'static str {
     }
 }
 
-fn cell(count: &RouteCount) -> String {
+fn cell(route: &str, count: &RouteCount) -> String {
     let most = count.reasons.iter().max_by_key(|(_, many)| **many);
     match (count.compared, most) {
         (0, Some((missing, _))) => reason(*missing).to_string(),
         (0, None) => "refused".to_string(),
+        // How many are smooth enough to compare depends on the machine's last digits.
+        _ if route == "gradient" => "yes".to_string(),
         (compared, _) => compared.to_string(),
     }
 }
@@ -85,7 +87,7 @@ pub fn check(
         for route in ROUTES {
             let count = report.routes.get(route);
             let count = count.ok_or_else(|| Error::msg(format_args!("no route {route}")))?;
-            let _ = write!(page, " {} |", cell(count));
+            let _ = write!(page, " {} |", cell(route, count));
         }
         page.push('\n');
     }
