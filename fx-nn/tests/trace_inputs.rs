@@ -250,3 +250,23 @@ fn branches_are_taken_where_sizes_decide() -> Result<()> {
     );
     Ok(())
 }
+
+/// A new trace of a graph keeps what the graph was specialised to, where the parameter's default is another value.
+#[test]
+fn a_new_trace_keeps_what_a_graph_was_specialised_to() -> Result<()> {
+    let layer = nn::MultiheadAttention::new(2, 2)?;
+    let gm = Trace::new(&layer)
+        .concrete("need_weights", false)
+        .graph_module()?;
+    let x = Tensor::rand((3, 1, 2))?;
+    let expected: (Tensor, Tensor) = gm.forward((&x, &x, &x, None::<Tensor>, false))?;
+    for again in [symbolic_trace(&gm)?, gm.opened()?] {
+        let found: (Tensor, Tensor) = again.forward((&x, &x, &x, None::<Tensor>, false))?;
+        assert_eq!(found.0.to_vec()?, expected.0.to_vec()?);
+        // Another value is refused as before.
+        let error = again.forward::<Value>((&x, &x, &x, None::<Tensor>, true));
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("was specialised to false"), "{error}");
+    }
+    Ok(())
+}

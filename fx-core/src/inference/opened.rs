@@ -1,15 +1,11 @@
 //! `opened`: the graph of a graph module with the operations inside of its layers.
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::graph_module::GraphModule;
-use crate::ir::argument::Argument;
-use crate::ir::op::Op;
-use crate::ir::operator::assert_specialized;
 use crate::ir::value_meta::ValueMeta;
 use crate::shapes::Contract;
 use crate::trace::root::Trace;
 use crate::trace::tracer::NoLeaves;
-use crate::value::value::Value;
 
 impl GraphModule {
     /// The same computation without layers: each call of one becomes the functions that its
@@ -41,11 +37,7 @@ impl GraphModule {
     /// Returns an error if the body of a layer cannot be traced: if it reads elements or asks for
     /// sizes as plain numbers, for example.
     pub fn opened(&self) -> Result<GraphModule> {
-        let mut trace = Trace::new(self).tracer(NoLeaves);
-        for (param, value) in self.specialised()? {
-            trace = trace.concrete(&param, value);
-        }
-        let mut opened = trace.graph_module()?;
+        let mut opened = Trace::new(self).tracer(NoLeaves).graph_module()?;
         let before = self
             .graph()
             .placeholders()
@@ -65,38 +57,5 @@ impl GraphModule {
         }
         opened.fill_shapes();
         Ok(opened)
-    }
-
-    /// The inputs that the graph was specialised to a value of, with the value: a new trace of it
-    /// binds them as [`Trace::concrete`].
-    ///
-    /// ```
-    /// use fx_core::prelude::*;
-    /// let root = traced!(|x: Float, twice: bool| if twice { x * 2.0 } else { Ok(x) });
-    /// let gm = Trace::new(root).concrete("twice", true).graph_module()?;
-    /// let specialised = gm.specialised()?;
-    /// assert!(matches!(&specialised[..], [(name, Value::Bool(true))] if name == "twice"));
-    /// # Ok::<(), Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns an error if the graph calls a node that it does not have.
-    pub fn specialised(&self) -> Result<Vec<(String, Value)>> {
-        let mut found = Vec::new();
-        for node in self
-            .graph()
-            .find_nodes(&Op::CallFunction(assert_specialized))
-        {
-            let [Argument::Node(input), _, value] = node.args() else {
-                continue;
-            };
-            let input = self.graph().node(*input)?;
-            // A value that a node gives is none of a trace.
-            let value = value.to_value(&mut |_| Err(Error::msg("a node")));
-            if let (Op::Placeholder(param), Ok(value)) = (input.op(), value) {
-                found.push((param.to_string(), value));
-            }
-        }
-        Ok(found)
     }
 }

@@ -133,6 +133,6 @@ fn is_closed(fake: &ValueMeta) -> bool {
 fn is_equal(a: &ValueMeta, b: &ValueMeta) -> bool {
     match (a, b) {
         (ValueMeta::Plain(_), _) | (_, ValueMeta::Plain(_)) => a.is_none() && b.is_none(),
-        _ => a.eq(b),
+        _ => a == b,
     }
 }

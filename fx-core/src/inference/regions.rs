@@ -117,7 +117,7 @@ impl Inference {
             let mut is_settled = true;
             for (now, next) in state.iter_mut().zip(next) {
                 let joined = made.join(&mut self.env, now, next)?;
-                is_settled &= joined.eq(now);
+                is_settled &= joined == *now;
                 *now = joined;
             }
             if is_settled {

@@ -425,11 +425,11 @@ impl Joining {
                 }
                 Spec::of_kind(Kind::Known(ValueMeta::from(joined)))
             }
-            ValueMeta::Float(_) if !others.iter().all(|other| other.eq(first)) => {
+            ValueMeta::Float(_) if !others.iter().all(|other| other == first) => {
                 each(&|fake| matches!(fake, ValueMeta::Float(_)).then(ValueMeta::none))?;
                 Spec::float()
             }
-            ValueMeta::Bool(_) if !others.iter().all(|other| other.eq(first)) => {
+            ValueMeta::Bool(_) if !others.iter().all(|other| other == first) => {
                 each(&|fake| matches!(fake, ValueMeta::Bool(_)).then(ValueMeta::none))?;
                 Spec::bool()
             }

@@ -7,9 +7,10 @@ use super::call_args::CallArgs;
 use super::context::TraceContext;
 use super::report::Frozen;
 use super::tracer::Tracer;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::ir::args::Args;
 use crate::ir::argument::{Argument, Kwargs};
+use crate::ir::graph::Graph;
 use crate::ir::meta::Meta;
 use crate::ir::node::NodeMut;
 use crate::ir::op::Op;
@@ -115,11 +116,9 @@ fn placeholders<T: Tracer + ?Sized>(
     param: &ParamSpec,
 ) -> Result<(Tree, Vec<Leaf>)> {
     // A plain argument that is left open takes its default, guarded; so does an optional argument.
-    let given = cx.concrete(&param.name).or_else(|| {
-        let is_fixed = |default: &&Literal| !param.symbolic || **default == Literal::None;
-        let default = param.default.as_ref().filter(is_fixed);
-        default.map(Value::from)
-    });
+    let given = cx
+        .concrete(&param.name)
+        .or_else(|| fixed_default(param).map(Value::from));
     let Some(value) = given else {
         if !param.symbolic {
             return Err(ErrorKind::Unspecialised {
@@ -172,6 +171,35 @@ fn placeholders<T: Tracer + ?Sized>(
         })
         .collect::<Result<_>>()?;
     Ok((tree, leaves))
+}
+
+/// The default that a parameter takes if nobody binds it.
+fn fixed_default(param: &ParamSpec) -> Option<&Literal> {
+    let is_fixed = |default: &&Literal| !param.symbolic || **default == Literal::None;
+    param.default.as_ref().filter(is_fixed)
+}
+
+/// What a graph was specialised to, of the parameters that would take their defaults in a new trace.
+///
+/// # Errors
+/// Returns an error if the graph calls with a node that it does not have.
+pub(super) fn specialised_to(graph: &Graph, params: &[ParamSpec]) -> Result<Vec<(String, Value)>> {
+    let mut found = Vec::new();
+    for node in graph.find_nodes(&Op::CallFunction(operator::assert_specialized)) {
+        let [Argument::Node(input), _, value] = node.args() else {
+            continue;
+        };
+        let Op::Placeholder(name) = graph.node(*input)?.op() else {
+            continue;
+        };
+        let mut params = params.iter().filter(|param| fixed_default(param).is_some());
+        // A value that a node gives is none of a trace.
+        let value = value.to_value(&mut |_| Err(Error::msg("a node")));
+        if let (true, Ok(value)) = (params.any(|param| *param.name == **name), value) {
+            found.push((name.to_string(), value));
+        }
+    }
+    Ok(found)
 }
 
 /// Whether an optional argument is bound as present.

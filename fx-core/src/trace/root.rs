@@ -6,7 +6,7 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::concrete::PH;
-use super::concrete::{all_symbolic, params_of_trace};
+use super::concrete::{all_symbolic, params_of_trace, specialised_to};
 use super::context::{Specialised, TraceContext};
 use super::inferring::Infers;
 use super::report::Report;
@@ -357,6 +357,11 @@ fn trace(trace: Trace<'_>) -> Result<Outcome> {
             if !tree.is_leaf() && !specialised.values.contains_key(param.name.as_ref()) {
                 let value = all_symbolic(tree)?;
                 specialised.values.insert(param.name.to_string(), value);
+            }
+        }
+        if let Some((graph, _)) = module.as_graph() {
+            for (param, value) in specialised_to(graph, params)? {
+                specialised.values.entry(param).or_insert(value);
             }
         }
     }

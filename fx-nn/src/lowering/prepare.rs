@@ -29,11 +29,7 @@ impl Tracer for Opening {
 /// # Errors
 /// Returns an error if a layer cannot be traced.
 pub fn opened(gm: &GraphModule, is_leaf: fn(&dyn Any) -> bool) -> Result<GraphModule> {
-    let mut trace = Trace::new(gm).tracer(Opening(is_leaf));
-    for (param, value) in gm.specialised()? {
-        trace = trace.concrete(&param, value);
-    }
-    let opened = trace.graph_module()?;
+    let opened = Trace::new(gm).tracer(Opening(is_leaf)).graph_module()?;
     // One input each: the structures of arguments are of no use to a format.
     let name = gm.class_name().to_string();
     GraphModule::new(opened.attributes().clone(), opened.graph().clone(), &name)

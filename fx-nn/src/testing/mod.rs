@@ -48,7 +48,7 @@ pub use case::{Did, Instance};
 pub use draw::Draw;
 pub use op::{
     EveryCall, Given, Missing, OpReport, Route, RouteCount, Sample, Samples, check_op, routes,
-    samples, samples_of,
+    runs_kernels, samples, samples_of, structured,
 };
 
 use case::{Trial, Verdict, Wrong};

@@ -4,8 +4,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fx_nn::ir::ValueMeta;
-use fx_nn::passes::backend::LowerReport;
 use fx_nn::prelude::*;
+use fx_nn::testing::runs_kernels;
 use fx_nn::trace::CallArgs;
 use fx_nn::value::IntoValue;
 use fx_nn::{GraphModule, Result};
@@ -78,18 +78,7 @@ fn with_kernels(gm: &GraphModule, tensors: &[Tensor]) -> Result<Option<GraphModu
     };
     // The code is made for the first run.
     let _ = fast.forward::<Value>(given(tensors));
-    let parts = fast
-        .meta::<LowerReport>()
-        .map(|report| report.parts.clone());
-    for part in parts.into_iter().flatten() {
-        let part = fast.submodule_as::<GraphModule>(&part.path)?;
-        let steps = part.compiled().map(|code| code.steps());
-        let mut steps = steps.into_iter().flatten();
-        if steps.any(|step| !step.name.starts_with("call of") && step.name != "size") {
-            return Ok(Some(fast));
-        }
-    }
-    Ok(None)
+    Ok(runs_kernels(&fast)?.then_some(fast))
 }
 
 fn given(tensors: &[Tensor]) -> CallArgs {

@@ -18,7 +18,7 @@ use fx_core::Result;
 use fx_differential::{Call, Outcome, documented};
 use fx_nn::OpInfo;
 use fx_nn::ir::{Function, registry};
-use fx_nn::testing::{Missing, OpReport, Route, check_op, routes};
+use fx_nn::testing::{Missing, OpReport, Route, RouteCount, check_op, routes};
 use fx_onnx::testing::ReadBack;
 
 use recorded::by_name;
@@ -32,6 +32,7 @@ const NO_DOUBLES: [&str; 3] = ["unique", "unique_consecutive", "vander"];
 /// Functions whose gradient nothing is compared with.
 fn without_gradient(reports: &[OpReport]) -> Result<Vec<&str>> {
     let reasons = [Missing::Convention, Missing::Random];
+    let functions = registry::functions();
     let mut lacking = Vec::new();
     for report in reports {
         let (Some(name), Some(count)) = (
@@ -40,10 +41,9 @@ fn without_gradient(reports: &[OpReport]) -> Result<Vec<&str>> {
         ) else {
             continue;
         };
-        let mut all = registry::functions().into_iter();
         let is_it = |f: &Function| f.path().starts_with("fx_nn::ops::") && f.name() == name;
-        let is_flat = match all.find(is_it) {
-            Some(function) => OpInfo::of(function)?.no_gradient.is_some(),
+        let is_flat = match functions.iter().find(|function| is_it(function)) {
+            Some(function) => OpInfo::of(*function)?.no_gradient.is_some(),
             None => false,
         };
         let has_reason = reasons
@@ -108,41 +108,41 @@ fn every_operation_gives_the_same_by_every_route() -> Result<()> {
     let programs = stablehlo::Programs::new()?;
     let reports = check(&names, &programs);
     programs.keep()?;
-    let (mut samples, mut wrong, mut missing) = (0, Vec::new(), Vec::new());
-    let mut counts: BTreeMap<&str, (usize, usize, BTreeMap<Missing, usize>)> = BTreeMap::new();
-    for report in &reports {
-        samples += report.samples;
-        wrong.extend(&report.wrong);
-        missing.extend(&report.missing);
-        for (route, count) in &report.routes {
-            let (compared, refused, reasons) = counts.entry(route).or_default();
-            *compared += count.compared;
-            *refused += count.refused;
-            for (reason, many) in &count.reasons {
-                *reasons.entry(*reason).or_default() += many;
-            }
-        }
-    }
-    for (route, (compared, refused, reasons)) in &counts {
+    let mut total = OpReport::default();
+    reports.iter().cloned().for_each(|report| total.add(report));
+    for (route, count) in &total.routes {
+        let RouteCount {
+            compared,
+            refused,
+            reasons,
+            ..
+        } = count;
         println!("route {route}: compared {compared} refused {refused} {reasons:?}");
     }
+    let OpReport {
+        samples,
+        routes,
+        wrong,
+        missing,
+        ..
+    } = &total;
     if std::env::var_os("FX_EVERY_OP_LINES").is_some() {
         wrong.iter().for_each(|line| println!("wrong: {line}"));
         missing.iter().for_each(|line| println!("missing: {line}"));
     }
     let count = |kind: &str| names.keys().filter(|(of, _)| *of == kind).count();
-    let compared: usize = counts.values().map(|(compared, ..)| compared).sum();
+    let compared: usize = routes.values().map(|count| count.compared).sum();
     println!(
         "functions {} layers {} samples {samples} routes {} compared {compared} wrong {} missing_without_reason {}",
         count("Functions") + count("Operators"),
         count("Layers"),
-        counts.len(),
+        routes.len(),
         wrong.len(),
         missing.len(),
     );
-    let not_yet = counts
+    let not_yet = routes
         .values()
-        .filter_map(|(_, _, r)| r.get(&Missing::NotYet));
+        .filter_map(|count| count.reasons.get(&Missing::NotYet));
     assert!(
         not_yet.sum::<usize>() <= NOT_YET,
         "at most {NOT_YET} are not yet there"

@@ -16,8 +16,8 @@ use fx_core::value::Value;
 use fx_core::{Error, ErrorKind, Result};
 
 pub use report::{OpReport, RouteCount};
-pub use routes::{EveryCall, routes};
-pub use sample::Sample;
+pub use routes::{EveryCall, routes, runs_kernels};
+pub use sample::{Sample, structured};
 
 /// Why a route has no part in a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -109,6 +109,23 @@ pub trait Route {
 pub struct Samples(pub fn(Function) -> Result<Vec<Sample<'static>>>);
 
 /// The registered samples of a function.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// use fx_nn::testing::{Samples, check_op, routes, samples, samples_of};
+/// /// 2x.
+/// #[wrap]
+/// fn double(x: &Tensor) -> Result<Tensor> {
+///     x * 2.0
+/// }
+/// fx_nn::function_table! { Samples {
+///     function!(double) => Samples(samples::one_float),
+/// } }
+/// let report = check_op("double", &samples_of(function!(double))?, &routes());
+/// assert!(report.is_right() && report.samples == 25, "{report}");
+/// assert!(samples_of(function!(ops::exp)).is_err());
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Errors
 /// Returns an error if there are none, or one cannot be made.

@@ -170,21 +170,29 @@ fn compiled(sample: &Sample<'_>) -> Result<Given> {
         let gm = sample.module()?;
         let fast = gm.compile(Compile::new(EveryCall(Cpu::new())).like(sample.args()))?;
         let value: Value = fast.forward(sample.args())?;
-        // A call of the function itself is no code.
-        let report = fast.meta::<LowerReport>();
-        let mut is_code = false;
-        for part in report.iter().flat_map(|report| &report.parts) {
-            let code = fast.submodule_as::<GraphModule>(&part.path)?.compiled();
-            let steps = code.map(|code| code.steps()).unwrap_or_default();
-            is_code |= steps
-                .iter()
-                .any(|step| !step.name.starts_with("call of") && step.name != "size");
-        }
-        Ok(match is_code {
+        Ok(match runs_kernels(&fast)? {
             true => Given::Value(value),
             false => Given::Missing(Missing::NoForm),
         })
     })
+}
+
+/// Whether the code of a compiled module has a kernel besides the functions themselves. The code is
+/// made for the first run.
+///
+/// # Errors
+/// Returns an error if a part that the report names is not there.
+pub fn runs_kernels(compiled: &GraphModule) -> Result<bool> {
+    let report = compiled.meta::<LowerReport>();
+    for part in report.iter().flat_map(|report| &report.parts) {
+        let part = compiled.submodule_as::<GraphModule>(&part.path)?;
+        let steps = part.compiled().map(|code| code.steps());
+        let mut steps = steps.into_iter().flatten();
+        if steps.any(|step| !step.name.starts_with("call of") && step.name != "size") {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 fn shape_rule(sample: &Sample<'_>) -> Result<Given> {

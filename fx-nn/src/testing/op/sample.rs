@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use fx_core::ir::{Argument, Function, Graph};
+use fx_core::ir::{Argument, Effects, Function, Graph, ValueMeta};
 use fx_core::module::Attributes;
 use fx_core::trace::CallArgs;
 use fx_core::value::Value;
@@ -35,7 +35,13 @@ impl<'s> Sample<'s> {
     /// Returns an error if the arguments make no call, or the function refuses them.
     pub fn of(function: Function, args: Vec<Value>) -> Result<Self> {
         let expected = run(function, &args)?;
+        let is_drawn = is_drawn(function);
         let judge = move |_: &str, result: &Result<Value>| match result {
+            // Of what is drawn, the shape and the type are known.
+            Ok(value) if is_drawn => {
+                let (expected, found) = (ValueMeta::of(&expected), ValueMeta::of(value));
+                (expected != found).then(|| format!("{found}, not {expected}"))
+            }
             Ok(value) => differs(&expected, value),
             Err(error) => Some(format!("refused: {error}")),
         };
@@ -76,16 +82,10 @@ impl<'s> Sample<'s> {
             move || run(function, &given),
             judge,
         );
-        Ok(
-            match function
-                .def()
-                .effects
-                .contains(fx_core::ir::Effects::RANDOM)
-            {
-                true => sample.random(),
-                false => sample,
-            },
-        )
+        Ok(match is_drawn(function) {
+            true => sample.random(),
+            false => sample,
+        })
     }
 
     /// A sample with a graph, arguments and a judge of its own: `judge` gets a route's name with its
@@ -172,32 +172,6 @@ impl<'s> Sample<'s> {
         (self.eager)()
     }
 
-    /// The results of a program in the structure of what the call gives: a program has tensors alone,
-    /// one after another, and a number is a tensor without dims there.
-    ///
-    /// # Errors
-    /// Returns an error if there are more or fewer results than the call gives.
-    pub fn structured(&self, results: Value) -> Result<Value> {
-        let mut flat = Vec::new();
-        results.for_each(&mut |leaf| match leaf {
-            Value::List(_) | Value::Tuple(_) | Value::Dict(_) | Value::None => {}
-            leaf => flat.push(leaf.clone()),
-        });
-        let count = flat.len();
-        let mut left = flat.into_iter();
-        // A refused call has no structure.
-        let Ok(like) = self.traced() else {
-            return Ok(results);
-        };
-        match (rebuilt(&like, &mut left)?, left.next()) {
-            (Some(value), None) => Ok(value),
-            _ => Err(Error::msg(format_args!(
-                "{count} results, where the call gives {}",
-                like.describe()
-            ))),
-        }
-    }
-
     /// What is wrong with what a route gives; `None` if nothing is.
     pub fn judge(&self, route: &str, result: &Result<Value>) -> Option<String> {
         (self.judge)(route, result)
@@ -210,6 +184,39 @@ impl fmt::Debug for Sample<'_> {
             .field("name", &self.name)
             .field("args", &self.args)
             .finish_non_exhaustive()
+    }
+}
+
+/// The results of a program in the structure of what the call gives: a program has tensors alone,
+/// one after another, and a number is a tensor without dims there.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// use fx_nn::testing::structured;
+/// use fx_nn::value::IntoValue;
+/// let results = (Tensor::ones(2)?, Tensor::from_vec(vec![3i64], ())?).into_value();
+/// let like = (Tensor::zeros(2)?, (Value::None, 7)).into_value();
+/// assert_eq!(structured(&like, &results)?.describe(), "a tuple of 2");
+/// assert!(structured(&Value::Int(7), &results).is_err());
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if there are more or fewer results than the call gives.
+pub fn structured(like: &Value, results: &Value) -> Result<Value> {
+    let mut flat = Vec::new();
+    results.for_each(&mut |leaf| match leaf {
+        Value::List(_) | Value::Tuple(_) | Value::Dict(_) | Value::None => {}
+        leaf => flat.push(leaf.clone()),
+    });
+    let count = flat.len();
+    let mut left = flat.into_iter();
+    match (rebuilt(like, &mut left)?, left.next()) {
+        (Some(value), None) => Ok(value),
+        _ => Err(Error::msg(format_args!(
+            "{count} results, where the call gives {}",
+            like.describe()
+        ))),
     }
 }
 
@@ -241,6 +248,11 @@ fn as_number(found: Value, like: &Value) -> Result<Value> {
         Value::Int(_) => Value::Int(tensor.item()? as i64),
         _ => Value::Float(tensor.item()?),
     })
+}
+
+/// Whether what a function gives is drawn.
+fn is_drawn(function: Function) -> bool {
+    function.def().effects.contains(Effects::RANDOM)
 }
 
 fn run(function: Function, args: &[Value]) -> Result<Value> {

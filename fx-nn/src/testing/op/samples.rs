@@ -23,7 +23,7 @@ const NUMBERS: [f64; 12] = [
     -0.75,
 ];
 
-/// The float types, then others.
+/// The float types.
 const FLOATS: [DType; 4] = [DType::F64, DType::F32, DType::F16, DType::BF16];
 
 /// A tensor whose elements are [`NUMBERS`] from `first` on.
