@@ -37,7 +37,7 @@ compile-time:
 
 # The crates as packages.
 package:
-    cargo package -p fx-macros -p fx-core -p fx-kernels -p fx-nn -p fx-onnx
+    cargo package -p fx-macros -p fx-core -p fx-kernels -p fx-candle-kernels -p fx-nn -p fx-onnx
 
 # Licences, advisories and sources of the dependencies (`cargo install cargo-deny`).
 deny:

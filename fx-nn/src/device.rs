@@ -1,8 +1,7 @@
-//! Devices: the one place that opens them, and the thread's device for tensors that inherit none.
+//! Devices: the one place that opens them.
 //!
-//! Invariant: a device is opened once, and the scope of [`with_device`] is left when its body ends, also on unwinding.
+//! Invariant: a device is opened once, and no other module names one.
 
-use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
 
 use candle_core::{Device as Opened, DeviceLocation, Tensor};
@@ -10,12 +9,10 @@ use fx_core::tensor::FakeTensor;
 use fx_core::value::Device;
 use fx_core::{Error, Result};
 
+pub(crate) use crate::kernels::device::{current, on};
+
 /// The CPU, on which kernels that pass elements one by one work.
 pub(crate) static PROCESSOR: Opened = Opened::Cpu;
-
-thread_local! {
-    static CURRENT: RefCell<Opened> = const { RefCell::new(Opened::Cpu) };
-}
 
 /// Runs `body`, in which layers, parameters and new tensors are created on a device: PyTorch's
 /// `with torch.device(..)`.
@@ -36,23 +33,6 @@ thread_local! {
 pub fn with_device<R>(device: Device, body: impl FnOnce() -> R) -> Result<R> {
     let device = open(device)?;
     Ok(on(&device, body))
-}
-
-/// Runs `body`, in which new tensors are created on a device.
-pub(crate) fn on<R>(device: &Opened, body: impl FnOnce() -> R) -> R {
-    struct Back(Opened);
-    impl Drop for Back {
-        fn drop(&mut self) {
-            CURRENT.with_borrow_mut(|current| std::mem::swap(current, &mut self.0));
-        }
-    }
-    let _back = Back(CURRENT.replace(device.clone()));
-    body()
-}
-
-/// The thread's device for tensors that inherit none.
-pub(crate) fn current() -> Opened {
-    CURRENT.with_borrow(Opened::clone)
 }
 
 /// The device of a tensor without data: the CPU, unless it has another.

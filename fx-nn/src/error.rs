@@ -2,6 +2,8 @@
 
 use fx_core::{Error, Result};
 
+pub(crate) use crate::kernels::dtype::dtype_name;
+
 /// Converts a candle result to fx's.
 pub(crate) trait Fx<T> {
     /// The same result, with fx's error.
@@ -39,22 +41,5 @@ fn candle_error(mut error: candle_core::Error) -> Error {
             Error::msg(format_args!("{op} takes no {}", dtype_name(dtype)))
         }
         error => Error::other(error),
-    }
-}
-
-/// PyTorch's name of candle's type: `float64`. A type that only candle has keeps its own.
-pub(crate) fn dtype_name(dtype: candle_core::DType) -> &'static str {
-    use candle_core::DType as C;
-    match dtype {
-        C::U8 => "uint8",
-        C::U32 => "uint32",
-        C::I16 => "int16",
-        C::I32 => "int32",
-        C::I64 => "int64",
-        C::BF16 => "bfloat16",
-        C::F16 => "float16",
-        C::F32 => "float32",
-        C::F64 => "float64",
-        other => other.as_str(),
     }
 }

@@ -14,7 +14,6 @@ mod error;
 pub mod func;
 pub mod guide;
 mod inspect;
-mod kernels;
 pub mod lowering;
 pub mod models;
 mod multiply_adds;
@@ -23,8 +22,6 @@ mod op_info;
 pub mod ops;
 pub mod optim;
 pub mod passes;
-mod random;
-mod room;
 mod scope;
 mod shape_rules;
 mod summary;
@@ -33,15 +30,18 @@ pub mod testing;
 mod threads;
 pub mod weights;
 
+/// What computes: functions over candle's tensors.
+pub(crate) use fx_candle_kernels::{self as kernels, random, room};
+
 /// The candle that this crate computes with: [`Tensor::candle`] and `Tensor::from` convert.
 pub use candle_core;
 pub use device::with_device;
 pub use fx_core::__private::op;
 pub use fx_core::*;
 pub use inspect::{ValueStats, allclose, trace_values};
+pub use kernels::random::manual_seed;
 pub use multiply_adds::{CountedCall, MultiplyAdds};
 pub use op_info::{Form, NoGradient, OpInfo, OpKind};
-pub use random::manual_seed;
 pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{
     Bound, Dims, Ellipsis, Gradients, Index, NewAxis, NormOrder, Number, Pair, Scales, Sections,

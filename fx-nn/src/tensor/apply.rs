@@ -286,7 +286,7 @@ fn of_whole(numbers: Vec<i64>, dims: &[usize], dtype: DType) -> Result<Tensor> {
 /// around.
 fn integers(op: Operator, a: &Tensor, b: &Tensor, common: DType) -> Result<Tensor> {
     let (x, y) = promoted(a, b, common)?;
-    let dims = binary::broadcast_dims(op.name(), &x, &y).fx()?;
+    let dims = expand::broadcast_dims(op.name(), &x, &y).fx()?;
     let all = |t: &Data| {
         expand::to(t, &dims)
             .and_then(|t| kernels::integers::elements(&t))

@@ -700,29 +700,3 @@ impl ConditionalGeneration {
         Ok(scores)
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances_are_told_apart_as_by_the_library() {
-        let of = |offsets: &[i64], is_both_ways| {
-            let kinds = offsets.iter().map(|at| bucket(*at, is_both_ways, 32, 128));
-            kinds.collect::<Vec<_>>()
-        };
-        let offsets = [
-            -200, -128, -64, -63, -32, -16, -15, -8, -7, 0, 1, 8, 9, 16, 45, 46, 127,
-        ];
-        assert_eq!(
-            of(&offsets, true),
-            [
-                15, 15, 14, 13, 12, 10, 9, 8, 7, 0, 17, 24, 24, 26, 28, 29, 31
-            ]
-        );
-        assert_eq!(
-            of(&offsets, false),
-            [31, 31, 26, 26, 21, 16, 15, 8, 7, 0, 0, 0, 0, 0, 0, 0, 0]
-        );
-    }
-}
