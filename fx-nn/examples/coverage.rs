@@ -17,8 +17,10 @@ fn main() -> std::io::Result<()> {
     let names = std::fs::read_to_string(folder.join("names.txt"))?;
     let calls = std::fs::read_to_string(folder.join("recorded.jsonl"))?;
     let called: BTreeSet<&str> = calls.lines().filter_map(name).collect();
-    let (found, missing): (Vec<&str>, Vec<&str>) =
-        names.lines().partition(|name| called.contains(name));
+    let (found, missing): (Vec<&str>, Vec<&str>) = names
+        .lines()
+        .filter_map(|line| line.split(' ').next())
+        .partition(|name| called.contains(name));
     if std::env::args().any(|argument| argument == "--missing") {
         for name in &missing {
             println!("{name}");

@@ -1,7 +1,8 @@
 """Writes `names.txt`: the functions and layers of PyTorch 2.15 that the example `coverage` counts.
 
 The list has the documented callables of `torch`, `torch.nn.functional` and `torch.nn`, without what fx leaves out:
-operations in place, and sparse, quantised, complex, distributed, lazy and JIT ones.
+operations in place, and sparse, quantised, complex, distributed, lazy and JIT ones. Behind the name of a function of
+`torch.nn.functional` stands that module.
 
     python tests/differential/names.py
 """
@@ -38,10 +39,13 @@ def documented(module, classes):
 
 def main():
     assert torch.__version__.startswith("2.15"), f"the list is of PyTorch 2.15, not {torch.__version__}"
-    names = {*documented(torch, False), *documented(F, False), *documented(nn, True)}
+    functional = {*documented(F, False)}
+    names = {*documented(torch, False), *functional, *documented(nn, True)}
     left_out = {name for name in names for rule in LEFT_OUT.values() if re.fullmatch(rule, name)}
     kept = sorted(names - left_out)
-    pathlib.Path(__file__).with_name("names.txt").write_text("".join(name + "\n" for name in kept))
+    pathlib.Path(__file__).with_name("names.txt").write_text(
+        "".join(f"{name} torch.nn.functional\n" if name in functional else f"{name}\n" for name in kept)
+    )
     print(f"kept {len(kept)} names, left out {len(left_out)}")
 
 

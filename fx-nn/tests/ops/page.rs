@@ -11,112 +11,8 @@ use fx_nn::{Form, OpInfo};
 
 use crate::layers::layers;
 
-/// Functions that PyTorch keeps in `torch.nn.functional`; the others are in `torch`.
-const FUNCTIONAL: &[&str] = &[
-    "adaptive_avg_pool1d",
-    "adaptive_avg_pool2d",
-    "adaptive_avg_pool3d",
-    "adaptive_max_pool1d",
-    "adaptive_max_pool1d_with_indices",
-    "adaptive_max_pool2d",
-    "adaptive_max_pool2d_with_indices",
-    "adaptive_max_pool3d",
-    "adaptive_max_pool3d_with_indices",
-    "affine_grid",
-    "alpha_dropout",
-    "avg_pool1d",
-    "avg_pool2d",
-    "avg_pool3d",
-    "batch_norm",
-    "bilinear",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "celu",
-    "channel_shuffle",
-    "conv1d",
-    "conv2d",
-    "conv3d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "conv_transpose3d",
-    "cosine_embedding_loss",
-    "cosine_similarity",
-    "cross_entropy",
-    "ctc_loss",
-    "dropout",
-    "dropout1d",
-    "dropout2d",
-    "dropout3d",
-    "elu",
-    "embedding",
-    "feature_alpha_dropout",
-    "fold",
-    "gaussian_nll_loss",
-    "gelu",
-    "glu",
-    "grid_sample",
-    "group_norm",
-    "hardshrink",
-    "hardsigmoid",
-    "hardswish",
-    "hardtanh",
-    "hinge_embedding_loss",
-    "huber_loss",
-    "instance_norm",
-    "interpolate",
-    "kl_div",
-    "l1_loss",
-    "layer_norm",
-    "leaky_relu",
-    "linear",
-    "local_response_norm",
-    "log_softmax",
-    "logsigmoid",
-    "lp_pool1d",
-    "lp_pool2d",
-    "margin_ranking_loss",
-    "max_pool1d",
-    "max_pool1d_with_indices",
-    "max_pool2d",
-    "max_pool2d_with_indices",
-    "max_pool3d",
-    "max_pool3d_with_indices",
-    "max_unpool1d",
-    "max_unpool2d",
-    "max_unpool3d",
-    "mish",
-    "mse_loss",
-    "multi_margin_loss",
-    "multilabel_margin_loss",
-    "multilabel_soft_margin_loss",
-    "nll_loss",
-    "normalize",
-    "one_hot",
-    "pad",
-    "pairwise_distance",
-    "pixel_shuffle",
-    "pixel_unshuffle",
-    "poisson_nll_loss",
-    "prelu",
-    "relu",
-    "relu6",
-    "rms_norm",
-    "rrelu",
-    "scaled_dot_product_attention",
-    "selu",
-    "silu",
-    "smooth_l1_loss",
-    "soft_margin_loss",
-    "softmax",
-    "softmin",
-    "softplus",
-    "softshrink",
-    "softsign",
-    "tanhshrink",
-    "threshold",
-    "triplet_margin_loss",
-    "unfold",
-];
+/// PyTorch's names, with the module of those in `torch.nn.functional`: written by `names.py`.
+const NAMES: &str = include_str!("../../../tests/differential/names.txt");
 
 /// Functions whose name PyTorch does not have, and PyTorch's counterpart.
 const OWN_NAMES: &[(&str, &str)] = &[
@@ -145,13 +41,19 @@ const OWN_NAMES: &[(&str, &str)] = &[
     ("new_ones", "Tensor.new_ones"),
     ("new_empty", "Tensor.new_empty"),
     ("new_full", "Tensor.new_full"),
+    // `torch.nn.functional` has them too, and says to use these.
+    ("sigmoid", "torch.sigmoid"),
+    ("tanh", "torch.tanh"),
 ];
 
 fn pytorch(name: &str, path: &str) -> String {
     if let Some((_, own)) = OWN_NAMES.iter().find(|(ours, _)| *ours == name) {
         return format!("`{own}`");
     }
-    if FUNCTIONAL.contains(&name) {
+    if NAMES
+        .lines()
+        .any(|line| line == format!("{name} torch.nn.functional"))
+    {
         return format!("`torch.nn.functional.{name}`");
     }
     // `fx_nn::ops::fft::rfft` is `torch.fft.rfft`.

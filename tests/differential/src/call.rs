@@ -45,6 +45,38 @@ pub enum Arg {
     List(Vec<Arg>),
 }
 
+impl Arg {
+    /// The argument as a value, with the tensors of its call; several become a list or a tuple.
+    ///
+    /// # Errors
+    /// When there is no such tensor.
+    pub(crate) fn value(
+        &self,
+        tensors: &[Tensor],
+        several: fn(Box<[Value]>) -> Value,
+    ) -> Result<Value> {
+        let end = |end: &Option<i64>| end.map_or(Value::None, Value::Int);
+        Ok(match self {
+            Arg::None => Value::None,
+            Arg::Bool(boolean) => Value::Bool(*boolean),
+            Arg::Int(n) => Value::Int(*n),
+            Arg::Float(x) => Value::Float(*x),
+            Arg::Str(text) => Value::Str(text.as_str().into()),
+            Arg::DType(dtype) => Value::DType(*dtype),
+            Arg::Ellipsis => Value::Ellipsis,
+            Arg::Slice(parts) => Value::Slice(Box::new(parts.each_ref().map(end))),
+            Arg::List(items) => {
+                let items = items.iter().map(|item| item.value(tensors, several));
+                several(items.collect::<Result<_>>()?)
+            }
+            Arg::Tensor(at) => tensors
+                .get(*at)
+                .map(|tensor| Value::object(tensor.clone()))
+                .ok_or_else(|| Error::msg("no such tensor"))?,
+        })
+    }
+}
+
 /// How a layer is made.
 #[derive(Debug, Clone)]
 pub struct Made {

@@ -262,7 +262,7 @@ pub(crate) fn layer(name: &str, made: &Made) -> Result<Box<dyn Module>> {
             ..nn::UpsamplingBilinear2d::new(o.scales()?)
         }),
         _ => crate::activations::layer(name, made)
-            .or_else(|| crate::measures::layer(name, made))
+            .or_else(|| crate::losses::layer(name, made))
             .unwrap_or_else(|| Err(Error::msg(format_args!("no layer `{name}`")))),
     }
 }

@@ -3,24 +3,19 @@
 
 mod activations;
 mod agreement;
-mod args;
 mod call;
 mod claims;
 mod documented;
-mod elementwise;
 mod excuses;
-mod functions;
 mod gradients;
 mod judge;
 mod layers;
-mod measures;
-mod methods;
+mod losses;
 mod operators;
 mod report;
 mod run;
 mod shapes;
 mod spectral;
-mod structure;
 mod structure_layers;
 mod tensor;
 

@@ -11,14 +11,13 @@ use fx_nn::passes::{Decompositions, MethodsToFunctions, NormalizeArguments, veri
 use fx_nn::prelude::*;
 use fx_nn::run::Interpreter;
 use fx_nn::testing::EveryCall;
-use fx_nn::trace::CallArgs;
+use fx_nn::trace::{CallArgs, call_method};
 use fx_nn::value::IntoValue;
 use fx_nn::{Error, GraphModule, Result};
 
-use crate::args::Args;
-use crate::call::{Arg, Call, Kind};
+use crate::call::{Call, Kind};
 use crate::judge::{Difference, Kind as DifferenceKind, judge};
-use crate::{elementwise, functions, layers, measures, methods, operators, spectral, structure};
+use crate::{layers, operators, spectral};
 
 /// How a call is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,7 +173,7 @@ pub fn make_layer(call: &Call) -> Result<Box<dyn Module>> {
 pub fn layer_arguments(call: &Call, tensors: &[Tensor]) -> Result<Vec<Value>> {
     call.args
         .iter()
-        .map(|arg| layer_argument(arg, tensors))
+        .map(|arg| arg.value(tensors, Value::Tuple))
         .collect()
 }
 
@@ -185,37 +184,39 @@ pub fn is_plain(call: &Call) -> bool {
 
 /// The call of a function, a method or an operator on tensors that may be symbolic.
 fn made(call: &Call, tensors: &[Tensor]) -> Result<Value> {
-    let args = &mut Args::new(&call.args, tensors);
-    let registered = || registered(call, tensors);
-    match call.kind {
-        Kind::Method => methods::method(&call.name, args)
-            .or_else(|| structure::method(&call.name, args))
-            .or_else(|| elementwise::method(&call.name, args))
-            .or_else(|| measures::method(&call.name, args))
-            .or_else(|| spectral::method(&call.name, args))
-            .unwrap_or_else(registered),
-        Kind::Operator => operators::operator(&call.name, args),
-        _ => functions::function(&call.name, args)
-            .or_else(|| structure::function(&call.name, args))
-            .or_else(|| elementwise::function(&call.name, args))
-            .or_else(|| measures::function(&call.name, args))
-            .or_else(|| spectral::function(&call.name, args))
-            .unwrap_or_else(registered),
+    let several = match call.kind {
+        Kind::Operator => Value::Tuple,
+        _ => Value::List,
+    };
+    let args = call.args.iter().map(|arg| arg.value(tensors, several));
+    let args: Vec<Value> = args.collect::<Result<_>>()?;
+    let tensor = || args.first().and_then(Value::downcast_ref::<Tensor>);
+    match (call.kind, &*call.name, tensor(), &args[..]) {
+        (Kind::Operator, name, ..) => operators::operator(name, &args),
+        (Kind::Method, name, ..) => call_method(
+            name,
+            CallArgs {
+                args,
+                kwargs: Vec::new(),
+            },
+        ),
+        (_, "svd", Some(x), [_, Value::Bool(full)]) => Ok(spectral::svd(x, *full)?.into_value()),
+        (_, "eigh", Some(x), [_, Value::Str(uplo)]) => Ok(spectral::eigh(x, uplo)?.into_value()),
+        (_, name, ..) => registered(name)?.call(CallArgs {
+            args,
+            kwargs: Vec::new(),
+        }),
     }
 }
 
-/// A function that no line calls by its Rust signature: by its name, with the arguments in the order of the parameters.
-fn registered(call: &Call, tensors: &[Tensor]) -> Result<Value> {
+/// The function of `fx_nn::ops` with a name.
+fn registered(name: &str) -> Result<Function> {
     let all = registry::functions().into_iter();
-    let mut own = all.filter(|function| function.path().starts_with("fx_nn::ops::"));
-    let function = own.find(|function| function.name() == call.name);
-    let function = function
-        .ok_or_else(|| Error::msg(format_args!("no call of `{}` is known here", call.name)))?;
-    let args = call.args.iter().map(|arg| operators::plain(arg, tensors));
-    function.call_as(CallArgs {
-        args: args.collect::<Result<_>>()?,
-        kwargs: Vec::new(),
-    })
+    let own = all.filter(|function| function.path().starts_with("fx_nn::ops::"));
+    let named = own.filter(|function| function.name() == name);
+    // `ops::norm` rather than `ops::linalg::norm`.
+    let function = named.min_by_key(|function| function.path().len());
+    function.ok_or_else(|| Error::msg(format_args!("no function is called `{name}`")))
 }
 
 /// The module compiled for the arguments of a call.
@@ -261,7 +262,7 @@ fn plain(call: &Call, tensors: &[Tensor], mode: Mode) -> Result<Value> {
     let values: Vec<Value> = call
         .args
         .iter()
-        .map(|arg| operators::plain(arg, tensors))
+        .map(|arg| arg.value(tensors, Value::Tuple))
         .collect::<Result<_>>()?;
     if mode == Mode::Eager {
         let mut out = Value::None;
@@ -298,7 +299,7 @@ pub fn graph_of(call: &Call) -> Result<(GraphModule, Vec<Value>)> {
     match call.kind {
         Kind::Layer => traced_layer(call, &*make_layer(call)?, tensors),
         Kind::Operator if operators::is_plain(&call.name, &call.args) => {
-            let values = call.args.iter().map(|arg| operators::plain(arg, tensors));
+            let values = call.args.iter().map(|arg| arg.value(tensors, Value::Tuple));
             let function = operators::registered(&call.name)?;
             Ok((plain_graph(function)?, values.collect::<Result<_>>()?))
         }
@@ -348,16 +349,6 @@ pub(crate) fn forward(
     let (gm, values) = traced_layer(call, layer, tensors)?;
     let result = step(&gm, values, mode)?;
     Ok((result, Some(gm)))
-}
-
-fn layer_argument(arg: &Arg, tensors: &[Tensor]) -> Result<Value> {
-    match arg {
-        Arg::List(items) => {
-            let items = items.iter().map(|item| layer_argument(item, tensors));
-            Ok(Value::Tuple(items.collect::<Result<_>>()?))
-        }
-        arg => operators::plain(arg, tensors),
-    }
 }
 
 fn with_buffers(result: Value, module: &dyn Module, training: bool) -> Result<Value> {
