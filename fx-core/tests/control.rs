@@ -1,7 +1,5 @@
 //! Branches and loops that a graph decides: what is recorded, what it computes, and what is refused.
 
-mod support;
-
 #[path = "control/branches.rs"]
 mod branches;
 #[path = "control/interpret.rs"]

@@ -1,8 +1,6 @@
 //! One test or more for each defect found in use, named by its number: `defect_r02_..`.
 
-mod defects {
-    mod emitting;
-    mod patterns;
-    mod tracing;
-    mod trust_control;
-}
+mod emitting;
+mod patterns;
+mod tracing;
+mod trust_control;

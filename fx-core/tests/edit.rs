@@ -1,13 +1,10 @@
 //! Edits: a failed edit leaves no trace, and an edit costs what it changes.
 
-mod edit {
-    mod canonicalize;
-    mod cost;
-    mod failing;
-    mod mirror;
-    mod modules;
-    mod passes;
-    mod random;
-    mod state;
-}
-mod support;
+mod canonicalize;
+mod cost;
+mod failing;
+mod mirror;
+mod modules;
+mod passes;
+mod random;
+mod state;

@@ -10,7 +10,7 @@ mod editing;
 mod model;
 #[path = "graph/observers.rs"]
 mod observers;
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 

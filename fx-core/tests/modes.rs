@@ -1,6 +1,6 @@
 //! Modes see each call, made eagerly, traced, run by a graph module or interpreted.
 
-mod support;
+use crate::support;
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;

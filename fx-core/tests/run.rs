@@ -19,7 +19,7 @@ mod module_arguments;
 mod objects;
 #[path = "run/paths.rs"]
 mod paths;
-mod support;
+use crate::support;
 
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Barrier};

@@ -4,7 +4,6 @@
 mod goldens;
 #[path = "split/options.rs"]
 mod options;
-mod support;
 
 use fx_core::ErrorKind;
 use fx_core::ir::{Graph, NodeRef, Op};

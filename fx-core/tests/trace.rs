@@ -22,7 +22,7 @@ mod modules;
 mod retrace;
 #[path = "trace/scalars.rs"]
 mod scalars;
-mod support;
+use crate::support;
 #[path = "trace/tracers.rs"]
 mod tracers;
 

@@ -1,7 +1,7 @@
 //! Convolutions on blocked images against plain loops in f64, on random sizes, at every level of the machine.
 
-mod common;
-mod reference;
+use crate::common;
+use crate::reference;
 
 use common::{Random, random_spec};
 use fx_kernels::conv::{Blocked, Conv2d, ConvFinish, ConvOptions, ConvSpec, grouped_nchw};

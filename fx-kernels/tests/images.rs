@@ -1,7 +1,7 @@
 //! Pools and element-wise operations on blocked images against plain loops in f64, at every level of the machine.
 
-mod common;
-mod reference;
+use crate::common;
+use crate::reference;
 
 use common::Random;
 use fx_kernels::conv::{self, Blocked, PoolSpec};

@@ -1,7 +1,7 @@
 //! Every kernel at every level of the machine against the same kernel in scalar code, on 1,000 random
 //! shapes each.
 
-mod common;
+use crate::common;
 
 use common::{Random, random_spec};
 use fx_kernels::attention::{Attention, HeadRows, attention};

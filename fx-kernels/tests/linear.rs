@@ -5,7 +5,7 @@ use fx_kernels::matrix::{
 };
 use fx_kernels::{Activation, Level};
 
-mod common;
+use crate::common;
 use common::Random;
 
 /// The weight `[outputs, inputs]` as a kind stores it.

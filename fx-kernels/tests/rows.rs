@@ -6,7 +6,7 @@ use fx_kernels::norm::{Groups, group_norm, layer_norm, log_softmax, rms_norm, so
 use fx_kernels::rotary::{Heads, Pairs, rotate};
 use fx_kernels::transpose::contiguous;
 
-mod common;
+use crate::common;
 use common::Random;
 
 fn close(what: &str, got: &[f32], want: &[f64]) {

@@ -5,7 +5,7 @@ mod families;
 #[path = "../../fx-onnx/examples/support/models.rs"]
 #[allow(dead_code, reason = "each program uses a part of it")]
 mod models;
-mod parse;
+use crate::parse;
 
 use fx_nn::control;
 use fx_nn::ir::FunctionTable;

@@ -7,7 +7,7 @@ use fx_core::passes::{DeadCode, PassManager};
 use fx_core::prelude::*;
 use html5gum::{Token, Tokenizer};
 
-use crate::net;
+use crate::draw::net;
 
 const HOSTILE: [&str; 6] = [
     "</script><script>alert(1)</script>",

@@ -4,7 +4,7 @@ use fx_core::function;
 use fx_core::ir::{Argument, Graph, IntoArguments, IntoKwargs};
 use fx_core::prelude::*;
 
-use crate::module;
+use crate::graph::module;
 use crate::support::*;
 
 /// Its result shows what each parameter was bound to, one digit each.

@@ -5,9 +5,9 @@ use fx_core::prelude::*;
 use fx_core::{Module, function, operator};
 use insta::assert_snapshot;
 
+use crate::graph::{left, module, right};
 use crate::support::modules::Linear;
 use crate::support::*;
-use crate::{left, module, right};
 
 /// Eliminates dead code, and checks what was removed and that the result is the same.
 #[track_caller]

@@ -10,9 +10,9 @@ use fx_core::value::NodeId;
 use fx_core::{Module, function, operator};
 use insta::assert_snapshot;
 
+use crate::graph::{left, module, right};
 use crate::support::modules::Linear;
 use crate::support::*;
-use crate::{left, module, right};
 
 #[test]
 fn a_graph_by_hand_calls_a_users_function() -> Result<()> {

@@ -8,9 +8,9 @@ use fx_core::trace::{TraceContext, Tracer};
 use fx_core::value::NodeId;
 use insta::assert_snapshot;
 
+use crate::run::{equal, my_module};
 use crate::support::modules::{Block, Linear};
 use crate::support::*;
-use crate::{equal, my_module};
 
 #[test]
 fn modules_and_tensors_are_added_replaced_and_deleted_by_path() -> Result<()> {

@@ -6,7 +6,7 @@ use fx_core::trace::CallArgs;
 use fx_core::{Module, operator};
 use insta::assert_snapshot;
 
-use crate::mixture;
+use crate::run::mixture;
 use crate::support::modules::{Block, Linear};
 use crate::support::*;
 

@@ -6,7 +6,7 @@ use fx_core::module::Module;
 use fx_core::prelude::*;
 use fx_core::value::{IntoValue, NodeId};
 
-use crate::equal;
+use crate::run::equal;
 use crate::support::*;
 
 /// `x.relu()`, to be edited.

@@ -10,9 +10,9 @@ use fx_core::trace::CallArgs;
 use fx_core::value::{IntoValue, NodeId};
 use insta::assert_snapshot;
 
+use crate::run::{equal, my_module};
 use crate::support::modules::Block;
 use crate::support::*;
-use crate::{equal, my_module};
 
 #[test]
 fn an_interpreted_run_is_the_eager_one() -> Result<()> {

@@ -7,9 +7,9 @@ use fx_core::prelude::*;
 use fx_core::run::PlainInterpreter;
 use insta::assert_snapshot;
 
+use crate::run::{equal, my_module};
 use crate::support::modules::{Linear, Scale};
 use crate::support::*;
-use crate::{equal, my_module};
 
 #[wrap]
 fn twice(layer: &Linear, x: &Array) -> Result<Array> {

@@ -10,9 +10,9 @@ use fx_core::prelude::*;
 use fx_core::trace::{TraceContext, Tracer};
 use insta::assert_snapshot;
 
+use crate::run::{equal, my_module};
 use crate::support::modules::{Activation, Block, Linear, Shift, Tied};
 use crate::support::*;
-use crate::{equal, my_module};
 
 /// Blocks in a list, each recorded as a whole.
 #[derive(Module)]

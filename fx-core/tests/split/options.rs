@@ -8,7 +8,7 @@ use fx_core::prelude::*;
 use fx_core::value::IntoValue;
 use fx_core::value::NodeId;
 
-use crate::named;
+use crate::split::named;
 use crate::support::Array;
 
 #[derive(Debug, Default, Module)]

@@ -8,8 +8,8 @@ use fx_core::value::IntoValue;
 use indexmap::IndexMap;
 use insta::assert_snapshot;
 
-use crate::modules::placed;
 use crate::support::*;
+use crate::trace::modules::placed;
 
 #[test]
 fn bitwise_operators_are_recorded() -> Result<()> {

@@ -7,8 +7,8 @@ use fx_core::value::{IntoValue, Tree};
 use indexmap::IndexMap;
 use insta::assert_snapshot;
 
-use crate::lines;
 use crate::support::*;
+use crate::trace::lines;
 
 fn array(x: f64) -> Array {
     Array::vec(&[x])

@@ -7,7 +7,7 @@ use fx_core::trace::{TraceContext, Tracer};
 
 use crate::support::modules::{Block, Linear, Tied};
 use crate::support::*;
-use crate::{lines, source_at};
+use crate::trace::{lines, source_at};
 
 fn retrace(gm: &GraphModule) -> Result<GraphModule> {
     let again = symbolic_trace(gm)?;

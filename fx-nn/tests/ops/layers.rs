@@ -5,7 +5,7 @@ use fx_nn::module::{Component, ComponentExt, Module};
 use fx_nn::prelude::*;
 use fx_nn::value::IntoValue;
 
-use crate::support::{check, varied};
+use crate::ops::support::{check, varied};
 
 /// One layer in evaluation mode, in `f64`, how it was made, and its arguments.
 pub struct Layer {

@@ -9,7 +9,7 @@ use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
 use fx_nn::{Form, OpInfo};
 
-use crate::layers::layers;
+use crate::ops::layers::layers;
 
 /// PyTorch's names, with the module of those in `torch.nn.functional`: written by `names.py`.
 const NAMES: &str = include_str!("../../../tests/differential/names.txt");

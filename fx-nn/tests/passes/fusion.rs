@@ -5,7 +5,7 @@ use fx_nn::module::{ComponentExt, Module};
 use fx_nn::passes::{FuseBatchNorm, FusionPlan};
 use fx_nn::prelude::*;
 
-use crate::{filled, is_close, says};
+use crate::passes::{filled, is_close, says};
 
 /// The reasons of the batch norms that stay, by node.
 fn reasons(plan: &FusionPlan) -> Vec<(&str, &str)> {

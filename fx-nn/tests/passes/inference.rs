@@ -5,7 +5,7 @@ use fx_nn::module::ComponentExt;
 use fx_nn::passes::{FuseBatchNorm, RemoveDropout, RemoveIdentity, counts};
 use fx_nn::prelude::*;
 
-use crate::{filled, is_close};
+use crate::passes::{filled, is_close};
 
 #[derive(Module, Clone, Debug)]
 struct Drops {

@@ -3,7 +3,7 @@
 use fx_nn::passes::MergeMatmul;
 use fx_nn::prelude::*;
 
-use crate::is_close;
+use crate::passes::is_close;
 
 /// How many products a graph has after the pass, with the numbers that it had before.
 fn products(gm: &mut GraphModule, inputs: (Tensor, Tensor, Tensor)) -> Result<usize> {

@@ -5,7 +5,7 @@ use fx_nn::models::gpt2::{Config, Gpt2};
 use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
 
-use crate::{is_close, says};
+use crate::passes::{is_close, says};
 
 fn gpt2() -> Result<(GraphModule, Tensor)> {
     let mut model = Gpt2::new(&Config {

@@ -3,9 +3,9 @@
 use fx_nn::prelude::*;
 use fx_stablehlo::{Export, StableHloExt};
 
+use crate::defects::programs::{Program, Random, numbers, specs};
 use crate::evaluate::{Array, evaluate};
 use crate::parse::{Type, parse};
-use crate::programs::{Program, Random, numbers, specs};
 
 fn array(element: &str, shape: &[i64], numbers: &[f64]) -> Array {
     let ty = Type {

@@ -1,0 +1,9 @@
+//! One program of tests: kernels beside references, on every level of instructions. Each file here is a module of it.
+
+mod common;
+mod conv;
+mod images;
+mod levels;
+mod linear;
+mod reference;
+mod rows;

@@ -1,0 +1,31 @@
+//! One program of tests: tensors, layers, models, passes, files and compiled code. Each file here is a module of it.
+
+mod bad_input;
+mod checkpoints;
+mod compiled;
+mod compiled_inputs;
+mod contract;
+mod control;
+mod core_set;
+mod defects;
+mod devices;
+mod emit;
+mod fakes;
+mod features;
+mod filled_shapes;
+mod freezing;
+mod from_candle;
+mod hf;
+mod inspect;
+mod models;
+mod ops;
+mod passes;
+mod patterns;
+mod pipeline;
+mod random_passes;
+mod save_load;
+mod semantics;
+mod shapes;
+mod trace_inputs;
+mod training;
+mod verify;
