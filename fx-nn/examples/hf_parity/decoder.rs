@@ -7,8 +7,8 @@ use fx_nn::models::hf::gpt2::GPT2LMHeadModel;
 use fx_nn::prelude::*;
 use fx_nn::weights::Checkpoint;
 
-use crate::found::Found;
-use crate::steps::{Step, one_by_one};
+use super::found::Found;
+use super::steps::{Step, one_by_one};
 
 /// Runs a model eagerly and traced, in one pass and with a cache; `none_seen` is an empty cache.
 fn both_ways(

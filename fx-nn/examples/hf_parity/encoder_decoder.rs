@@ -7,8 +7,8 @@ use fx_nn::models::hf::{t5, whisper};
 use fx_nn::prelude::*;
 use fx_nn::weights::Checkpoint;
 
-use crate::found::Found;
-use crate::steps::one_by_one;
+use super::found::Found;
+use super::steps::one_by_one;
 
 pub fn t5(folder: &Path, io: &Checkpoint) -> Result<Found> {
     let model = t5::ConditionalGeneration::from_folder(folder)?;

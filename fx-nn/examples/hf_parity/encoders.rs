@@ -10,7 +10,7 @@ use fx_nn::models::hf::vit::{ViTForImageClassification, ViTModel};
 use fx_nn::prelude::*;
 use fx_nn::weights::Checkpoint;
 
-use crate::found::Found;
+use super::found::Found;
 
 /// Compares the states of all positions and the pooled state with those of the library.
 fn states(

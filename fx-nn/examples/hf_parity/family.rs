@@ -5,8 +5,8 @@ use std::path::Path;
 use fx_nn::prelude::*;
 use fx_nn::weights::Checkpoint;
 
-use crate::found::Found;
-use crate::{decoder, encoder_decoder, encoders, mamba};
+use super::found::Found;
+use super::{decoder, encoder_decoder, encoders, mamba};
 
 /// Compares the results of a folder's model with the inputs and outputs in the folder.
 pub fn compare(family: &str, folder: &Path) -> Result<Found> {

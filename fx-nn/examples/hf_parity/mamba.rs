@@ -6,8 +6,8 @@ use fx_nn::models::hf::mamba::{Cache, CausalLM};
 use fx_nn::prelude::*;
 use fx_nn::weights::Checkpoint;
 
-use crate::found::Found;
-use crate::steps::one_by_one;
+use super::found::Found;
+use super::steps::one_by_one;
 
 pub fn compare(folder: &Path, io: &Checkpoint) -> Result<Found> {
     let (tokens, expected) = (io.tensor("tokens")?, io.tensor("expected")?);

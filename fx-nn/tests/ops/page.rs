@@ -88,7 +88,7 @@ fn effects(function: Function) -> &'static str {
 fn page() -> Result<String> {
     let mut text = String::from(
         "# Operations and layers\n\n\
-         Written from the registry by `UPDATE_DOCS=1 cargo test -p fx-nn --test ops`; a stale page fails that test.\n\
+         Written from the registry by `UPDATE_DOCS=1 cargo test -p fx-nn --test behaviour ops::`; a stale page fails that test.\n\
          Gradients are compared with central differences in `f64`, and with PyTorch's (`docs/routes.md`).\n\n\
          ## Functions\n\n\
          In `fx_nn::ops`, those of `torch.linalg` and `torch.fft` in its modules `linalg` and `fft`. A method is one of\n\
@@ -208,7 +208,7 @@ fn the_page_is_what_is_registered() -> Result<()> {
     let found = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         found == expected,
-        "docs/ops.md is stale: run UPDATE_DOCS=1 cargo test -p fx-nn --test ops"
+        "docs/ops.md is stale: run UPDATE_DOCS=1 cargo test -p fx-nn --test behaviour ops::"
     );
     Ok(())
 }
