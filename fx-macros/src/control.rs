@@ -16,7 +16,7 @@ use syn::{
 
 use self::forms::{
     has_impl, is_arithmetic, is_err, is_member, is_of_control, is_result, is_rewritten, local_of,
-    moves_whole, otherwise, takes_receiver,
+    moves_whole, name, otherwise, takes_receiver,
 };
 use self::jumps::{Jump, Jumps, jump_of};
 use self::locals::{Locals, Uses};
@@ -113,11 +113,6 @@ fn call_at(
     let function = Ident::new(function, place);
     let arguments = parenthesized(arguments.clone(), place);
     quote_spanned!(place=> #core::__private::control::#function #arguments ?)
-}
-
-/// A name that the user's code does not see.
-fn name(text: &str) -> Ident {
-    Ident::new(text, Span::mixed_site())
 }
 
 struct Control<'a> {

@@ -3,7 +3,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::{Attention, Operands, Task};
+use super::operands::{Attention, Operands, Task};
 use crate::Level;
 use crate::math::{exp_negative, map};
 use crate::matrix::panels::{Panels, Strided};

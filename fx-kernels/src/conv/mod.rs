@@ -12,6 +12,7 @@ mod eager;
 mod elementwise;
 mod epilogue;
 mod first;
+mod nchw;
 mod phases;
 mod pool;
 mod share;

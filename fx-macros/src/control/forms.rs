@@ -1,12 +1,17 @@
-//! Questions about syntax that need nothing but the syntax.
+//! Questions about syntax that need nothing but the syntax, and names that no syntax of a user can have.
 //!
 //! Invariant: what is not certain to be traced, or moved, is taken as plain Rust has it.
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
 use syn::{BinOp, Expr, ExprIf, Member, Pat, Path, Type};
 
 use crate::body::needs_no_check;
+
+/// A name that the user's code does not see.
+pub fn name(text: &str) -> Ident {
+    Ident::new(text, Span::mixed_site())
+}
 
 pub fn is_result(ty: &Type) -> bool {
     let path = match ty {

@@ -9,8 +9,8 @@ use quote::{format_ident, quote, quote_spanned};
 use syn::visit_mut::{self, VisitMut};
 use syn::{Block, Expr, Label, Lifetime, Pat, Stmt, parse_quote};
 
+use super::forms::name;
 use super::locals::Uses;
-use super::name;
 use crate::spans::respanned;
 
 /// A loop that is visited.

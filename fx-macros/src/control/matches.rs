@@ -7,7 +7,7 @@ use proc_macro2::TokenStream;
 use quote::{quote, quote_spanned};
 use syn::{Arm, Expr, ExprMatch, Lit, Pat, RangeLimits, UnOp, parse_quote};
 
-use super::name;
+use super::forms::name;
 
 /// Whether a traced value can choose: every arm is of literals.
 pub fn is_of_literals(choice: &ExprMatch) -> bool {

@@ -11,7 +11,7 @@ use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Block, Expr};
 
-use super::name;
+use super::forms::name;
 use crate::spans::{Ends, parenthesized, respanned};
 
 /// The places of a function that move a local, and its branches.

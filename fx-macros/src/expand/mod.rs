@@ -8,6 +8,7 @@ mod stub;
 mod trace;
 mod traced;
 mod tree;
+mod twin;
 mod wrap;
 
 pub use module::module;

@@ -8,7 +8,7 @@ use syn::{
     parse_quote,
 };
 
-use super::wrap::twin;
+use super::twin::twin;
 use crate::options::MethodOption;
 use crate::parse::callable::Parameter;
 

@@ -8,7 +8,8 @@ use syn::{ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, ReturnType, Type};
 
 use super::kernel::kernel;
 use super::stub;
-use super::wrap::{result_text, result_type, turbofish, twin};
+use super::twin::twin;
+use super::wrap::{result_text, result_type, turbofish};
 use crate::attributes;
 use crate::body;
 use crate::check::{self, Method};

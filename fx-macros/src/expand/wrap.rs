@@ -11,6 +11,7 @@ use syn::{
 
 use super::kernel::kernel;
 use super::stub;
+use super::twin::twin;
 use crate::attributes;
 use crate::check::{self, Method};
 use crate::configured;
@@ -333,50 +334,6 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
         #register
         #inherent
     }
-}
-
-/// The twin of a function in the type namespace: it carries the definition under the function's
-/// name.
-pub fn twin(function: &ItemFn, name: &Ident) -> (TokenStream, TokenStream) {
-    let vis = &function.vis;
-    let generics = &function.sig.generics;
-    let params: Vec<&GenericParam> = generics
-        .params
-        .iter()
-        .filter(|p| !matches!(p, GenericParam::Lifetime(_)))
-        .collect();
-    if params.is_empty() {
-        let twin = quote! {
-            #[doc(hidden)]
-            #[allow(non_camel_case_types, missing_docs, dead_code)]
-            #vis struct #name {}
-        };
-        return (twin, quote!(#name));
-    }
-    let idents: Vec<&Ident> = params
-        .iter()
-        .filter_map(|p| match p {
-            GenericParam::Type(ty) => Some(&ty.ident),
-            GenericParam::Const(c) => Some(&c.ident),
-            GenericParam::Lifetime(_) => None,
-        })
-        .collect();
-    let types: Vec<&Ident> = params
-        .iter()
-        .filter_map(|p| match p {
-            GenericParam::Type(ty) => Some(&ty.ident),
-            _ => None,
-        })
-        .collect();
-    let where_clause = &generics.where_clause;
-    let twin = quote! {
-        #[doc(hidden)]
-        #[allow(non_camel_case_types, missing_docs, dead_code)]
-        #vis struct #name<#(#params),*> #where_clause {
-            marker: ::core::marker::PhantomData<fn() -> (#(#types,)*)>,
-        }
-    };
-    (twin, quote!(#name<#(#idents),*>))
 }
 
 /// The type and const parameters as arguments: `::<T, N>`. Lifetimes are left to inference.
