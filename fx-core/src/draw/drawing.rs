@@ -9,8 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::color::{ColorBy, Colors};
 use super::geometry::{group_texts, shape, texts};
-use super::layout::{GroupLayout, layouts};
+use super::layout::layouts;
 use super::scene::{Scene, Unit};
+use super::slots::GroupLayout;
 use super::svg;
 use crate::error::Result;
 use crate::graph_module::GraphModule;

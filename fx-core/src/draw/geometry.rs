@@ -2,8 +2,8 @@
 //!
 //! Invariant: a text is at most as wide as it is counted, in a monospaced font.
 
-use super::layout::{GroupLayout, Place};
 use super::scene::{Item, Scene, Unit};
+use super::slots::{GroupLayout, Place};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;

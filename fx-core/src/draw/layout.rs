@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::geometry::{Extent, closed_extent};
 use super::scene::{Scene, Unit, index};
+use super::slots::{GroupLayout, Line, Place, Reference, Slot};
 
 /// Lines over more rows than this are drawn as names at both ends.
 const MOST_ROWS: usize = 12;
@@ -15,52 +16,6 @@ pub(super) const GAP: i32 = 22;
 /// More values that cross a border one way are shown as one.
 const MOST_PORTS: usize = 24;
 const SWEEPS: usize = 4;
-
-/// What is in a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Place {
-    /// A child of the group.
-    Child(Unit),
-    /// A value from outside, which nodes inside use.
-    In(u32),
-    /// A value from inside, which nodes outside use.
-    Out(u32),
-    /// So many values from outside, which are not shown one by one; and from inside.
-    Ins(u32),
-    Outs(u32),
-    /// A line that passes.
-    Bend,
-}
-
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Slot {
-    pub place: Place,
-    pub row: u32,
-    /// The middle, while all groups are closed.
-    pub x: i32,
-}
-
-/// A line from a slot to another, over bends.
-#[derive(Debug, Clone)]
-pub(crate) struct Line {
-    pub slots: Vec<u32>,
-}
-
-/// A value that is used far away: the name of the producer stands at the user.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reference {
-    pub user: u32,
-    /// The slot that the value comes from.
-    pub source: u32,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct GroupLayout {
-    /// The slots, row by row, from left to right.
-    pub slots: Vec<Slot>,
-    pub lines: Vec<Line>,
-    pub references: Vec<Reference>,
-}
 
 /// The values that cross each group's border, and who uses what among its children.
 #[derive(Default, Clone)]

@@ -17,6 +17,7 @@ mod layout;
 mod page;
 mod recording;
 mod scene;
+mod slots;
 mod state;
 mod svg;
 

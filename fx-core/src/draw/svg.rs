@@ -9,8 +9,8 @@ use super::geometry::{
     BOX, Extent, HEAD, LABEL, PORT, Placed, closed_extent, group_texts, label, many, placed,
     port_text, texts,
 };
-use super::layout::{GroupLayout, Place};
 use super::scene::{Scene, Unit};
+use super::slots::{GroupLayout, Place};
 
 /// Text within XML: what has a meaning there is escaped, and what cannot be there is replaced.
 pub(super) struct Markup<'a>(pub &'a str);

@@ -2,7 +2,7 @@
 
 use super::rust::{Hold, Writer};
 use super::tensor_source::IndexSource;
-use super::types::tuple;
+use super::tuple::tuple;
 use crate::ir::argument::Argument;
 use crate::ir::names::{as_name, is_identifier};
 use crate::ir::node::NodeRef;

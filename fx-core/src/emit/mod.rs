@@ -10,15 +10,17 @@
 mod arguments;
 pub(crate) mod crates;
 pub(crate) mod hooks;
+pub(crate) mod input;
 mod operators;
 mod output;
-pub(crate) mod regions;
+mod regions;
 pub(crate) mod rust;
 mod shown;
 pub(crate) mod source;
 pub(crate) mod structs;
 pub(crate) mod structures;
 pub(crate) mod tensor_source;
+mod tuple;
 pub(crate) mod types;
 
 pub use self::hooks::{CodeGen, CodeHook, FunctionHead};

@@ -5,11 +5,9 @@
 use rustc_hash::FxHashMap;
 
 use super::rust::{Hold, Writer};
-use super::structures::MAX_TUPLE;
-use super::types::tuple;
+use super::tuple::{MAX_TUPLE, tuple};
+use super::types::nameable;
 use crate::ir::argument::Argument;
-use crate::ir::param_type::ParamType;
-use crate::ir::rust_type::RustType;
 use crate::value::handle::NodeId;
 
 /// How many uses of each value remain in the expression being written.
@@ -18,50 +16,7 @@ type Left = FxHashMap<NodeId, u32>;
 impl Writer<'_> {
     /// The type of a result, as far as it is declared; otherwise a tensor.
     pub(super) fn result_type(&self, arg: &Argument) -> String {
-        match arg {
-            Argument::Node(id) => match self.graph.node(*id) {
-                Ok(node) => self.nameable(self.types.of(node)),
-                Err(_) => self.types.unknown().to_string(),
-            },
-            Argument::Tuple(items) if items.len() > MAX_TUPLE => "Value".to_string(),
-            Argument::Tuple(items) => tuple(
-                &items
-                    .iter()
-                    .map(|item| self.result_type(item))
-                    .collect::<Vec<_>>(),
-            ),
-            Argument::List(items) => format!("Vec<{}>", self.item_type(items.iter())),
-            Argument::Dict(items) => {
-                let item = self.item_type(items.iter().map(|(_, item)| item));
-                format!("IndexMap<String, {item}>")
-            }
-            Argument::None => format!("Option<{}>", self.types.unknown()),
-            Argument::Bool(_) => "Bool".to_string(),
-            Argument::Int(_) => "Int".to_string(),
-            Argument::Float(_) => "Float".to_string(),
-            _ => "Value".to_string(),
-        }
-    }
-
-    /// A type's text, or `Value` if a generated crate cannot name the type.
-    fn nameable(&self, ty: &ParamType) -> String {
-        let text = ty.to_string();
-        let named = RustType::parse(&text).is_ok_and(|ty| match self.input.own {
-            Some(own) => own.definitions.borrow_mut().named(&ty).is_ok(),
-            None => true,
-        });
-        if named { text } else { "Value".to_string() }
-    }
-
-    /// The type of all items: their common type if they share one, otherwise `Value`.
-    fn item_type<'a>(&self, mut items: impl Iterator<Item = &'a Argument>) -> String {
-        let Some(first) = items.next().map(|item| self.result_type(item)) else {
-            return self.types.unknown().to_string();
-        };
-        match items.all(|item| self.result_type(item) == first) {
-            true => first,
-            false => "Value".to_string(),
-        }
+        self.types.result(self.input, arg)
     }
 
     /// The expression for a result, in the form of its type.
@@ -83,7 +38,7 @@ impl Writer<'_> {
                 };
                 let ty = self.graph.node(*id).map(|node| self.types.of(node));
                 match ty {
-                    Ok(ty) if self.nameable(ty) != ty.to_string() => {
+                    Ok(ty) if nameable(self.input, ty) != ty.to_string() => {
                         format!("Value::of({written})")
                     }
                     _ => written,
@@ -101,12 +56,14 @@ impl Writer<'_> {
                     .collect::<Vec<_>>(),
             ),
             Argument::List(items) => {
-                let ty = self.item_type(items.iter());
+                let ty = self.types.item(self.input, items.iter());
                 let items: Vec<String> = items.iter().map(|i| self.item(i, &ty, left)).collect();
                 format!("vec![{}]", items.join(", "))
             }
             Argument::Dict(items) => {
-                let ty = self.item_type(items.iter().map(|(_, item)| item));
+                let ty = self
+                    .types
+                    .item(self.input, items.iter().map(|(_, item)| item));
                 let mut entries = Vec::with_capacity(items.len());
                 for (key, item) in items.iter() {
                     let item = self.item(item, &ty, left);

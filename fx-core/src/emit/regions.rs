@@ -3,86 +3,15 @@
 //! Invariant: a side sees the values around it under the names of its own inputs, and gives what the
 //! call of it gives.
 
-use super::rust::{Hold, Input, Writer};
+use super::input::{Control, Input};
+use super::rust::{Hold, Writer};
 use super::source::CodeOptions;
-use super::types::tuple;
+use super::tuple::one_or_tuple;
+use super::types::branch_types;
 use crate::ir::argument::Argument;
 use crate::ir::node::NodeRef;
 use crate::ir::param_type::ParamType;
 use crate::text::{Comment, Escaped};
-
-/// A part of a graph that runs by a condition.
-pub(crate) enum Control<'g> {
-    /// The sides for a true and for a false condition.
-    Branch(Box<[Input<'g>; 2]>),
-    /// The body, which gives whether there is another turn, and the carried values.
-    Loop(Box<Input<'g>>),
-    /// The step, which gives the carried values, of which there are so many, and its results. It
-    /// is called: its lists have no other form.
-    Scan(Box<Input<'g>>, usize),
-}
-
-/// How many regions are written inside each other; what is deeper is called.
-pub(crate) const MAX_NESTED: usize = 16;
-
-impl Control<'_> {
-    /// Whether a call gives anything.
-    pub fn gives(&self) -> bool {
-        match self {
-            Control::Scan(..) => true,
-            Control::Branch(sides) => !sides[0].graph.results().is_empty(),
-            Control::Loop(body) => body.graph.results().len() > 1,
-        }
-    }
-
-    /// The type of what a call gives, whose arguments have these types.
-    pub fn result(&self, args: &[ParamType]) -> String {
-        let operands = args.get(1..).unwrap_or_default();
-        let types = match self {
-            Control::Scan(step, carried) => {
-                let step = Writer::new(step, args);
-                let results = step.graph.results().iter().enumerate();
-                let types = results.map(|(at, arg)| match (at < *carried, step.result_type(arg)) {
-                    (true, ty) => ty,
-                    (false, ty) => format!("List<{ty}>"),
-                });
-                types.collect()
-            }
-            Control::Branch(sides) => {
-                let [then, otherwise] = sides.each_ref().map(|side| Writer::new(side, operands));
-                branch_types(&then, &otherwise)
-            }
-            Control::Loop(body) => {
-                let body = Writer::new(body, operands);
-                let results = body.graph.results();
-                let carried = results.iter().skip(1);
-                carried.map(|arg| body.result_type(arg)).collect()
-            }
-        };
-        one_or_tuple(&types)
-    }
-}
-
-/// The types of what a branch gives: those that both sides have, and else any value.
-fn branch_types(then: &Writer<'_>, otherwise: &Writer<'_>) -> Vec<String> {
-    let pairs = then.graph.results().iter().zip(otherwise.graph.results());
-    let types = pairs.map(|(one, other)| {
-        let ty = then.result_type(one);
-        match ty == otherwise.result_type(other) {
-            true => ty,
-            false => "Value".to_string(),
-        }
-    });
-    types.collect()
-}
-
-/// Several as a tuple, one as it is.
-fn one_or_tuple(items: &[String]) -> String {
-    match items {
-        [one] => one.clone(),
-        items => tuple(items),
-    }
-}
 
 /// Names for a value that a side sees.
 struct Seen {
@@ -116,7 +45,7 @@ impl Writer<'_> {
                 let [then, otherwise] = sides
                     .each_ref()
                     .map(|side| self.side(side, &types, seen(), options));
-                let types = branch_types(&then, &otherwise);
+                let types = branch_types([&then, &otherwise].map(|side| (side.input, &side.types)));
                 let given = |side: &Writer<'_>| side.given(&types);
                 let then = self.ended(then, place("then"), given);
                 let otherwise = self.ended(otherwise, place("otherwise"), given);

@@ -9,11 +9,11 @@ use std::cell::RefCell;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::hooks::{FunctionHead, Hooks};
-use super::regions::Control;
+use super::input::{Control, Input};
 use super::shown::{Boundaries, Places, colored};
 use super::source::{CodeLine, CodeOptions, RustCode, Text};
-use super::structures::{Access, Definitions, Leaf, Structure};
-use super::types::{Declared, Types, bound_arguments, given, operands};
+use super::structures::{Access, Leaf, Structure};
+use super::types::{Types, bound_arguments, given, operands};
 use crate::ir::argument::Argument;
 use crate::ir::function::{Function, WrittenArg, dynamic_error};
 use crate::ir::graph::Graph;
@@ -25,8 +25,6 @@ use crate::ir::operator;
 use crate::ir::param_type::ParamType;
 use crate::ir::rust_type::RustType;
 use crate::ir::signature::ParamSpec;
-use crate::ir::unnamed::Unnamed;
-use crate::module::attributes::Attributes;
 use crate::module::parts::below;
 use crate::text::{Comment, Escaped};
 use crate::value::handle::NodeId;
@@ -41,47 +39,6 @@ pub(super) enum Hold {
     Ref,
     /// Owned: borrowed as `&name`, dropped after its last use.
     Owned,
-}
-
-/// What source is generated from.
-pub(crate) struct Input<'g> {
-    pub graph: &'g Graph,
-    pub attributes: &'g Attributes,
-    pub params: &'g [ParamSpec],
-    /// The structures of the parameters; empty if each is one input.
-    pub trees: &'g [Tree],
-    /// What the called graph modules return, by path.
-    pub results: FxHashMap<&'g str, String>,
-    /// What a generated crate defines; `None` if the text is meant for the place where the module
-    /// was traced.
-    pub own: Option<Own<'g>>,
-    /// The path under which fx-core's items are named.
-    pub core: &'g str,
-    /// The branches and loops that the graph calls, by path.
-    pub regions: FxHashMap<&'g str, Control<'g>>,
-    /// The parts of the traced module that no field names.
-    pub unnamed: Option<&'g Unnamed>,
-}
-
-/// What a generated crate defines.
-#[derive(Clone, Copy)]
-pub(crate) struct Own<'g> {
-    /// How each path is written as fields.
-    pub fields: &'g FxHashMap<String, String>,
-    /// The same for the graphs of branches and loops, by their paths.
-    pub sides: &'g FxHashMap<String, FxHashMap<String, String>>,
-    /// The structures that it defines.
-    pub definitions: &'g RefCell<Definitions>,
-}
-
-impl Own<'_> {
-    /// As a side at a path sees it.
-    pub fn at(self, side: &str) -> Self {
-        Own {
-            fields: self.sides.get(side).unwrap_or(self.fields),
-            ..self
-        }
-    }
 }
 
 /// The source, and the reasons why it would not compile.
@@ -180,17 +137,7 @@ impl<'g> Writer<'g> {
         Writer {
             input,
             graph,
-            types: Types::new(
-                graph,
-                &Declared {
-                    attributes: input.attributes,
-                    params: input.params,
-                    trees: input.trees,
-                    results: &input.results,
-                    regions: &input.regions,
-                    operands,
-                },
-            ),
+            types: Types::new(input, operands),
             holds: vec![Hold::Owned; graph.index_bound()],
             last_users: graph.last_users(),
             drop_path: match graph.find_name("drop") {

@@ -12,16 +12,13 @@ use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::crates::{crate_of, root_of};
 use super::structs::{Taken, type_case};
-use super::types::tuple;
+use super::tuple::{MAX_TUPLE, tuple};
 use crate::ir::names::as_name;
 use crate::ir::param_type::Meaning;
 use crate::ir::rust_type::{RustType, TypePath};
 use crate::text::Excerpt;
 use crate::value::data::tensor_types;
 use crate::value::tree::Tree;
-
-/// The largest tuple that can flow through a graph.
-pub(super) const MAX_TUPLE: usize = 6;
 
 /// Types from fx's or Rust's prelude.
 const KNOWN: [&str; 17] = [

@@ -5,7 +5,8 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
-use super::regions::Control;
+use super::input::{Control, Input};
+use super::tuple::{MAX_TUPLE, one_or_tuple, tuple};
 use crate::ir::argument::Argument;
 use crate::ir::bound::BoundArgs;
 use crate::ir::function::Function;
@@ -14,6 +15,7 @@ use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::operator;
 use crate::ir::param_type::{ParamType, ScalarType, TypePart};
+use crate::ir::rust_type::RustType;
 use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
 use crate::value::data::only_tensor_type;
@@ -65,14 +67,6 @@ impl ParamType {
     }
 }
 
-/// A tuple of types or values that are already written.
-pub(super) fn tuple(items: &[String]) -> String {
-    match items {
-        [one] => format!("({one},)"),
-        many => format!("({})", many.join(", ")),
-    }
-}
-
 /// The type of tensors about which a graph says nothing else: that of its module's tensors, else
 /// the only registered one, else the first that a function of the graph declares.
 pub(crate) fn tensor_of(graph: &Graph, attributes: &Attributes) -> Option<ParamType> {
@@ -107,21 +101,89 @@ pub(super) struct Types {
 }
 
 /// The declarations that types are derived from.
-pub(super) struct Declared<'g> {
-    pub attributes: &'g Attributes,
-    pub params: &'g [ParamSpec],
+struct Declared<'g> {
+    attributes: &'g Attributes,
+    params: &'g [ParamSpec],
     /// The structures of the parameters; empty if each is one input.
-    pub trees: &'g [Tree],
+    trees: &'g [Tree],
     /// What the called graph modules return, by path.
-    pub results: &'g FxHashMap<&'g str, String>,
+    results: &'g FxHashMap<&'g str, String>,
     /// The branches and loops that it calls, by path.
-    pub regions: &'g FxHashMap<&'g str, Control<'g>>,
+    regions: &'g FxHashMap<&'g str, Control<'g>>,
     /// The types of the inputs of a side.
-    pub operands: &'g [ParamType],
+    operands: &'g [ParamType],
+}
+
+/// A type's text, or `Value` if a generated crate cannot name the type.
+pub(super) fn nameable(input: &Input<'_>, ty: &ParamType) -> String {
+    let text = ty.to_string();
+    let named = RustType::parse(&text).is_ok_and(|ty| match input.own {
+        Some(own) => own.definitions.borrow_mut().named(&ty).is_ok(),
+        None => true,
+    });
+    if named { text } else { "Value".to_string() }
+}
+
+impl Control<'_> {
+    /// The type of what a call gives, whose arguments have these types.
+    pub fn result(&self, args: &[ParamType]) -> String {
+        let operands = args.get(1..).unwrap_or_default();
+        let types = match self {
+            Control::Scan(step, carried) => {
+                let types = Types::new(step, args);
+                let results = step.graph.results().iter().enumerate();
+                let results = results.map(|(at, arg)| (at < *carried, types.result(step, arg)));
+                let texts = results.map(|(is_carried, ty)| match is_carried {
+                    true => ty,
+                    false => format!("List<{ty}>"),
+                });
+                texts.collect()
+            }
+            Control::Branch(sides) => {
+                let [then, otherwise] = sides.each_ref();
+                let [of_then, of_otherwise] =
+                    [then, otherwise].map(|side| Types::new(side, operands));
+                branch_types([(then, &of_then), (otherwise, &of_otherwise)])
+            }
+            Control::Loop(body) => {
+                let types = Types::new(body, operands);
+                let carried = body.graph.results().iter().skip(1);
+                carried.map(|arg| types.result(body, arg)).collect()
+            }
+        };
+        one_or_tuple(&types)
+    }
+}
+
+/// The types of what a branch gives: those that both sides have, and else any value.
+pub(super) fn branch_types(sides: [(&Input<'_>, &Types); 2]) -> Vec<String> {
+    let [(then, of_then), (otherwise, of_otherwise)] = sides;
+    let pairs = then.graph.results().iter().zip(otherwise.graph.results());
+    let types = pairs.map(|(one, other)| {
+        let ty = of_then.result(then, one);
+        match ty == of_otherwise.result(otherwise, other) {
+            true => ty,
+            false => "Value".to_string(),
+        }
+    });
+    types.collect()
 }
 
 impl Types {
-    pub fn new(graph: &Graph, declared: &Declared<'_>) -> Self {
+    /// The types of a graph whose inputs have these types; none if they say themselves.
+    pub fn new(input: &Input<'_>, operands: &[ParamType]) -> Self {
+        let declared = Declared {
+            attributes: input.attributes,
+            params: input.params,
+            trees: input.trees,
+            results: &input.results,
+            regions: &input.regions,
+            operands,
+        };
+        Types::declared_by(input.graph, &declared)
+    }
+
+    fn declared_by(graph: &Graph, declared: &Declared<'_>) -> Self {
         let tensor = tensor_of(graph, declared.attributes);
         let mut types = Types {
             knows_tensors: tensor.is_some(),
@@ -152,6 +214,46 @@ impl Types {
     /// The same, if it is a tensor type.
     pub fn tensor(&self) -> Option<&ParamType> {
         self.knows_tensors.then_some(&self.unknown)
+    }
+
+    /// The type of a result of the graph, as far as it is declared; otherwise a tensor.
+    pub fn result(&self, input: &Input<'_>, arg: &Argument) -> String {
+        match arg {
+            Argument::Node(id) => match input.graph.node(*id) {
+                Ok(node) => nameable(input, self.of(node)),
+                Err(_) => self.unknown.to_string(),
+            },
+            Argument::Tuple(items) if items.len() > MAX_TUPLE => "Value".to_string(),
+            Argument::Tuple(items) => {
+                let items = items.iter().map(|item| self.result(input, item));
+                tuple(&items.collect::<Vec<_>>())
+            }
+            Argument::List(items) => format!("Vec<{}>", self.item(input, items.iter())),
+            Argument::Dict(items) => {
+                let item = self.item(input, items.iter().map(|(_, item)| item));
+                format!("IndexMap<String, {item}>")
+            }
+            Argument::None => format!("Option<{}>", self.unknown),
+            Argument::Bool(_) => "Bool".to_string(),
+            Argument::Int(_) => "Int".to_string(),
+            Argument::Float(_) => "Float".to_string(),
+            _ => "Value".to_string(),
+        }
+    }
+
+    /// The type of all items: their common type if they share one, otherwise `Value`.
+    pub fn item<'a>(
+        &self,
+        input: &Input<'_>,
+        mut items: impl Iterator<Item = &'a Argument>,
+    ) -> String {
+        let Some(first) = items.next().map(|item| self.result(input, item)) else {
+            return self.unknown.to_string();
+        };
+        match items.all(|item| self.result(input, item) == first) {
+            true => first,
+            false => "Value".to_string(),
+        }
     }
 
     /// The types of inputs: declared by the input, by its parameter, or by its position in the

@@ -10,7 +10,8 @@ use super::value_meta::{from_value_meta, to_value_meta};
 use crate::error::Result;
 use crate::ir::value_meta::ValueMeta;
 use crate::shapes::claim::Guard;
-use crate::shapes::contract::{Contract, SymbolRange};
+use crate::shapes::contract::Contract;
+use crate::shapes::env::SymbolRange;
 
 crate::__private::submit! { MetaType::of::<Contract>() }
 

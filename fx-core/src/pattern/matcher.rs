@@ -8,11 +8,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::compare::{Literals, calls, same_call};
-use super::found::{Match, Shape};
-use super::search::Search;
+use super::found::Shape;
 use super::subgraph::{IntoSubgraph, Subgraph};
 use crate::error::{Error, ErrorKind, Result};
-use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::function::Function;
 use crate::ir::graph::Graph;
@@ -405,35 +403,6 @@ impl SubgraphMatcher {
     pub(super) fn budget_for(&self, graph: &Graph) -> u64 {
         let usual = 10_000_000 + 100 * graph.len() as u64;
         self.budget.unwrap_or(usual)
-    }
-
-    /// The matches, in the order of their first anchors in the graph. Two matches differ in what
-    /// stands for an anchor: a node that the pattern returns and does not use itself. Without
-    /// [overlaps removed](SubgraphMatcher::remove_overlapping_matches) these are all combinations.
-    ///
-    /// A match can be replaced: nothing inside is used outside, except what the pattern returns,
-    /// and no input depends on what it returns. An input that connects parts of the pattern stands
-    /// for a node.
-    ///
-    /// # Errors
-    /// Returns an error if the graph breaks its rules, or the [budget](SubgraphMatcher::budget) is
-    /// spent.
-    pub fn find(&self, gm: &GraphModule) -> Result<Vec<Match>> {
-        self.find_in(gm.graph(), gm.attributes())
-    }
-
-    /// As [`find`](SubgraphMatcher::find), in a graph with its attributes.
-    ///
-    /// # Errors
-    /// As `find`.
-    pub fn find_in(&self, graph: &Graph, attributes: &Attributes) -> Result<Vec<Match>> {
-        let mut found = Vec::new();
-        let mut search = Search::new(self, graph, attributes)?;
-        search.run(&mut |one| {
-            found.push(one);
-            Ok(true)
-        })?;
-        Ok(found)
     }
 
     // ---- queries of the search -----------------------------------------------------------------

@@ -15,6 +15,7 @@ use super::choices::{Choices, Conflict, NONE, Next};
 use super::found::Match;
 use super::matcher::SubgraphMatcher;
 use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
@@ -114,6 +115,37 @@ pub(super) struct Search<'a> {
 const DEEP: u32 = 8;
 /// How many near misses are kept.
 const NEAR: usize = 16;
+
+impl SubgraphMatcher {
+    /// The matches, in the order of their first anchors in the graph. Two matches differ in what
+    /// stands for an anchor: a node that the pattern returns and does not use itself. Without
+    /// [overlaps removed](SubgraphMatcher::remove_overlapping_matches) these are all combinations.
+    ///
+    /// A match can be replaced: nothing inside is used outside, except what the pattern returns,
+    /// and no input depends on what it returns. An input that connects parts of the pattern stands
+    /// for a node.
+    ///
+    /// # Errors
+    /// Returns an error if the graph breaks its rules, or the [budget](SubgraphMatcher::budget) is
+    /// spent.
+    pub fn find(&self, gm: &GraphModule) -> Result<Vec<Match>> {
+        self.find_in(gm.graph(), gm.attributes())
+    }
+
+    /// As [`find`](SubgraphMatcher::find), in a graph with its attributes.
+    ///
+    /// # Errors
+    /// As `find`.
+    pub fn find_in(&self, graph: &Graph, attributes: &Attributes) -> Result<Vec<Match>> {
+        let mut found = Vec::new();
+        let mut search = Search::new(self, graph, attributes)?;
+        search.run(&mut |one| {
+            found.push(one);
+            Ok(true)
+        })?;
+        Ok(found)
+    }
+}
 
 impl<'a> Search<'a> {
     pub fn new(

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use smallvec::SmallVec;
 
 use super::claim::{Claim, Guard};
-use super::contract::SymbolRange;
+use super::env::SymbolRange;
 use crate::error::Result;
 use crate::ir::value_meta::ValueMeta;
 use crate::value::dim::Dim;

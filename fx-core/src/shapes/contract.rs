@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::checks::{Check, Checks, Later, Sizes};
 use super::claim::{Claim, Guard};
-use super::env::ShapeEnv;
+use super::env::{ShapeEnv, SymbolRange};
 use crate::error::{Error, Result};
 use crate::ir::meta::{Meta, MetaPolicy};
 use crate::ir::value_meta::ValueMeta;
@@ -39,9 +39,6 @@ pub struct Contract {
     guards: Vec<Guard>,
     checks: Checks,
 }
-
-/// A symbol with its smallest and its largest value.
-pub(crate) type SymbolRange = (Arc<str>, i64, Option<i64>);
 
 /// A pass keeps it, since a node's users do not change what goes into the graph.
 impl Meta for Contract {

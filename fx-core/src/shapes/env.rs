@@ -9,11 +9,13 @@ use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::claim::{Claim, Guard};
-use super::contract::SymbolRange;
 use crate::error::{Error, Result};
 use crate::ir::value_meta::ValueMeta;
 use crate::location::SourceLocation;
 use crate::value::dim::Dim;
+
+/// A symbol with its smallest and its largest value.
+pub(crate) type SymbolRange = (Arc<str>, i64, Option<i64>);
 
 /// The symbols of sizes, and the claims about them that shapes rest on.
 #[derive(Debug, Clone, Default)]
