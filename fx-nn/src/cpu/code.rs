@@ -18,11 +18,12 @@ use fx_core::{Error, GraphModule, Result};
 
 use fx_kernels::Level;
 
+use super::options::Options;
 use super::program::Program;
 use super::run::OnStep;
 use super::signature::Signature;
 use super::support::refusal;
-use super::{Options, fuse, layout, lower};
+use super::{fuse, layout, lower};
 use crate::Tensor;
 use crate::nn::replace::replace;
 use crate::passes::{FuseBatchNorm, RemoveDropout};

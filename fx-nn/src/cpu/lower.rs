@@ -2,17 +2,17 @@
 //!
 //! Invariant: a function that has no item of its own is called as it is, on values.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 
-use fx_core::ir::{Argument, BoundArgs, Function, NodeRef, Op};
-use fx_core::value::{DType, NodeId};
+use fx_core::ir::{Argument, Function, NodeRef, Op};
+use fx_core::value::DType;
 use fx_core::{Error, GraphModule, Result, function, function_table, operator};
 use fx_kernels::Activation;
 use fx_kernels::conv::{ConvSpec, PoolSpec};
 use fx_kernels::matrix::Order;
 
-use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, SizeArg, SizesArg, View};
+use super::call::{Args, Lowering};
+use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, View};
 use super::lowering::{CpuLowering, How};
 use super::points::{Point, Points};
 use crate::{Tensor, ops};
@@ -36,85 +36,6 @@ pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
         lowering.node(node)?;
     }
     Ok(lowering.draft)
-}
-
-/// A draft in the making.
-#[derive(Debug)]
-pub(super) struct Lowering<'g> {
-    gm: &'g GraphModule,
-    draft: Draft,
-    items: HashMap<NodeId, Id>,
-}
-
-/// The arguments of a node.
-#[derive(Debug)]
-pub(super) struct Args<'g> {
-    node: NodeRef<'g>,
-    bound: BoundArgs<'g>,
-}
-
-impl<'g> Args<'g> {
-    pub fn get(&self, name: &str) -> Option<Cow<'g, Argument>> {
-        self.bound.get(name)
-    }
-
-    /// The name of a parameter.
-    pub fn param(&self, index: usize) -> Option<&'g str> {
-        self.bound.params().get(index).map(|param| &*param.name)
-    }
-
-    pub fn float(&self, name: &str) -> Option<f64> {
-        match *self.get(name)? {
-            Argument::Float(x) => Some(x),
-            Argument::Int(n) => Some(n as f64),
-            _ => None,
-        }
-    }
-
-    fn int(&self, name: &str) -> Option<i64> {
-        match *self.get(name)? {
-            Argument::Int(n) => Some(n),
-            _ => None,
-        }
-    }
-
-    fn flag(&self, name: &str) -> bool {
-        matches!(self.get(name).as_deref(), Some(Argument::Bool(true)))
-    }
-
-    pub fn is_none(&self, name: &str) -> bool {
-        matches!(self.get(name).as_deref(), None | Some(Argument::None))
-    }
-
-    /// One number for each of two dimensions, or one for both.
-    fn pair(&self, name: &str) -> Option<[i64; 2]> {
-        match &*self.get(name)? {
-            Argument::Int(n) => Some([*n; 2]),
-            Argument::Tuple(items) | Argument::List(items) => match items[..] {
-                [Argument::Int(a), Argument::Int(b)] => Some([a, b]),
-                [Argument::Int(a)] => Some([a; 2]),
-                _ => None,
-            },
-            _ => None,
-        }
-    }
-
-    fn sizes(&self, name: &str) -> Option<[usize; 2]> {
-        let [a, b] = self.pair(name)?;
-        Some([usize::try_from(a).ok()?, usize::try_from(b).ok()?])
-    }
-
-    fn ints(&self, name: &str) -> Option<Vec<i64>> {
-        let int = |item: &Argument| match item {
-            Argument::Int(n) => Some(*n),
-            _ => None,
-        };
-        match &*self.get(name)? {
-            Argument::Int(n) => Some(vec![*n]),
-            Argument::Tuple(items) | Argument::List(items) => items.iter().map(int).collect(),
-            _ => None,
-        }
-    }
 }
 
 impl<'g> Lowering<'g> {
@@ -158,62 +79,6 @@ impl<'g> Lowering<'g> {
         Ok(())
     }
 
-    fn item(&self, node: NodeRef<'_>) -> Result<Id> {
-        let found = self.items.get(&node.id()).copied();
-        found.ok_or_else(|| Error::msg("a node is used before it is computed"))
-    }
-
-    pub fn item_of(&self, argument: &Argument) -> Option<Id> {
-        self.items.get(&argument.as_node()?).copied()
-    }
-
-    /// The floats of an argument.
-    pub fn floats(&self, args: &Args<'_>, name: &str) -> Option<Id> {
-        let id = self.item_of(&*args.get(name)?)?;
-        self.draft.items[id].is_floats.then_some(id)
-    }
-
-    /// The tensor of an argument, if it is the same in every run; `Some(None)` if it is left out.
-    fn constant(&self, args: &Args<'_>, name: &str) -> Option<Option<Tensor>> {
-        if args.is_none(name) {
-            return Some(None);
-        }
-        let id = self.item_of(&*args.get(name)?)?;
-        match &self.draft.items[id].kind {
-            Kind::Constant(tensor) if self.draft.items[id].is_floats => Some(Some(tensor.clone())),
-            _ => None,
-        }
-    }
-
-    fn size(&self, argument: &Argument) -> Option<SizeArg> {
-        match argument {
-            Argument::Int(n) => Some(SizeArg::Known(*n)),
-            Argument::Node(_) => Some(SizeArg::Of(self.item_of(argument)?)),
-            _ => None,
-        }
-    }
-
-    fn all_sizes(&self, args: &Args<'_>, name: &str) -> Option<SizesArg> {
-        match &*args.get(name)? {
-            Argument::Int(n) => Some(SizesArg::Listed(vec![SizeArg::Known(*n)])),
-            Argument::Tuple(items) | Argument::List(items) => {
-                let sizes = items.iter().map(|item| self.size(item));
-                Some(SizesArg::Listed(sizes.collect::<Option<_>>()?))
-            }
-            argument @ Argument::Node(_) => Some(SizesArg::Of(self.item_of(argument)?)),
-            _ => None,
-        }
-    }
-
-    pub fn push(&mut self, args: &Args<'_>, kind: Kind, inputs: Vec<Id>) -> Option<Id> {
-        Some(self.draft.push(kind, inputs, args.node.name(), true))
-    }
-
-    fn view(&mut self, args: &Args<'_>, view: View) -> Option<Id> {
-        let x = self.floats(args, "x")?;
-        self.push(args, Kind::View(view), vec![x])
-    }
-
     /// The call as it is.
     fn host(&mut self, function: Function, args: &Args<'_>) -> Result<Id> {
         let given: Vec<Argument> = args.bound.iter().map(|(_, a)| a.into_owned()).collect();
@@ -250,16 +115,6 @@ impl<'g> Lowering<'g> {
         let result = steps(&mut points)?;
         let (steps, inputs) = points.finish(result);
         self.push(args, Kind::Pointwise(steps), inputs)
-    }
-
-    /// The first argument, if it is floats.
-    fn first(&self, args: &Args<'_>) -> Option<Id> {
-        let id = self.item_of(args.node.args().first()?)?;
-        self.draft.items[id].is_floats.then_some(id)
-    }
-
-    fn number(&mut self, args: &Args<'_>, kind: Kind, of: Id) -> Option<Id> {
-        Some(self.draft.push(kind, vec![of], args.node.name(), false))
     }
 
     /// The view that the arguments of a call say.

@@ -7,8 +7,8 @@ use std::fmt;
 use fx_core::Result;
 use fx_core::ir::{Function, FunctionTable};
 
+use super::call::{Args, Lowering};
 use super::draft::Id;
-use super::lower::{Args, Lowering};
 use super::points::{Point, Points};
 
 /// The item of a call; `None` if there is none for its arguments.

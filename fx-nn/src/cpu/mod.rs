@@ -45,6 +45,7 @@
 //! Sizes are read when a program runs, so that one program serves every batch and every length.
 
 mod array;
+mod call;
 mod code;
 mod draft;
 mod elementwise;
@@ -54,6 +55,7 @@ mod layout;
 mod lower;
 mod lowering;
 mod memory;
+mod options;
 mod points;
 mod products;
 mod program;
@@ -63,7 +65,6 @@ mod steps;
 mod support;
 mod views;
 
-use std::fmt;
 use std::sync::Arc;
 
 use fx_core::ir::{Op, ValueMeta};
@@ -78,48 +79,17 @@ pub use fx_kernels::pointwise::{Binary, Unary};
 pub use fx_kernels::{Activation, Level};
 
 pub use self::lowering::CpuLowering;
+pub use self::options::Progress;
 pub use self::points::{Point, Points};
 
 use self::code::Code;
+use self::options::Options;
 use crate::nn;
 
 /// The compiler for the CPU.
 #[derive(Debug, Clone)]
 pub struct Cpu {
     options: Options,
-}
-
-#[derive(Clone)]
-struct Options {
-    level: Level,
-    winograd: bool,
-    weights: WeightKind,
-    progress: Option<Arc<OnProgress>>,
-}
-
-/// Called before each step is made, and once all are.
-type OnProgress = dyn Fn(Progress<'_>) + Send + Sync;
-
-impl fmt::Debug for Options {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Options")
-            .field("level", &self.level)
-            .field("winograd", &self.winograd)
-            .field("weights", &self.weights)
-            .finish_non_exhaustive()
-    }
-}
-
-/// The progress of a compilation.
-#[derive(Debug, Clone, Copy)]
-#[non_exhaustive]
-pub struct Progress<'a> {
-    /// The first node of the next step; empty once all steps of a part are made.
-    pub node: &'a str,
-    /// The steps of the part that are made.
-    pub done: usize,
-    /// All steps of the part.
-    pub total: usize,
 }
 
 impl Default for Cpu {

@@ -6,8 +6,8 @@ use std::borrow::Cow;
 
 use fx_core::ir::Argument;
 
+use super::call::{Args, Lowering};
 use super::draft::{Id, PointOp};
-use super::lower::{Args, Lowering};
 use super::{Binary, Unary};
 
 /// A value of a step: a number for each element.

@@ -17,7 +17,7 @@ use super::array::{Array, Memory};
 use super::draft::{Draft, Id, Item, Kind, PointOp};
 use super::frame::{Frame, Register, slice};
 use super::memory::Pool;
-use super::{Options, Progress};
+use super::options::{Options, Progress};
 use crate::Tensor;
 
 /// A weight of a kernel that reads it as it is.

@@ -1,7 +1,4 @@
-//! Gradients: the backward pass, on a stack that is large enough for its graph, and scopes without
-//! gradients.
-
-use std::cell::Cell;
+//! Gradients: the backward pass, on a stack that is large enough for its graph.
 
 use candle_core::backprop::GradStore;
 use fx_core::{Error, Result};
@@ -9,7 +6,6 @@ use fx_core::{Error, Result};
 use super::Tensor;
 use crate::error::Fx;
 use crate::kernels::chain;
-use crate::scope;
 
 /// Stack for each result that a backward pass visits: candle takes about 300 bytes for each of the nodes behind one.
 const STACK_EACH: usize = 4 << 10;
@@ -176,40 +172,5 @@ impl Tensor {
             Some(fake) => Ok(fake.requires_grad()),
             None => Ok(self.data("requires_grad")?.track_op()),
         }
-    }
-}
-
-thread_local! {
-    /// How many scopes without gradients the thread is in.
-    static WITHOUT: Cell<usize> = const { Cell::new(0) };
-}
-
-/// Runs `body` without recording for autograd: no gradients run through its results, and their
-/// operands are freed at once.
-///
-/// ```
-/// use fx_nn::prelude::*;
-/// let layer = nn::Linear::new(4, 4)?;
-/// let x = Tensor::ones((1, 4))?;
-/// assert!(layer.forward(&x)?.requires_grad()?);
-/// assert!(!fx_nn::no_grad(|| layer.forward(&x))?.requires_grad()?);
-/// # Ok::<(), fx_nn::Error>(())
-/// ```
-pub fn no_grad<R>(body: impl FnOnce() -> R) -> R {
-    scope::within(&WITHOUT, body)
-}
-
-/// Whether this thread is inside of [`no_grad`].
-pub(crate) fn is_without_gradients() -> bool {
-    WITHOUT.get() > 0
-}
-
-/// The result of an operation, without its history where there are no gradients.
-#[inline]
-pub(super) fn remembered(data: candle_core::Tensor) -> candle_core::Tensor {
-    if data.track_op() && !data.is_variable() && WITHOUT.get() > 0 {
-        data.detach()
-    } else {
-        data
     }
 }

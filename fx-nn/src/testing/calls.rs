@@ -6,9 +6,9 @@ use fx_core::trace::CallArgs;
 use fx_core::value::{IntoValue, Value};
 use fx_core::{Error, GraphModule, Result};
 
-use super::case::{Did, Instance};
 use super::draw::Draw;
-use super::{Rewrite, literal};
+use super::literal;
+use super::rewrite::{Did, Instance, Rewrite};
 
 /// A table is verified function by function.
 impl Rewrite for Decompositions {

@@ -5,82 +5,16 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use fx_core::trace::{CallArgs, IntoArgs};
+use fx_core::trace::CallArgs;
 use fx_core::value::{DType, Value};
 use fx_core::{Error, GraphModule, Result};
 
-use super::Rewrite;
 use super::close::{Gap, Slack, gap, largest_of, leaves, map_tensors, spread, with_steps};
+use super::rewrite::{Did, Instance, Rewrite};
 use crate::error::Fx;
 use crate::nn::replace::replace;
 use crate::tensor::{Dims, Tensor};
 use crate::{manual_seed, no_grad, ops};
-
-/// A graph in which a rewrite finds what it looks for, with arguments for it.
-#[derive(Debug, Clone)]
-pub struct Instance {
-    pub(super) gm: GraphModule,
-    pub(super) inputs: Vec<Value>,
-    /// Whether the rewrite gets the shapes.
-    pub(super) shapes: bool,
-    pub(super) needs_shapes: bool,
-}
-
-impl Instance {
-    /// A graph module with arguments, in the order of its inputs.
-    ///
-    /// ```
-    /// use fx_nn::prelude::*;
-    /// use fx_nn::testing::Instance;
-    /// let gm = symbolic_trace(traced!(|x: &Tensor, y: &Tensor| x * y))?;
-    /// let instance = Instance::new(gm, (Tensor::ones(2)?, Tensor::ones(1)?));
-    /// assert_eq!(instance.inputs().len(), 2);
-    /// # Ok::<(), fx_nn::Error>(())
-    /// ```
-    pub fn new(gm: GraphModule, inputs: impl IntoArgs) -> Self {
-        Instance {
-            gm,
-            inputs: inputs.into_args().args,
-            shapes: true,
-            needs_shapes: false,
-        }
-    }
-
-    /// Whether the rewrite has to know the shapes: without this it has them in most cases only.
-    #[must_use]
-    pub fn with_shapes(mut self) -> Self {
-        self.needs_shapes = true;
-        self
-    }
-
-    /// The graph.
-    pub fn graph_module(&self) -> &GraphModule {
-        &self.gm
-    }
-
-    /// The arguments.
-    pub fn inputs(&self) -> &[Value] {
-        &self.inputs
-    }
-
-    pub(super) fn with_inputs(&self, inputs: Vec<Value>) -> Self {
-        Instance {
-            inputs,
-            ..self.clone()
-        }
-    }
-}
-
-/// What a rewrite did to a graph.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Did {
-    /// It rewrote what it looks for.
-    Rewrote,
-    /// It found it and left it, because a filter or a requirement refuses it.
-    Refused,
-    /// It did not find it.
-    Nothing,
-}
 
 /// How a case ended.
 pub(super) enum Verdict {

@@ -3,10 +3,8 @@
 //! Invariant: equal seeds give equal cases, on every machine.
 
 use fx_core::Result;
-use fx_core::module::Module;
 use fx_core::value::DType;
 
-use super::layers::weights;
 use crate::tensor::Tensor;
 
 /// Which numbers stand in a case's tensors.
@@ -310,15 +308,6 @@ impl Draw {
             return Ok(x.clone());
         }
         made(numbers, &shape, dtype)
-    }
-
-    /// Draws a module's floats, parameters and buffers, in this case's element type: normal ones,
-    /// and variances above zero.
-    ///
-    /// # Errors
-    /// Returns the errors of making a tensor.
-    pub fn weights(&mut self, module: &mut dyn Module) -> Result<()> {
-        weights(module, self)
     }
 
     /// The shape of the next input.

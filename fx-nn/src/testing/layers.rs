@@ -2,13 +2,10 @@
 //! number of features.
 
 use fx_core::Result;
-use fx_core::module::{ComponentExt, Module, TensorKind, VisitorMut, walk_mut};
-use fx_core::tensor::Object;
-use fx_core::value::DType;
+use fx_core::module::{ComponentExt, Module};
 
 use super::draw::Draw;
 use crate::nn;
-use crate::tensor::Tensor;
 
 type Make = fn(usize, &mut Draw) -> Result<Box<dyn Module>>;
 
@@ -73,7 +70,7 @@ pub(super) fn layer(
         if !fits(&*layer) {
             return Ok(None);
         }
-        weights(&mut *layer, draw)?;
+        draw.weights(&mut *layer)?;
         Ok(Some(layer))
     };
     if let Some(sample) = sample
@@ -94,53 +91,4 @@ pub(super) fn layer(
         Some(sample) => ready(sample.duplicate_box(), draw),
         None => Ok(None),
     }
-}
-
-/// Draws a module's floats, parameters and buffers, in this case's element type: normal ones, and
-/// variances above zero.
-pub(super) fn weights(module: &mut dyn Module, draw: &mut Draw) -> Result<()> {
-    struct Weights<'d> {
-        draw: &'d mut Draw,
-        problem: Result<()>,
-    }
-    impl Weights<'_> {
-        fn drawn(&mut self, path: &str, x: &Tensor) -> Result<Tensor> {
-            let dtype = match self.draw.dtype() {
-                dtype if dtype.is_floating_point() => dtype,
-                _ => DType::F32,
-            };
-            if !x.dtype()?.is_floating_point() {
-                return Ok(x.clone());
-            }
-            let count: usize = x.dims()?.iter().product();
-            let numbers = (0..count).map(|_| match path.ends_with("var") {
-                true => 0.1 + 2.0 * self.draw.share(),
-                false => 3.0 * self.draw.share() - 1.5,
-            });
-            let drawn =
-                Tensor::from_vec(numbers.collect::<Vec<f64>>(), x.dims()?)?.to_dtype(dtype)?;
-            match x.requires_grad()? {
-                true => drawn.into_parameter(),
-                false => Ok(drawn),
-            }
-        }
-    }
-    impl VisitorMut for Weights<'_> {
-        fn tensor(&mut self, path: &str, _: TensorKind, tensor: &mut dyn Object) {
-            let any: &mut dyn std::any::Any = tensor;
-            let Some(tensor) = any.downcast_mut::<Tensor>() else {
-                return;
-            };
-            match self.drawn(path, tensor) {
-                Ok(drawn) => *tensor = drawn,
-                Err(error) => self.problem = Err(error),
-            }
-        }
-    }
-    let mut visitor = Weights {
-        draw,
-        problem: Ok(()),
-    };
-    walk_mut(module, &mut visitor);
-    visitor.problem
 }

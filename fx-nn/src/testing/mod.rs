@@ -31,109 +31,30 @@ mod close;
 mod draw;
 mod layers;
 mod op;
+mod rewrite;
 mod rules;
 mod shrink;
+mod weights;
 
 use std::collections::HashMap;
 use std::fmt;
 
 use fx_core::ir::Argument;
-use fx_core::passes::Pass;
 use fx_core::value::{DType, Value};
 use fx_core::{Error, ErrorKind, GraphModule, Result};
 
 use crate::tensor::Tensor;
 
-pub use case::{Did, Instance};
 pub use draw::Draw;
 pub use op::{
     EveryCall, Given, Missing, OpReport, Route, RouteCount, Sample, Samples, check_op, routes,
     runs_kernels, samples, samples_of, structured,
 };
+pub use rewrite::{Did, Instance, Passed, Rewrite, pass};
 
 use case::{Trial, Verdict, Wrong};
 use close::Slack;
 use draw::{Shapes, Wanted};
-
-/// What [`verify`] checks: it makes instances of what it looks for, and rewrites them.
-///
-/// Implemented for [`Rule`](crate::pattern::Rule), [`Rewriter`](crate::pattern::Rewriter) and
-/// [`Decompositions`](crate::passes::Decompositions), and for passes by [`pass`].
-pub trait Rewrite {
-    /// Its name in reports.
-    fn name(&self) -> String;
-
-    /// The names of its parts, each of which has its own cases.
-    fn parts(&self) -> Vec<String> {
-        vec![self.name()]
-    }
-
-    /// An instance of what a part looks for.
-    ///
-    /// # Errors
-    /// Returns an error if this draw gives none; another one is drawn.
-    fn instance(&self, part: usize, draw: &mut Draw) -> Result<Instance>;
-
-    /// Rewrites a graph.
-    ///
-    /// # Errors
-    /// Returns an error if the rewrite fails, which is a counterexample.
-    fn rewrite(&self, part: usize, gm: &mut GraphModule) -> Result<Did>;
-}
-
-/// A pass with a function that makes instances of what it looks for.
-pub struct Passed<P, F> {
-    pass: P,
-    instance: F,
-}
-
-/// A pass as something to verify: `instance` draws a graph in which it finds something to do, with
-/// arguments.
-///
-/// ```
-/// use fx_nn::prelude::*;
-/// use fx_nn::passes::FuseBatchNorm;
-/// use fx_nn::testing::{Instance, Verify, pass};
-/// let fusion = pass(FuseBatchNorm, |draw| {
-///     let n = draw.features();
-///     let mut model = nn::Sequential::new().push(nn::Conv2d::new(2, n, 3)?).push(nn::BatchNorm2d::new(n)?);
-///     draw.weights(&mut model)?;
-///     model.eval();
-///     Ok(Instance::new(symbolic_trace(&model)?, draw.tensor(&[2, 2, 5, 4])?))
-/// });
-/// let verified = Verify::new().cases(20).finite().of(&fusion)?;
-/// assert_eq!(verified.matched, 20);
-/// # Ok::<(), fx_nn::Error>(())
-/// ```
-pub fn pass<P: Pass, F: Fn(&mut Draw) -> Result<Instance>>(pass: P, instance: F) -> Passed<P, F> {
-    Passed { pass, instance }
-}
-
-impl<P: Pass, F> fmt::Debug for Passed<P, F> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Passed({})", self.pass.name())
-    }
-}
-
-impl<P: Pass, F: Fn(&mut Draw) -> Result<Instance>> Rewrite for Passed<P, F> {
-    fn name(&self) -> String {
-        self.pass.name().into_owned()
-    }
-
-    fn instance(&self, _: usize, draw: &mut Draw) -> Result<Instance> {
-        (self.instance)(draw)
-    }
-
-    fn rewrite(&self, _: usize, gm: &mut GraphModule) -> Result<Did> {
-        if self.pass.requires(gm).is_err() {
-            return Ok(Did::Refused);
-        }
-        Ok(match gm.apply(&self.pass)?.changed {
-            true => Did::Rewrote,
-            false => Did::Nothing,
-        })
-    }
-}
 
 /// What was verified.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -10,10 +10,10 @@ use fx_core::trace::CallArgs;
 use fx_core::value::{IntoValue, NodeId, Value};
 use fx_core::{Error, GraphModule, Result};
 
-use super::case::{Did, Instance};
 use super::draw::Draw;
-use super::layers::{layer, weights};
-use super::{Rewrite, literal};
+use super::layers::layer;
+use super::literal;
+use super::rewrite::{Did, Instance, Rewrite};
 
 impl Rewrite for Rule {
     fn name(&self) -> String {
@@ -134,7 +134,7 @@ fn instance(pattern: &SubgraphMatcher, draw: &mut Draw) -> Result<Instance> {
         .map(|path| path.to_string())
         .collect();
     if !named.is_empty() {
-        weights(&mut gm, draw)?;
+        draw.weights(&mut gm)?;
     }
     let call = CallArgs {
         args: inputs,

@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use fx_core::Result;
 use fx_core::value::{DType, Value};
 
-use super::case::{Instance, Trial, Verdict, Wrong};
+use super::case::{Trial, Verdict, Wrong};
 use super::close::{leaves, map_tensors};
 use super::draw::made;
+use super::rewrite::Instance;
 use crate::ops;
 use crate::tensor::Tensor;
 

@@ -1,0 +1,161 @@
+//! What the item of a call is made from: its arguments by name, and the items of the nodes before it.
+//!
+//! Invariant: a question that the arguments or items do not answer has no answer, and then the call is
+//! made as it is.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use fx_core::ir::{Argument, BoundArgs, NodeRef};
+use fx_core::value::NodeId;
+use fx_core::{Error, GraphModule, Result};
+
+use super::draft::{Draft, Id, Kind, SizeArg, SizesArg, View};
+use crate::Tensor;
+
+/// A draft in the making.
+#[derive(Debug)]
+pub(super) struct Lowering<'g> {
+    pub gm: &'g GraphModule,
+    pub draft: Draft,
+    pub items: HashMap<NodeId, Id>,
+}
+
+/// The arguments of a node.
+#[derive(Debug)]
+pub(super) struct Args<'g> {
+    pub node: NodeRef<'g>,
+    pub bound: BoundArgs<'g>,
+}
+
+impl<'g> Args<'g> {
+    pub fn get(&self, name: &str) -> Option<Cow<'g, Argument>> {
+        self.bound.get(name)
+    }
+
+    /// The name of a parameter.
+    pub fn param(&self, index: usize) -> Option<&'g str> {
+        self.bound.params().get(index).map(|param| &*param.name)
+    }
+
+    pub fn float(&self, name: &str) -> Option<f64> {
+        match *self.get(name)? {
+            Argument::Float(x) => Some(x),
+            Argument::Int(n) => Some(n as f64),
+            _ => None,
+        }
+    }
+
+    pub fn int(&self, name: &str) -> Option<i64> {
+        match *self.get(name)? {
+            Argument::Int(n) => Some(n),
+            _ => None,
+        }
+    }
+
+    pub fn flag(&self, name: &str) -> bool {
+        matches!(self.get(name).as_deref(), Some(Argument::Bool(true)))
+    }
+
+    pub fn is_none(&self, name: &str) -> bool {
+        matches!(self.get(name).as_deref(), None | Some(Argument::None))
+    }
+
+    /// One number for each of two dimensions, or one for both.
+    pub fn pair(&self, name: &str) -> Option<[i64; 2]> {
+        match &*self.get(name)? {
+            Argument::Int(n) => Some([*n; 2]),
+            Argument::Tuple(items) | Argument::List(items) => match items[..] {
+                [Argument::Int(a), Argument::Int(b)] => Some([a, b]),
+                [Argument::Int(a)] => Some([a; 2]),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub fn sizes(&self, name: &str) -> Option<[usize; 2]> {
+        let [a, b] = self.pair(name)?;
+        Some([usize::try_from(a).ok()?, usize::try_from(b).ok()?])
+    }
+
+    pub fn ints(&self, name: &str) -> Option<Vec<i64>> {
+        let int = |item: &Argument| match item {
+            Argument::Int(n) => Some(*n),
+            _ => None,
+        };
+        match &*self.get(name)? {
+            Argument::Int(n) => Some(vec![*n]),
+            Argument::Tuple(items) | Argument::List(items) => items.iter().map(int).collect(),
+            _ => None,
+        }
+    }
+}
+
+impl Lowering<'_> {
+    pub fn item(&self, node: NodeRef<'_>) -> Result<Id> {
+        let found = self.items.get(&node.id()).copied();
+        found.ok_or_else(|| Error::msg("a node is used before it is computed"))
+    }
+
+    pub fn item_of(&self, argument: &Argument) -> Option<Id> {
+        self.items.get(&argument.as_node()?).copied()
+    }
+
+    /// The floats of an argument.
+    pub fn floats(&self, args: &Args<'_>, name: &str) -> Option<Id> {
+        let id = self.item_of(&*args.get(name)?)?;
+        self.draft.items[id].is_floats.then_some(id)
+    }
+
+    /// The tensor of an argument, if it is the same in every run; `Some(None)` if it is left out.
+    pub fn constant(&self, args: &Args<'_>, name: &str) -> Option<Option<Tensor>> {
+        if args.is_none(name) {
+            return Some(None);
+        }
+        let id = self.item_of(&*args.get(name)?)?;
+        match &self.draft.items[id].kind {
+            Kind::Constant(tensor) if self.draft.items[id].is_floats => Some(Some(tensor.clone())),
+            _ => None,
+        }
+    }
+
+    pub fn size(&self, argument: &Argument) -> Option<SizeArg> {
+        match argument {
+            Argument::Int(n) => Some(SizeArg::Known(*n)),
+            Argument::Node(_) => Some(SizeArg::Of(self.item_of(argument)?)),
+            _ => None,
+        }
+    }
+
+    pub fn all_sizes(&self, args: &Args<'_>, name: &str) -> Option<SizesArg> {
+        match &*args.get(name)? {
+            Argument::Int(n) => Some(SizesArg::Listed(vec![SizeArg::Known(*n)])),
+            Argument::Tuple(items) | Argument::List(items) => {
+                let sizes = items.iter().map(|item| self.size(item));
+                Some(SizesArg::Listed(sizes.collect::<Option<_>>()?))
+            }
+            argument @ Argument::Node(_) => Some(SizesArg::Of(self.item_of(argument)?)),
+            _ => None,
+        }
+    }
+
+    pub fn push(&mut self, args: &Args<'_>, kind: Kind, inputs: Vec<Id>) -> Option<Id> {
+        Some(self.draft.push(kind, inputs, args.node.name(), true))
+    }
+
+    pub fn view(&mut self, args: &Args<'_>, view: View) -> Option<Id> {
+        let x = self.floats(args, "x")?;
+        self.push(args, Kind::View(view), vec![x])
+    }
+
+    /// The first argument, if it is floats.
+    pub fn first(&self, args: &Args<'_>) -> Option<Id> {
+        let id = self.item_of(args.node.args().first()?)?;
+        self.draft.items[id].is_floats.then_some(id)
+    }
+
+    pub fn number(&mut self, args: &Args<'_>, kind: Kind, of: Id) -> Option<Id> {
+        Some(self.draft.push(kind, vec![of], args.node.name(), false))
+    }
+}

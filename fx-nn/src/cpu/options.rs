@@ -1,0 +1,42 @@
+//! What the compiler for the CPU is asked for, and who is told of its progress.
+//!
+//! Invariant: options are those of one compilation; they do not change while it runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use fx_kernels::Level;
+use fx_kernels::matrix::WeightKind;
+
+#[derive(Clone)]
+pub(super) struct Options {
+    pub level: Level,
+    pub winograd: bool,
+    pub weights: WeightKind,
+    pub progress: Option<Arc<OnProgress>>,
+}
+
+/// Called before each step is made, and once all are.
+pub(super) type OnProgress = dyn Fn(Progress<'_>) + Send + Sync;
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options")
+            .field("level", &self.level)
+            .field("winograd", &self.winograd)
+            .field("weights", &self.weights)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The progress of a compilation.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Progress<'a> {
+    /// The first node of the next step; empty once all steps of a part are made.
+    pub node: &'a str,
+    /// The steps of the part that are made.
+    pub done: usize,
+    /// All steps of the part.
+    pub total: usize,
+}

@@ -1,0 +1,42 @@
+//! Scopes without gradients.
+//!
+//! Invariant: what is computed in such a scope remembers nothing of how it was computed.
+
+use std::cell::Cell;
+
+use crate::scope;
+
+thread_local! {
+    /// How many scopes without gradients the thread is in.
+    static WITHOUT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Runs `body` without recording for autograd: no gradients run through its results, and their
+/// operands are freed at once.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let layer = nn::Linear::new(4, 4)?;
+/// let x = Tensor::ones((1, 4))?;
+/// assert!(layer.forward(&x)?.requires_grad()?);
+/// assert!(!fx_nn::no_grad(|| layer.forward(&x))?.requires_grad()?);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+pub fn no_grad<R>(body: impl FnOnce() -> R) -> R {
+    scope::within(&WITHOUT, body)
+}
+
+/// Whether this thread is inside of [`no_grad`].
+pub(crate) fn is_without_gradients() -> bool {
+    WITHOUT.get() > 0
+}
+
+/// The result of an operation, without its history where there are no gradients.
+#[inline]
+pub(super) fn remembered(data: candle_core::Tensor) -> candle_core::Tensor {
+    if data.track_op() && !data.is_variable() && WITHOUT.get() > 0 {
+        data.detach()
+    } else {
+        data
+    }
+}
