@@ -1,6 +1,6 @@
 //! Branches, loops and scans, as If, Loop and Scan.
 //!
-//! Invariant: a graph inside reads what is outside by name; what it carries has one type from turn to turn.
+//! Invariant: a graph inside reads what is outside by name; what it carries has one type in all iterations.
 
 use std::sync::Arc;
 
@@ -12,11 +12,24 @@ use fx_nn::shapes::Spec;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
-use super::context::{Mark, put_all, value_info};
-use super::graph::Writer;
-use super::graph::prepared;
+use super::context::{Cx, Mark, put_all, value_info};
 use crate::proto::{GraphProto, ValueInfoProto};
 use fx_nn::lowering::{Name, Operand, RegionCall, Val, as_tensor, operand};
+
+/// What writes the graphs inside of branches, loops and scans.
+pub(super) trait Graphs {
+    /// Where nodes are written.
+    fn cx(&mut self) -> &mut Cx;
+
+    /// An input of a graph as a value.
+    fn input(&mut self, name: Name, meta: &ValueMeta, tensor: &TensorMeta) -> Result<Val>;
+
+    /// The graph of a body ready to be written; what it claims of symbols is known from then on.
+    fn prepared_branch(&mut self, gm: &GraphModule, specs: &[Spec]) -> Result<GraphModule>;
+
+    /// Writes the nodes of a branch or a body; what it returns, flat. What it claims of symbols is its own.
+    fn branch(&mut self, gm: &GraphModule, specs: &[Spec], values: Vec<Val>) -> Result<Vec<Val>>;
+}
 
 /// What a call of a region was written as.
 pub(super) enum Written {
@@ -27,20 +40,20 @@ pub(super) enum Written {
 }
 
 /// Writes a call of a branch, a loop or a scan.
-pub(super) fn write(
-    writer: &mut Writer<'_>,
+pub(super) fn write<G: Graphs>(
+    graphs: &mut G,
     module: &dyn Module,
     call: &RegionCall<'_>,
 ) -> Result<Written> {
     let any: &dyn std::any::Any = module;
     if let Some(branch) = any.downcast_ref::<Cond>() {
-        return cond(writer, branch, call);
+        return cond(graphs, branch, call);
     }
     if let Some(turns) = any.downcast_ref::<While>() {
-        return turned(writer, turns, call);
+        return turned(graphs, turns, call);
     }
     if let Some(scan) = any.downcast_ref::<Scan>() {
-        return scanned(writer, scan, call);
+        return scanned(graphs, scan, call);
     }
     Err(Error::msg(format_args!(
         "a call of `{}`, which cannot be opened: give it a body that can be traced",
@@ -54,36 +67,36 @@ fn unzipped(args: &[(Val, Spec)]) -> (Vec<Val>, Vec<Spec>) {
 }
 
 /// A value as a tensor of the type that a result has on all ways.
-fn typed(writer: &mut Writer<'_>, val: &Val, tensor: &TensorMeta) -> Result<Operand> {
+fn typed<G: Graphs>(graphs: &mut G, val: &Val, tensor: &TensorMeta) -> Result<Operand> {
     let of = match tensor.dtype {
-        Some(dtype) => writer.cx.operand(val, dtype)?,
+        Some(dtype) => graphs.cx().operand(val, dtype)?,
         None => return Err(Error::msg("the element type of a value is not known")),
     };
     if !tensor.shape.is_empty() || of.shape.is_empty() {
         return Ok(of);
     }
     // A tensor of one element, which is a number on another way.
-    let none = writer.cx.i64s(&[]);
+    let none = graphs.cx().i64s(&[]);
     Ok(Operand {
-        name: writer.cx.op("Reshape", &[&of.name, &none]),
+        name: graphs.cx().op("Reshape", &[&of.name, &none]),
         dtype: of.dtype,
         shape: Vec::new(),
     })
 }
 
 /// A side of a branch or the body of a loop, as a graph of the inputs; its results have these types.
-fn side(
-    writer: &mut Writer<'_>,
+fn side<G: Graphs>(
+    graphs: &mut G,
     gm: &GraphModule,
     specs: &[Spec],
-    inputs: impl FnOnce(&mut Writer<'_>) -> Result<(Vec<Val>, Vec<ValueInfoProto>)>,
+    inputs: impl FnOnce(&mut G) -> Result<(Vec<Val>, Vec<ValueInfoProto>)>,
     types: &[TensorMeta],
     name: &str,
 ) -> Result<GraphProto> {
-    writer.cx.open();
-    let (values, infos) = inputs(writer)?;
-    let mark = writer.cx.mark.clone();
-    let results = results_of(writer, gm, specs, values)?;
+    graphs.cx().open();
+    let (values, infos) = inputs(graphs)?;
+    let mark = graphs.cx().mark.clone();
+    let results = graphs.branch(gm, specs, values)?;
     if results.len() != types.len() {
         return Err(Error::msg(format_args!(
             "`{name}` gives {} values where {} were expected",
@@ -92,42 +105,27 @@ fn side(
         )));
     }
     let mut outputs = Vec::new();
-    writer.cx.mark = Arc::new(Mark {
+    graphs.cx().mark = Arc::new(Mark {
         node: format!("{}.{name}", mark.node),
         ..Mark::clone(&mark)
     });
     for (result, tensor) in results.iter().zip(types) {
-        let of = typed(writer, result, tensor)?;
-        let made = writer.cx.op("Identity", &[&of.name]);
+        let of = typed(graphs, result, tensor)?;
+        let made = graphs.cx().op("Identity", &[&of.name]);
         let meta = TensorMeta::new(of.shape.iter().cloned()).dtype(of.dtype);
         outputs.push(value_info(&made, &meta)?);
     }
-    writer.cx.mark = mark;
-    let (mut graph, marks) = writer.cx.close(name);
+    graphs.cx().mark = mark;
+    let (mut graph, marks) = graphs.cx().close(name);
     put_all(marks, &mut graph.node);
     graph.input = infos;
     graph.output = outputs;
     Ok(graph)
 }
 
-/// Writes the nodes of a side; what it returns, flat. What it claims of symbols is its own.
-fn results_of(
-    writer: &mut Writer<'_>,
-    gm: &GraphModule,
-    specs: &[Spec],
-    values: Vec<Val>,
-) -> Result<Vec<Val>> {
-    let (ready, env) = prepared(gm, specs, Some(&writer.env), writer.export)?;
-    let around = std::mem::replace(&mut writer.env, env);
-    let results = writer.graph(ready.graph(), ready.attributes(), values);
-    let inside = std::mem::replace(&mut writer.env, around);
-    writer.env.learn(&inside);
-    results
-}
-
-fn condition(writer: &mut Writer<'_>, val: &Val) -> Result<Name> {
+fn condition<G: Graphs>(graphs: &mut G, val: &Val) -> Result<Name> {
     let truth = TensorMeta::new([0usize; 0]).dtype(DType::Bool);
-    Ok(typed(writer, val, &truth)?.name)
+    Ok(typed(graphs, val, &truth)?.name)
 }
 
 /// Results as values of these names.
@@ -137,7 +135,7 @@ fn given(call: &RegionCall<'_>, names: Vec<Name>, tensors: &[TensorMeta]) -> Res
     Ok(call.given(all.collect::<Result<Vec<Val>>>()?))
 }
 
-fn cond(writer: &mut Writer<'_>, branch: &Cond, call: &RegionCall<'_>) -> Result<Written> {
+fn cond<G: Graphs>(graphs: &mut G, branch: &Cond, call: &RegionCall<'_>) -> Result<Written> {
     let (decides, operands) = call.condition()?;
     let (values, specs) = unzipped(operands);
     if let Some(truth) = known_truth(decides) {
@@ -146,21 +144,21 @@ fn cond(writer: &mut Writer<'_>, branch: &Cond, call: &RegionCall<'_>) -> Result
         } else {
             branch.otherwise()
         };
-        let mark = writer.cx.mark.clone();
-        let results = results_of(writer, side, &specs, values)?;
-        writer.cx.mark = mark;
+        let mark = graphs.cx().mark.clone();
+        let results = graphs.branch(side, &specs, values)?;
+        graphs.cx().mark = mark;
         return Ok(Written::InPlace(call.given(results)));
     }
-    let decides = condition(writer, decides)?;
+    let decides = condition(graphs, decides)?;
     let tensors = call.tensors()?;
     let mut written = |gm: &GraphModule, name: &str| {
-        let inputs = |_: &mut Writer<'_>| Ok((values.clone(), Vec::new()));
-        side(writer, gm, &specs, inputs, &tensors, name)
+        let inputs = |_: &mut G| Ok((values.clone(), Vec::new()));
+        side(graphs, gm, &specs, inputs, &tensors, name)
     };
     let then = written(branch.then(), "then")?;
     let otherwise = written(branch.otherwise(), "otherwise")?;
-    let node = writer
-        .cx
+    let node = graphs
+        .cx()
         .node("If")
         .input(&decides)
         .graph("then_branch", then)
@@ -177,17 +175,17 @@ fn known_truth(val: &Val) -> Option<bool> {
 }
 
 /// The inputs of a body: what it carries or takes item by item, new; what it reads from outside, as it is.
-fn body_inputs(
-    writer: &mut Writer<'_>,
+fn body_inputs<G: Graphs>(
+    graphs: &mut G,
     metas: &[ValueMeta],
     captured: &[(Val, Spec)],
 ) -> Result<(Vec<Val>, Vec<ValueInfoProto>)> {
     let (mut values, mut infos) = (Vec::new(), Vec::new());
     for meta in metas {
         let tensor = as_tensor(meta)?;
-        let name = writer.cx.fresh("carried");
+        let name = graphs.cx().fresh("carried");
         infos.push(value_info(&name, &tensor)?);
-        values.push(writer.input(name, meta, &tensor)?);
+        values.push(graphs.input(name, meta, &tensor)?);
     }
     values.extend(captured.iter().map(|(val, _)| val.clone()));
     Ok((values, infos))
@@ -202,18 +200,18 @@ fn body_specs(metas: &[ValueMeta], captured: &[(Val, Spec)]) -> Result<Vec<Spec>
 }
 
 /// What a body carries into its first turn.
-fn initial_values(
-    writer: &mut Writer<'_>,
+fn initial_values<G: Graphs>(
+    graphs: &mut G,
     init: &[(Val, Spec)],
     tensors: &[TensorMeta],
 ) -> Result<Vec<Operand>> {
     let pairs = init.iter().zip(tensors);
     pairs
-        .map(|((val, _), tensor)| typed(writer, val, tensor))
+        .map(|((val, _), tensor)| typed(graphs, val, tensor))
         .collect()
 }
 
-fn turned(writer: &mut Writer<'_>, turns: &While, call: &RegionCall<'_>) -> Result<Written> {
+fn turned<G: Graphs>(graphs: &mut G, turns: &While, call: &RegionCall<'_>) -> Result<Written> {
     let (decides, rest) = call.condition()?;
     let (init, captured) = rest.split_at(turns.carries().min(rest.len()));
     if known_truth(decides) == Some(false) {
@@ -222,24 +220,24 @@ fn turned(writer: &mut Writer<'_>, turns: &While, call: &RegionCall<'_>) -> Resu
     }
     let metas: Vec<ValueMeta> = call.results().into_iter().cloned().collect();
     let tensors = call.tensors()?;
-    let decides = condition(writer, decides)?;
-    let initial = initial_values(writer, init, &tensors)?;
+    let decides = condition(graphs, decides)?;
+    let initial = initial_values(graphs, init, &tensors)?;
     let specs = body_specs(&metas, captured)?;
     let mut types = vec![TensorMeta::new([0usize; 0]).dtype(DType::Bool)];
     types.extend(tensors.iter().cloned());
     let body = side(
-        writer,
+        graphs,
         turns.body(),
         &specs,
-        |writer| {
-            let (values, infos) = body_inputs(writer, &metas, captured)?;
-            let number = |writer: &mut Writer<'_>, hint: &str, dtype| {
-                let name = writer.cx.fresh(hint);
+        |graphs| {
+            let (values, infos) = body_inputs(graphs, &metas, captured)?;
+            let number = |graphs: &mut G, hint: &str, dtype| {
+                let name = graphs.cx().fresh(hint);
                 value_info(&name, &TensorMeta::new([0usize; 0]).dtype(dtype))
             };
             let mut all = vec![
-                number(writer, "turn", DType::I64)?,
-                number(writer, "goes_on", DType::Bool)?,
+                number(graphs, "turn", DType::I64)?,
+                number(graphs, "goes_on", DType::Bool)?,
             ];
             all.extend(infos);
             Ok((values, all))
@@ -248,7 +246,7 @@ fn turned(writer: &mut Writer<'_>, turns: &While, call: &RegionCall<'_>) -> Resu
         "body",
     )?;
     let empty: Option<&Name> = None;
-    let mut node = writer.cx.node("Loop").optional(empty).input(&decides);
+    let mut node = graphs.cx().node("Loop").optional(empty).input(&decides);
     for of in &initial {
         node = node.input(&of.name);
     }
@@ -256,7 +254,7 @@ fn turned(writer: &mut Writer<'_>, turns: &While, call: &RegionCall<'_>) -> Resu
     given(call, names, &tensors).map(Written::Region)
 }
 
-fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Result<Written> {
+fn scanned<G: Graphs>(graphs: &mut G, scan: &Scan, call: &RegionCall<'_>) -> Result<Written> {
     let args = call.args();
     let (init, rest) = args.split_at(scan.carries().min(args.len()));
     let (sequences, captured) = rest.split_at(scan.sequences().min(rest.len()));
@@ -264,7 +262,7 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Resul
     let mut item_metas: Vec<ValueMeta> = states.cloned().collect();
     let states = item_metas.iter().map(as_tensor);
     let states: Vec<TensorMeta> = states.collect::<Result<_>>()?;
-    let initial = initial_values(writer, init, &states)?;
+    let initial = initial_values(graphs, init, &states)?;
     let mut lists = Vec::new();
     for (sequence, _) in sequences {
         let of = match sequence {
@@ -286,8 +284,7 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Resul
         .unwrap_or_else(|| Dim::from(0));
     let specs = body_specs(&item_metas, captured)?;
     // What steps give besides the states, from a step.
-    let (step, env) = prepared(scan.step(), &specs, Some(&writer.env), writer.export)?;
-    writer.env.learn(&env);
+    let step = graphs.prepared_branch(scan.step(), &specs)?;
     let output = step.graph().output_node();
     let output = output.and_then(|node| node.meta::<ValueMeta>().cloned());
     let items = match &output {
@@ -299,14 +296,14 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Resul
     let items: Vec<TensorMeta> = items.iter().map(as_tensor).collect::<Result<_>>()?;
     let types = [states.clone(), items.clone()].concat();
     let body = side(
-        writer,
+        graphs,
         scan.step(),
         &specs,
-        |writer| body_inputs(writer, &item_metas, captured),
+        |graphs| body_inputs(graphs, &item_metas, captured),
         &types,
         "step",
     )?;
-    let mut node = writer.cx.node("Scan");
+    let mut node = graphs.cx().node("Scan");
     for of in initial.iter().chain(&lists) {
         node = node.input(&of.name);
     }

@@ -20,34 +20,20 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use super::context::{
     Constant, Cx, Elements, Mark, Place, SymbolSource, modules_of, put_all, value_info,
 };
-use super::control::Written;
+use super::control::{Graphs, Written};
+use super::model::Model;
 use super::options::{Export, Inputs, Layers};
 use super::report::ExportReport;
 use super::{control, functions, write};
 use crate::opaque::Opaque;
-use crate::proto::{FunctionProto, GraphProto, ValueInfoProto};
-
-/// A file before its bytes.
-pub(crate) struct Model {
-    /// The graph without its tensors, as it is in the file.
-    pub(super) graph: Vec<u8>,
-    pub(super) functions: Vec<FunctionProto>,
-    pub(super) constants: Vec<Constant>,
-    pub(super) opset: i64,
-    pub(super) domains: Vec<(String, i64)>,
-    /// The names of what it gives.
-    pub outputs: Vec<String>,
-    /// Whether it draws random numbers, which are others in each run.
-    pub draws: bool,
-    pub report: ExportReport,
-}
+use crate::proto::{GraphProto, ValueInfoProto};
 
 /// Writes graphs.
-pub(super) struct Writer<'e> {
-    pub cx: Cx,
-    pub export: &'e Export,
+struct Writer<'e> {
+    cx: Cx,
+    export: &'e Export,
     /// The symbols of the graph that is being written.
-    pub env: ShapeEnv,
+    env: ShapeEnv,
     /// The constants of tensors by identity: tied ones are one.
     tied: FxHashMap<u64, Name>,
     folded: Vec<(String, String)>,
@@ -55,7 +41,7 @@ pub(super) struct Writer<'e> {
 
 /// A graph module ready to be written, in half precision if that is asked for, and the symbols of its sizes; those of
 /// a graph inside of another one are the outer one's.
-pub(super) fn prepared(
+fn prepared(
     gm: &GraphModule,
     specs: &[Spec],
     around: Option<&ShapeEnv>,
@@ -328,20 +314,6 @@ impl Writer<'_> {
             )));
         }
         Ok((values, infos))
-    }
-
-    /// An input of a graph as a value.
-    pub fn input(&mut self, name: Name, meta: &ValueMeta, tensor: &TensorMeta) -> Result<Val> {
-        self.cx.knows(&name, &tensor.shape);
-        if let ValueMeta::Int(dim) = meta
-            && let Some(symbol) = dim.as_symbol()
-            && self.cx.symbol(symbol).is_none()
-        {
-            let source = SymbolSource::Scalar(name.clone());
-            self.cx.scope().symbols.insert(symbol.into(), source);
-            return Ok(Val::Dim(dim.clone()));
-        }
-        operand(name, tensor).map(Val::Tensor)
     }
 
     /// Writes the nodes of a graph; what it returns, flat.
@@ -732,6 +704,40 @@ impl Writer<'_> {
             .value_info
             .retain(|info| !named.contains(&info.name));
         Ok(infos)
+    }
+}
+
+impl Graphs for Writer<'_> {
+    fn cx(&mut self) -> &mut Cx {
+        &mut self.cx
+    }
+
+    fn input(&mut self, name: Name, meta: &ValueMeta, tensor: &TensorMeta) -> Result<Val> {
+        self.cx.knows(&name, &tensor.shape);
+        if let ValueMeta::Int(dim) = meta
+            && let Some(symbol) = dim.as_symbol()
+            && self.cx.symbol(symbol).is_none()
+        {
+            let source = SymbolSource::Scalar(name.clone());
+            self.cx.scope().symbols.insert(symbol.into(), source);
+            return Ok(Val::Dim(dim.clone()));
+        }
+        operand(name, tensor).map(Val::Tensor)
+    }
+
+    fn prepared_branch(&mut self, gm: &GraphModule, specs: &[Spec]) -> Result<GraphModule> {
+        let (ready, env) = prepared(gm, specs, Some(&self.env), self.export)?;
+        self.env.learn(&env);
+        Ok(ready)
+    }
+
+    fn branch(&mut self, gm: &GraphModule, specs: &[Spec], values: Vec<Val>) -> Result<Vec<Val>> {
+        let (ready, env) = prepared(gm, specs, Some(&self.env), self.export)?;
+        let around = std::mem::replace(&mut self.env, env);
+        let results = self.graph(ready.graph(), ready.attributes(), values);
+        let inside = std::mem::replace(&mut self.env, around);
+        self.env.learn(&inside);
+        results
     }
 }
 

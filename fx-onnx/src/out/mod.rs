@@ -7,6 +7,7 @@ mod context;
 mod control;
 mod functions;
 mod graph;
+mod model;
 mod ops;
 mod options;
 mod report;
@@ -16,7 +17,8 @@ mod write;
 
 pub use context::{Cx, NodeBuilder};
 pub use fx_nn::lowering::{Name, OpCall, Operand, Val};
-pub(crate) use graph::{Model, model};
+pub(crate) use graph::model;
+pub(crate) use model::Model;
 pub use options::{Export, Layers, Weights};
 pub use report::ExportReport;
 pub(crate) use write::{inline, to_bytes, to_file};

@@ -12,7 +12,7 @@ use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len, message};
 
 use super::context::{Constant, Elements, Mark, entry};
-use super::graph::Model;
+use super::model::Model;
 use super::options::{Export, Weights};
 use crate::dtype::code;
 use crate::proto::{

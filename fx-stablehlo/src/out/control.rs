@@ -1,6 +1,6 @@
 //! Branches, loops and scans, as `case` and `while`.
 //!
-//! Invariant: what a loop carries has one type from turn to turn.
+//! Invariant: what a loop carries has one type in all iterations.
 
 use fx_nn::control::{Cond, Scan, While};
 use fx_nn::ir::ValueMeta;
@@ -9,24 +9,42 @@ use fx_nn::module::Module;
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 
-use crate::out::cx::{Array, Cx, Type, type_of};
-use crate::out::graph::Writer;
+use crate::out::cx::{Array, Cx, Region, Type, type_of};
+
+/// What writes the graphs inside of branches, loops and scans.
+pub(crate) trait Graphs {
+    /// Where operations are written.
+    fn cx(&mut self) -> &mut Cx;
+
+    /// The graph of a branch or of a body ready to be written.
+    fn prepared_branch(&self, gm: &GraphModule, specs: &[Spec]) -> Result<GraphModule>;
+
+    /// Writes the nodes of such a graph; the values that it gives. What it claims of symbols is its own.
+    fn branch(&mut self, gm: &GraphModule, specs: &[Spec], inputs: Vec<Val>) -> Result<Vec<Val>>;
+
+    /// A region that graphs are written into.
+    fn region(
+        &mut self,
+        arguments: &[Type],
+        body: impl FnOnce(&mut Self, &[Array]) -> Result<Vec<Array>>,
+    ) -> Result<Region>;
+}
 
 /// Writes a call of a branch, a loop or a scan.
-pub(crate) fn write(
-    writer: &mut Writer<'_>,
+pub(crate) fn write<G: Graphs>(
+    graphs: &mut G,
     module: &dyn Module,
     call: &RegionCall<'_>,
 ) -> Result<Val> {
     let any: &dyn std::any::Any = module;
     if let Some(branch) = any.downcast_ref::<Cond>() {
-        return cond(writer, branch, call);
+        return cond(graphs, branch, call);
     }
     if let Some(turns) = any.downcast_ref::<While>() {
-        return turned(writer, turns, call);
+        return turned(graphs, turns, call);
     }
     if let Some(scan) = any.downcast_ref::<Scan>() {
-        return scanned(writer, scan, call);
+        return scanned(graphs, scan, call);
     }
     Err(Error::msg(format_args!(
         "a call of `{}`, which cannot be opened: give it a body that can be traced",
@@ -65,15 +83,15 @@ fn unzipped(args: &[(Val, Spec)]) -> (Vec<Val>, Vec<Spec>) {
 }
 
 /// What the operations of a graph give for values, as tensors of these types.
-fn body(
-    writer: &mut Writer<'_>,
+fn body<G: Graphs>(
+    graphs: &mut G,
     gm: &GraphModule,
     specs: &[Spec],
     inputs: Vec<Val>,
     types: &[Type],
 ) -> Result<Vec<Array>> {
-    let results = writer.side(gm, specs, inputs)?;
-    arrays(&mut writer.cx, &results, types)
+    let results = graphs.branch(gm, specs, inputs)?;
+    arrays(graphs.cx(), &results, types)
 }
 
 fn truth(cx: &mut Cx, val: &Val) -> Result<Array> {
@@ -86,7 +104,7 @@ fn given(call: &RegionCall<'_>, made: Vec<Array>) -> Val {
     call.given(made.into_iter().map(Val::from))
 }
 
-fn cond(writer: &mut Writer<'_>, branch: &Cond, call: &RegionCall<'_>) -> Result<Val> {
+fn cond<G: Graphs>(graphs: &mut G, branch: &Cond, call: &RegionCall<'_>) -> Result<Val> {
     let (decides, operands) = call.condition()?;
     let (values, specs) = unzipped(operands);
     if let Val::Bool(truth) = decides {
@@ -95,25 +113,27 @@ fn cond(writer: &mut Writer<'_>, branch: &Cond, call: &RegionCall<'_>) -> Result
         } else {
             branch.otherwise()
         };
-        return Ok(call.given(writer.side(side, &specs, values)?));
+        return Ok(call.given(graphs.branch(side, &specs, values)?));
     }
-    let decides = truth(&mut writer.cx, decides)?;
+    let decides = truth(graphs.cx(), decides)?;
     let types = call.results().into_iter().map(type_of_value);
     let types: Vec<Type> = types.collect::<Result<_>>()?;
     let mut regions = Vec::new();
     // The first branch is that of zero.
     for side in [branch.otherwise(), branch.then()] {
-        let region = writer.region(&[], |writer, _| {
-            body(writer, side, &specs, values.clone(), &types)
+        let region = graphs.region(&[], |graphs, _| {
+            body(graphs, side, &specs, values.clone(), &types)
         })?;
         regions.push(region);
     }
-    let index = writer.cx.convert(&decides, DType::I32);
-    let made = writer.cx.operations("case", &[&index], "", regions, &types);
+    let index = graphs.cx().convert(&decides, DType::I32);
+    let made = graphs
+        .cx()
+        .operations("case", &[&index], "", regions, &types);
     Ok(given(call, made))
 }
 
-fn turned(writer: &mut Writer<'_>, turns: &While, call: &RegionCall<'_>) -> Result<Val> {
+fn turned<G: Graphs>(graphs: &mut G, turns: &While, call: &RegionCall<'_>) -> Result<Val> {
     let (decides, rest) = call.condition()?;
     let (init, captured) = rest.split_at(turns.carries().min(rest.len()));
     let (init, _) = unzipped(init);
@@ -125,29 +145,29 @@ fn turned(writer: &mut Writer<'_>, turns: &While, call: &RegionCall<'_>) -> Resu
     for meta in &metas {
         types.push(type_of_value(meta)?);
     }
-    let decides = truth(&mut writer.cx, decides)?;
+    let decides = truth(graphs.cx(), decides)?;
     let mut initial = vec![decides];
-    initial.extend(arrays(&mut writer.cx, &init, &types[1..])?);
+    initial.extend(arrays(graphs.cx(), &init, &types[1..])?);
     let (outside, captured) = unzipped(captured);
     let inside = metas.into_iter().map(Spec::of_meta);
     let specs: Vec<Spec> = inside
         .chain(captured.into_iter().map(Ok))
         .collect::<Result<_>>()?;
-    let holds = writer.region(&types, |_, carried| Ok(vec![carried[0].clone()]))?;
-    let step = writer.region(&types, |writer, carried| {
+    let holds = graphs.region(&types, |_, carried| Ok(vec![carried[0].clone()]))?;
+    let step = graphs.region(&types, |graphs, carried| {
         let carried = carried[1..].iter().cloned().map(Val::from);
         let inputs = carried.chain(outside).collect();
-        body(writer, turns.body(), &specs, inputs, &types)
+        body(graphs, turns.body(), &specs, inputs, &types)
     })?;
     let operands: Vec<&Array> = initial.iter().collect();
-    let mut made = writer
-        .cx
+    let mut made = graphs
+        .cx()
         .operations("while", &operands, "", vec![holds, step], &types);
     made.remove(0);
     Ok(given(call, made))
 }
 
-fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Result<Val> {
+fn scanned<G: Graphs>(graphs: &mut G, scan: &Scan, call: &RegionCall<'_>) -> Result<Val> {
     let args = call.args();
     let (init, rest) = args.split_at(scan.carries().min(args.len()));
     let (sequences, captured) = rest.split_at(scan.sequences().min(rest.len()));
@@ -170,7 +190,7 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Resul
                 )));
             }
         };
-        let list = writer.cx.array(of)?;
+        let list = graphs.cx().array(of)?;
         let item = fx_nn::ir::TensorMeta::new(of.shape[1..].iter().cloned()).dtype(of.dtype);
         item_metas.push(item.into());
         lists.push(list);
@@ -181,7 +201,7 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Resul
         .chain(captured.into_iter().map(Ok))
         .collect::<Result<_>>()?;
     // What a step gives besides the states, from a step.
-    let (ready, _) = writer.prepared_side(scan.step(), &specs)?;
+    let ready = graphs.prepared_branch(scan.step(), &specs)?;
     let output = ready.graph().output_node();
     let output = output.and_then(|node| node.meta::<ValueMeta>().cloned());
     let items = match &output {
@@ -192,42 +212,42 @@ fn scanned(writer: &mut Writer<'_>, scan: &Scan, call: &RegionCall<'_>) -> Resul
     };
     let items: Vec<Type> = items.iter().map(type_of_value).collect::<Result<_>>()?;
     let types = [states.clone(), items.clone()].concat();
-    let mut initial = vec![writer.cx.splat(0.0, DType::I64, &[])];
-    initial.extend(arrays(&mut writer.cx, &init, &states)?);
+    let mut initial = vec![graphs.cx().splat(0.0, DType::I64, &[])];
+    initial.extend(arrays(graphs.cx(), &init, &states)?);
     for (dtype, shape) in &items {
         let shape = [vec![count], shape.clone()].concat();
-        initial.push(writer.cx.splat(0.0, *dtype, &shape));
+        initial.push(graphs.cx().splat(0.0, *dtype, &shape));
     }
     let carried: Vec<Type> = initial
         .iter()
         .map(|of| (of.dtype, of.shape.clone()))
         .collect();
-    let holds = writer.region(&carried, |writer, carried| {
-        Ok(vec![writer.cx.compare_number(
+    let holds = graphs.region(&carried, |graphs, carried| {
+        Ok(vec![graphs.cx().compare_number(
             "LT",
             &carried[0],
             count as f64,
         )])
     })?;
-    let step = writer.region(&carried, |writer, carried| {
+    let step = graphs.region(&carried, |graphs, carried| {
         let (turn, rest) = (&carried[0], &carried[1..]);
         let (before, stacks) = rest.split_at(states.len());
         let mut inputs: Vec<Val> = before.iter().cloned().map(Val::from).collect();
         for list in &lists {
-            inputs.push(writer.cx.item(list, turn).into());
+            inputs.push(graphs.cx().item(list, turn).into());
         }
         inputs.extend(outside);
-        let made = body(writer, scan.step(), &specs, inputs, &types)?;
-        let mut next = vec![writer.cx.with_number("add", turn, 1.0)];
+        let made = body(graphs, scan.step(), &specs, inputs, &types)?;
+        let mut next = vec![graphs.cx().with_number("add", turn, 1.0)];
         next.extend(made[..states.len()].iter().cloned());
         for (stack, item) in stacks.iter().zip(&made[states.len()..]) {
-            next.push(writer.cx.with_item(stack, turn, item));
+            next.push(graphs.cx().with_item(stack, turn, item));
         }
         Ok(next)
     })?;
     let operands: Vec<&Array> = initial.iter().collect();
-    let mut made = writer
-        .cx
+    let mut made = graphs
+        .cx()
         .operations("while", &operands, "", vec![holds, step], &carried);
     made.remove(0);
     Ok(match made.len() {

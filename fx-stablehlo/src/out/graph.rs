@@ -10,7 +10,7 @@ use fx_nn::shapes::{ShapeEnv, Spec};
 use indexmap::IndexMap;
 use rustc_hash::FxBuildHasher;
 
-use crate::out::control;
+use crate::out::control::{self, Graphs};
 use crate::out::cx::{Array, Cx, Region, Type, type_of};
 use crate::out::options::Export;
 
@@ -50,44 +50,12 @@ impl<'e> Writer<'e> {
         Ok(ready)
     }
 
-    /// A side of a branch or the body of a loop ready to be written, and its symbols.
-    pub fn prepared_side(
-        &self,
-        gm: &GraphModule,
-        specs: &[Spec],
-    ) -> Result<(GraphModule, ShapeEnv)> {
+    /// The graph of a branch or the body of a loop ready to be written, and its symbols.
+    fn prepared_within(&self, gm: &GraphModule, specs: &[Spec]) -> Result<(GraphModule, ShapeEnv)> {
         let mut ready = opened(gm, |_| false)?;
         let rules = &self.export.rules;
         let env = prepare_within(&mut ready, specs, &self.env, rules, "StableHLO")?;
         Ok((ready, env))
-    }
-
-    /// Writes the nodes of a side; the values that it gives. What it claims of symbols is its own.
-    pub fn side(&mut self, gm: &GraphModule, specs: &[Spec], inputs: Vec<Val>) -> Result<Vec<Val>> {
-        let (ready, env) = self.prepared_side(gm, specs)?;
-        let around = std::mem::replace(&mut self.env, env);
-        let results = self.graph(ready.graph(), ready.attributes(), inputs);
-        let inside = std::mem::replace(&mut self.env, around);
-        self.env.learn(&inside);
-        results
-    }
-
-    /// A region that the writer's graphs are written into.
-    pub fn region(
-        &mut self,
-        arguments: &[Type],
-        body: impl FnOnce(&mut Self, &[Array]) -> Result<Vec<Array>>,
-    ) -> Result<Region> {
-        // The context is lent to the region, which lends it back.
-        let mut cx = std::mem::replace(&mut self.cx, Cx::new());
-        let region = cx.region(arguments, |cx, given| {
-            std::mem::swap(cx, &mut self.cx);
-            let results = body(self, given);
-            std::mem::swap(cx, &mut self.cx);
-            results
-        });
-        self.cx = cx;
-        region
     }
 
     /// Writes the nodes of a graph; the values that it gives.
@@ -195,6 +163,42 @@ impl<'e> Writer<'e> {
             value: value.clone(),
         });
         Ok(array.into())
+    }
+}
+
+impl Graphs for Writer<'_> {
+    fn cx(&mut self) -> &mut Cx {
+        &mut self.cx
+    }
+
+    fn prepared_branch(&self, gm: &GraphModule, specs: &[Spec]) -> Result<GraphModule> {
+        self.prepared_within(gm, specs).map(|(ready, _)| ready)
+    }
+
+    fn branch(&mut self, gm: &GraphModule, specs: &[Spec], inputs: Vec<Val>) -> Result<Vec<Val>> {
+        let (ready, env) = self.prepared_within(gm, specs)?;
+        let around = std::mem::replace(&mut self.env, env);
+        let results = self.graph(ready.graph(), ready.attributes(), inputs);
+        let inside = std::mem::replace(&mut self.env, around);
+        self.env.learn(&inside);
+        results
+    }
+
+    fn region(
+        &mut self,
+        arguments: &[Type],
+        body: impl FnOnce(&mut Self, &[Array]) -> Result<Vec<Array>>,
+    ) -> Result<Region> {
+        // The context is lent to the region, which lends it back.
+        let mut cx = std::mem::replace(&mut self.cx, Cx::new());
+        let region = cx.region(arguments, |cx, given| {
+            std::mem::swap(cx, &mut self.cx);
+            let results = body(self, given);
+            std::mem::swap(cx, &mut self.cx);
+            results
+        });
+        self.cx = cx;
+        region
     }
 }
 

@@ -12,6 +12,7 @@ mod products;
 mod random;
 mod recurrent;
 mod reduce;
+mod reduce_window;
 mod refused;
 mod resize;
 mod shape;

@@ -4,6 +4,7 @@ use fx_nn::lowering::{OpCall, Val};
 use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
+use super::reduce_window::{Windows, reduce_window};
 use super::{dim_of, dims_of, given, rules};
 use crate::out::cx::{Array, Cx, Region};
 use crate::out::text;
@@ -361,12 +362,12 @@ fn cumulative(cx: &mut Cx, call: &OpCall<'_>, x: &Array, body: Region, start: f6
     window[dim] = size;
     around[dim] = [size - 1, 0];
     let ones = vec![1; x.rank()];
-    let windows = super::windows::Windows {
+    let windows = Windows {
         window: &window,
         strides: &ones,
         dilations: &ones,
         around: &around,
     };
-    let y = super::windows::reduce_window(cx, body, x, start, &windows, &x.shape);
+    let y = reduce_window(cx, body, x, start, &windows, &x.shape);
     Ok(cx.convert(&y, dtype).into())
 }

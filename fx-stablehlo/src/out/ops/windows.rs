@@ -5,8 +5,9 @@ use fx_nn::prelude::*;
 use fx_nn::value::DType;
 
 use super::reduce::{better_pair, limit};
+use super::reduce_window::{Windows, reduce_window};
 use super::{given, rules};
-use crate::out::cx::{Array, Cx, Region};
+use crate::out::cx::{Array, Cx};
 use crate::out::text;
 
 rules! {
@@ -97,49 +98,6 @@ rules! {
         let (_, shape) = cx.result(call)?;
         Ok(cx.reshape(&image, &shape).into())
     },
-}
-
-/// What windows are over all dims of a tensor.
-pub(super) struct Windows<'w> {
-    pub window: &'w [i64],
-    pub strides: &'w [i64],
-    pub dilations: &'w [i64],
-    pub around: &'w [[i64; 2]],
-}
-
-impl Windows<'_> {
-    fn attributes(&self) -> String {
-        format!(
-            "window_dimensions = {}, window_strides = {}, base_dilations = {}, window_dilations = {}, padding = {}",
-            text::array(self.window),
-            text::array(self.strides),
-            text::array(&vec![1; self.window.len()]),
-            text::array(self.dilations),
-            text::pairs(self.around)
-        )
-    }
-}
-
-/// The elements of each window as one, by a region of two.
-pub(super) fn reduce_window(
-    cx: &mut Cx,
-    body: Region,
-    x: &Array,
-    start: f64,
-    windows: &Windows<'_>,
-    shape: &[i64],
-) -> Array {
-    let start = cx.splat(start, x.dtype, &[]);
-    let results = [(x.dtype, shape.to_vec())];
-    let attributes = windows.attributes();
-    let mut made = cx.operations(
-        "reduce_window",
-        &[x, &start],
-        &attributes,
-        vec![body],
-        &results,
-    );
-    made.pop().expect("one result was asked for")
 }
 
 /// Two numbers; one stands for both.
