@@ -72,7 +72,7 @@ pub mod prelude {
 #[doc(hidden)]
 pub mod __private {
     pub use crate::__submit as submit;
-    pub use crate::control::{touched, written as control};
+    pub use crate::control::{mentioned, written as control};
     pub use crate::emit::crates::CrateInfo;
     pub use crate::emit::tensor_source::TensorSpelling;
     pub use crate::file::container::{Container, Outgoing, Prepared};

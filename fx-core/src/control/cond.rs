@@ -1,12 +1,12 @@
-//! `cond` and `Cond`: one of two sides, by a condition that is known when the graph runs.
+//! `cond` and `Cond`: one of two branches, by a condition that is known when the graph runs.
 //!
-//! Invariant: both sides take the same inputs and give the same number of results.
+//! Invariant: both branches take the same inputs and give the same number of results.
 
 use std::panic::Location;
 use std::sync::OnceLock;
 
+use super::branch_recorder::BranchRecorder;
 use super::decide::{Decide, Truth};
-use super::forked::Forked;
 use super::record;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
@@ -80,10 +80,10 @@ fn both(
     side: &mut dyn FnMut(bool) -> Result<Value>,
     caller: &'static Location<'static>,
 ) -> Result<Value> {
-    let mut forked = Forked::begin(condition, false, Region::Branch, caller)?;
+    let mut recorder = Cond::record(condition, false, Region::Branch, caller)?;
     let name = |_| "the value of the branch".to_string();
-    forked.end_side(vec![side(true)?], &name)?;
-    let joined = forked.end_side(vec![side(false)?], &name)?;
+    recorder.end_branch(vec![side(true)?], &name)?;
+    let joined = recorder.end_branch(vec![side(false)?], &name)?;
     Ok(joined
         .and_then(|mut values| values.pop())
         .unwrap_or_default())
@@ -102,17 +102,28 @@ pub struct Cond {
 }
 
 impl Cond {
-    /// Whether running it does nothing but compute its results.
-    pub(super) fn is_pure(&self) -> bool {
-        self.effects().is_pure()
+    /// Begins to record a branch; `negated` if the first one is for a false condition.
+    pub(super) fn record(
+        condition: Proxy,
+        negated: bool,
+        region: Region,
+        caller: &'static Location<'static>,
+    ) -> Result<BranchRecorder> {
+        BranchRecorder::begin(condition, negated, region, caller, |then, otherwise| {
+            Box::new(Cond {
+                then,
+                otherwise,
+                params: OnceLock::new(),
+            })
+        })
     }
 
-    /// The side that runs if the condition is true.
+    /// The branch that runs if the condition is true.
     pub fn then(&self) -> &GraphModule {
         &self.then
     }
 
-    /// The side that runs if it is false.
+    /// The branch that runs if it is false.
     pub fn otherwise(&self) -> &GraphModule {
         &self.otherwise
     }

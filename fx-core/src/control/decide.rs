@@ -2,7 +2,7 @@
 
 use std::panic::Location;
 
-use super::gate::{Kind, Plain, Symbolic};
+use super::kind::{Kind, Plain, Symbolic};
 use crate::error::Result;
 use crate::trace::ask::decided;
 use crate::value::handle::Proxy;

@@ -1,19 +1,20 @@
 //! What `#[trace(control_flow)]` writes for an early `return`.
 //!
-//! Invariant: what follows an early `return`, to the end of the function, is its other side; the
+//! Invariant: what follows an early `return`, to the end of the function, is its other branch; the
 //! latest one ends first.
 
-use super::gate::{Fork, Given, Kind, Plain, Symbolic, TracedFork};
+use super::if_region::{Fork, Given, TracedFork};
+use super::kind::{Kind, Plain, Symbolic};
 use crate::error::Result;
 
 /// The early `return`s of a function that traced values decide: what follows each, to the end of the
-/// function, is its other side.
+/// function, is its other branch.
 pub struct EarlyReturns<R> {
     pending: Vec<TracedFork>,
     join: Option<Join<R>>,
 }
 
-/// Ends the second side of an early `return`.
+/// Ends the second branch of an early `return`.
 type Join<R> = fn(&mut TracedFork, R) -> Result<R>;
 
 impl<R> Default for EarlyReturns<R> {
@@ -62,8 +63,8 @@ impl<R> EarlyReturns<R> {
         };
         let mut traced = K::into_traced(traced).into_return();
         traced.leave(value)?;
-        if let Some(forked) = traced.forked_mut() {
-            forked.becomes("return");
+        if let Some(recorder) = traced.recorder_mut() {
+            recorder.becomes("return");
         }
         self.pending.push(traced);
         self.join = Some(|traced, value| {
@@ -85,7 +86,7 @@ impl<R> EarlyReturns<R> {
             return Ok(());
         };
         match (K::into_traced(traced).into_exit().0, value.words()) {
-            (Some(forked), Some(words)) => forked.refuse(&words),
+            (Some(recorder), Some(words)) => recorder.refuse(&words),
             _ => Ok(()),
         }
     }

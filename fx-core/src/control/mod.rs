@@ -1,6 +1,6 @@
 //! Control flow that a graph decides when it runs: branches and loops whose condition is traced.
 //!
-//! A trace records both sides of a [`cond`], or one turn of a [`while_loop`], in place: the closures
+//! A trace records both branches of a [`cond`], or one iteration of a [`while_loop`], in place: the closures
 //! run once, borrow what they like, and what they record becomes a graph inside a [`Cond`] or
 //! [`While`] module. With a known condition nothing is recorded for the choice: the functions are
 //! then an `if` and a `while`.
@@ -26,20 +26,22 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod branch_recorder;
+mod break_continue;
 mod choice;
 mod cond;
 mod decide;
 mod early_returns;
-mod exits;
-mod forked;
-mod gate;
+mod held;
+mod if_region;
+mod kind;
+mod loop_recorder;
+mod loop_state;
+#[doc(hidden)]
+pub mod mentioned;
 mod ranges;
 mod record;
 mod scan;
-#[doc(hidden)]
-pub mod touched;
-mod turning;
-mod turns;
 mod while_loop;
 
 pub use self::cond::{Cond, cond};
@@ -50,10 +52,11 @@ pub use self::while_loop::{While, while_loop};
 /// What `#[trace(control_flow)]` writes.
 #[doc(hidden)]
 pub mod written {
+    pub use super::break_continue::{Exits, gives_value, hides, note};
     pub use super::choice::{Case, Chooses, choose};
     pub use super::early_returns::EarlyReturns;
-    pub use super::exits::{Exits, gives_value, hides, note};
-    pub use super::gate::{Fork, Plain, fork, join, keep, leave, restored, settle, turn};
+    pub use super::if_region::{Fork, fork, join, keep, leave, restored, settle, turn};
+    pub use super::kind::{KindOf, Plain};
+    pub use super::loop_state::{LoopState, gather, put};
     pub use super::ranges::{Steps, bounds, bounds_from, bounds_to, steps};
-    pub use super::turns::{KindOf, Turns, gather, put};
 }

@@ -6,7 +6,8 @@
 use std::ops::{Range, RangeInclusive};
 
 use super::choice::Whole;
-use super::gate::{Fork, Kind, Plain, Symbolic, fork};
+use super::if_region::{Fork, fork};
+use super::kind::{Kind, Plain, Symbolic};
 use crate::error::{Error, Result};
 use crate::ir::function::Function;
 use crate::ir::operator;

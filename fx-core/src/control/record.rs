@@ -80,8 +80,8 @@ impl Recording {
         self.active.context.recorded_since(self.mark)
     }
 
-    /// The next side begins here.
-    pub fn turn(&mut self) -> Result<()> {
+    /// The next branch begins here.
+    pub fn next(&mut self) -> Result<()> {
         self.mark = self.active.context.mark()?;
         Ok(())
     }
@@ -127,7 +127,7 @@ pub(super) fn is_same(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// Whether a leaf of a state can change from turn to turn.
+/// Whether a leaf of a state can change from iteration to iteration.
 pub(super) fn is_carried(leaf: &Value) -> bool {
     matches!(
         leaf,
@@ -141,8 +141,8 @@ pub(super) fn arguments(active: &Active, leaves: &[Value]) -> Result<Vec<Argumen
     leaves.iter().map(argument).collect()
 }
 
-/// A side as a module of the inputs.
-pub(super) fn side_module(
+/// A part of a trace as a module of the inputs.
+pub(super) fn part_module(
     active: &Active,
     side: &Side,
     inputs: &[NodeId],

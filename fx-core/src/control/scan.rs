@@ -209,7 +209,7 @@ fn recorded(
     let captured = context.operands(&[&side], &own)?;
     let inputs: Vec<NodeId> = own.iter().chain(&captured).copied().collect();
     let module = Scan {
-        step: record::side_module(&active, &side, &inputs, true, "step")?,
+        step: record::part_module(&active, &side, &inputs, true, "step")?,
         carries: carried.len(),
         sequences: items.len(),
     };

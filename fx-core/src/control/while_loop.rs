@@ -1,14 +1,14 @@
 //! `while_loop` and `While`: a body that runs while a condition holds, which is known when the
 //! graph runs.
 //!
-//! Invariant: a turn gives whether there is another one, and as many carried values as it takes.
+//! Invariant: an iteration gives whether there is another one, and as many carried values as it takes.
 
 use std::panic::Location;
 use std::sync::OnceLock;
 
 use super::decide::{Decide, Truth};
+use super::loop_recorder::LoopRecorder;
 use super::record;
-use super::turning::Turning;
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
 use crate::ir::function::Effects;
@@ -17,6 +17,7 @@ use crate::module::module::{Module, RunGraph};
 use crate::module::registry::ModuleType;
 use crate::module::walk::Component;
 use crate::trace::convert::Output;
+use crate::value::handle::Proxy;
 use crate::value::value::Value;
 
 /// Runs a body on a state while a condition of the state holds (`jax.lax.while_loop`).
@@ -61,11 +62,11 @@ pub fn while_loop<S: Output, C: Decide>(
             Truth::Known(false) => return Ok(state),
             Truth::Known(true) => state = body(state)?,
             Truth::Traced(go) => {
-                let (turning, state) = Turning::begin(go, vec![state.into_value()], caller)?;
+                let (recorder, state) = While::record(go, vec![state.into_value()], caller)?;
                 let state = body(only(state)?)?;
                 let again = condition(&state)?.decide()?;
                 let name = |_| "the state".to_string();
-                return only(turning.end(again, vec![state.into_value()], &name)?);
+                return only(recorder.end(again, vec![state.into_value()], &name)?);
             }
         }
     }
@@ -79,7 +80,7 @@ fn only<S: Output>(mut state: Vec<Value>) -> Result<S> {
 /// A loop of a graph: runs `body` while it says so. [`while_loop`] makes it.
 ///
 /// Its inputs are whether to run at all, the carried values, and what the body reads from outside.
-/// Its body takes the carried values and the rest, and gives whether there is another turn, and the
+/// Its body takes the carried values and the rest, and gives whether there is another iteration, and the
 /// carried values after it (ONNX's `Loop` without a count).
 #[derive(Debug, fx_macros::Module)]
 pub struct While {
@@ -90,17 +91,32 @@ pub struct While {
 }
 
 impl While {
-    /// One turn.
+    /// Begins to record an iteration on a state; returns the state of any iteration.
+    pub(super) fn record(
+        go: Proxy,
+        state: Vec<Value>,
+        caller: &'static Location<'static>,
+    ) -> Result<(LoopRecorder, Vec<Value>)> {
+        LoopRecorder::begin(go, state, caller, |body, limit| {
+            Box::new(While {
+                body,
+                limit,
+                params: OnceLock::new(),
+            })
+        })
+    }
+
+    /// One iteration.
     pub fn body(&self) -> &GraphModule {
         &self.body
     }
 
-    /// How many values a turn carries to the next.
+    /// How many values an iteration carries to the next.
     pub fn carries(&self) -> usize {
         self.body.graph().results().len().saturating_sub(1)
     }
 
-    /// Sets how many turns a run may take; `None` is no limit.
+    /// Sets how many iterations a run may take; `None` is no limit.
     ///
     /// ```
     /// use fx_core::control::{While, while_loop};
@@ -145,14 +161,14 @@ impl Module for While {
         let mut given = Value::None;
         let mut turns = 0;
         // A trace that opens the loop records a turn anew, from the one on whose condition it does not know.
-        let mut turning: Option<Turning> = None;
+        let mut recorder: Option<LoopRecorder> = None;
         loop {
             match again {
                 Truth::Known(false) => break,
                 Truth::Known(true) => {}
                 Truth::Traced(go) => {
-                    let (begun, inside) = Turning::begin(go, std::mem::take(&mut state), caller)?;
-                    turning = Some(begun.with_limit(self.limit));
+                    let (begun, inside) = While::record(go, std::mem::take(&mut state), caller)?;
+                    recorder = Some(begun.with_limit(self.limit));
                     state = inside;
                 }
             }
@@ -181,8 +197,8 @@ impl Module for While {
             }
             again = record::truth_of(go, caller)?;
             state.swap_with_slice(next);
-            if let Some(turning) = turning.take() {
-                state = turning.end(again, state, &|_| "the state".to_string())?;
+            if let Some(recorder) = recorder.take() {
+                state = recorder.end(again, state, &|_| "the state".to_string())?;
                 break;
             }
         }

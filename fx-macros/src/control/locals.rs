@@ -54,7 +54,7 @@ impl Uses {
         hows.any(|how| how == How::Mentioned).then(|| {
             quote! {
                 #[allow(unused_imports)]
-                use #core::__private::touched::{AsData as _, AsOther as _, AsPlain as _, AsValue as _};
+                use #core::__private::mentioned::{AsOther as _, Carry as _};
             }
         })
     }
@@ -85,10 +85,10 @@ impl Uses {
                     #core::__private::control::#function(&mut #site, &mut #local)?;
                 },
                 (How::Mentioned, true) => quote_spanned! {span=>
-                    (&&&&#core::__private::touched::touched(&#site, &#local)).#function(&mut #site, &#local, #text);
+                    (&&&&#core::__private::mentioned::mentioned(&#site, &#local)).#function(&mut #site, &#local, #text);
                 },
                 (How::Mentioned, false) => quote_spanned! {span=>
-                    (&&&&#core::__private::touched::touched(&#site, &#local)).#function(&mut #site, &mut #local, #text)?;
+                    (&&&&#core::__private::mentioned::mentioned(&#site, &#local)).#function(&mut #site, &mut #local, #text)?;
                 },
             });
         }

@@ -134,7 +134,7 @@ impl Loop {
         let (site, fork) = (self.of("exits"), name("__fork"));
         let goes_on = !is_break;
         Some((
-            quote!(#kind.is_of(&#fork);),
+            quote!(#kind.is_of_branch(&#fork);),
             quote!(#marker;),
             quote!(#site.leave(#fork, #goes_on)?;),
         ))
@@ -165,11 +165,11 @@ impl Loop {
         if let Some(exits) = &self.exits {
             let each: Vec<Ident> = (0..exits.len()).map(|exit| self.kind(exit)).collect();
             for kind in &each {
-                kinds = quote!(#kinds.or(&#kind));
+                kinds = quote!(#kinds.either(&#kind));
             }
             begin = quote! {
                 let mut #site = #control::Exits::default();
-                let mut #joins = #control::Turns::joining();
+                let mut #joins = #control::LoopState::joining();
                 #(let #each = #control::KindOf::default();)*
             };
             let joined = |asked: &str, after: TokenStream| {
@@ -204,7 +204,7 @@ impl Loop {
                 _ => end,
             };
             let after = joined("is_needed", after);
-            join = quote!(#kinds.is_for(&#joins); #after);
+            join = quote!(#kinds.is_of_loop(&#joins); #after);
             let turn = self.turn();
             body = quote!(#turn: #block);
         }
@@ -213,7 +213,7 @@ impl Loop {
                 let fork = self.tested(condition.clone(), &turns, control, place);
                 let head = self.head(&fork, &turns, None, uses, core, place);
                 (
-                    quote!(let mut #turns = #control::Turns::default();),
+                    quote!(let mut #turns = #control::LoopState::default();),
                     quote!(loop { #head #body #join }),
                 )
             }
@@ -228,7 +228,7 @@ impl Loop {
                 let head = self.head(&fork, &turns, Some(&range), uses, core, place);
                 let before = quote! {
                     let mut #range = #steps;
-                    let mut #turns = #control::Turns::default();
+                    let mut #turns = #control::LoopState::default();
                 };
                 let step = quote! {
                     let #pat = match #control::Steps::step(&mut #range)? {
@@ -268,7 +268,7 @@ impl Loop {
             None => fork,
             Some(_) => {
                 let site = self.of("exits");
-                let test = quote_spanned!(place=> #site.test(&#turns)?);
+                let test = quote_spanned!(place=> #site.test(#turns.kind())?);
                 let fork = quote! {
                     match #test {
                         true => #fork,

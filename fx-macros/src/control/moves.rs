@@ -216,15 +216,15 @@ impl Moves {
         let Some(first) = kinds.next() else {
             return place.clone();
         };
-        let kinds = kinds.fold(quote!(#first), |kinds, kind| quote!(#kinds.or(&#kind)));
+        let kinds = kinds.fold(quote!(#first), |kinds, kind| quote!(#kinds.either(&#kind)));
         let ends = Ends::of(place);
         let span = ends.first.resolved_at(Span::mixed_site());
         let core = respanned(core.clone(), span);
         let moved = Ident::new("__moved", span);
         let inner = quote_spanned! {span=>
             #[allow(unused_imports)]
-            use #core::__private::touched::{MovesCopy as _, MovesIt as _, MovesPlain as _};
-            let #moved = (&&&#core::__private::touched::touched(&#kinds, &#place)).moved(&#place);
+            use #core::__private::mentioned::{MovesCopy as _, MovesIt as _, MovesPlain as _};
+            let #moved = (&&&#core::__private::mentioned::mentioned(&#kinds, &#place)).moved(&#place);
             match #moved.is_copy() {
                 true => #moved.copy(),
                 false => {

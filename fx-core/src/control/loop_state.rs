@@ -1,24 +1,26 @@
-//! What `#[trace(control_flow)]` writes for a loop: the locals that a turn carries to the next one,
-//! at its head and at its end.
+//! What `#[trace(control_flow)]` writes for a loop: the locals that an iteration carries to the next
+//! one, at its head and at its end.
 //!
-//! Invariant: while a turn is recorded, every local that it may change is an input of the body.
+//! Invariant: while an iteration is recorded, every local that it may change is an input of the body.
 
 use std::marker::PhantomData;
 use std::panic::Location;
 
+use super::break_continue::Exits;
 use super::decide::Truth;
-use super::exits::Exits;
-use super::gate::{Fork, Kind, Local, Or};
-use super::touched::Held;
-use super::turning::Turning;
+use super::held::Held;
+use super::if_region::{Fork, Local};
+use super::kind::{HasKind, Kind, KindOf};
+use super::loop_recorder::LoopRecorder;
+use super::while_loop::While;
 use crate::error::Result;
 use crate::value::value::Value;
 
-/// A loop whose turns a traced value may decide.
-pub struct Turns<K: Kind> {
+/// A loop whose iterations a traced value may decide.
+pub struct LoopState<K: Kind> {
     kind: PhantomData<K>,
-    open: Option<Box<Turning>>,
-    /// Whether these are the locals at the end of a turn, where its exits are joined.
+    open: Option<Box<LoopRecorder>>,
+    /// Whether these are the locals at the end of an iteration, where its exits are joined.
     joins: bool,
     names: Vec<&'static str>,
     state: Vec<Value>,
@@ -26,10 +28,10 @@ pub struct Turns<K: Kind> {
     pub(super) held: Held,
 }
 
-impl<K: Kind> Default for Turns<K> {
+impl<K: Kind> Default for LoopState<K> {
     #[inline(always)]
     fn default() -> Self {
-        Turns {
+        LoopState {
             kind: PhantomData,
             open: None,
             joins: false,
@@ -41,13 +43,13 @@ impl<K: Kind> Default for Turns<K> {
     }
 }
 
-impl<K: Kind> Turns<K> {
-    /// For the end of a turn.
+impl<K: Kind> LoopState<K> {
+    /// For the end of an iteration.
     #[inline(always)]
     pub fn joining() -> Self {
-        Turns {
+        LoopState {
             joins: true,
-            ..Turns::default()
+            ..LoopState::default()
         }
     }
 
@@ -57,13 +59,13 @@ impl<K: Kind> Turns<K> {
         KindOf::default()
     }
 
-    /// Whether Rust decides about the next turn.
+    /// Whether Rust decides about the next iteration.
     #[inline(always)]
     pub fn is_known(&self, fork: &Fork<K>) -> bool {
         fork.is_known() && self.open.is_none()
     }
 
-    /// Whether a turn is recorded.
+    /// Whether an iteration is recorded.
     #[inline(always)]
     pub fn is_open(&self) -> bool {
         self.open.is_some()
@@ -80,10 +82,10 @@ impl<K: Kind> Turns<K> {
         K::token()
     }
 
-    /// Ends the turn under way, or begins the one that is recorded; returns whether its body is next.
+    /// Ends the iteration under way, or begins the one that is recorded; returns whether its body is next.
     ///
     /// # Errors
-    /// Returns an error if a turn changes the structure of a local.
+    /// Returns an error if an iteration changes the structure of a local.
     pub fn turn(&mut self, fork: &mut Fork<K>) -> Result<bool> {
         let again = fork.truth();
         let traced = fork.traced_mut();
@@ -92,7 +94,7 @@ impl<K: Kind> Turns<K> {
         self.after(again, state, &names, caller)
     }
 
-    /// What is next after a turn of which this is known: whether there is another one.
+    /// What is next after an iteration of which this is known: whether there is another one.
     fn after(
         &mut self,
         again: Truth,
@@ -101,10 +103,10 @@ impl<K: Kind> Turns<K> {
         caller: &'static Location<'static>,
     ) -> Result<bool> {
         let (next, is_body) = match (self.open.take(), again) {
-            (Some(turning), again) => (turning.end(again, state, &named(names))?, false),
+            (Some(recorder), again) => (recorder.end(again, state, &named(names))?, false),
             (None, Truth::Traced(go)) => {
-                let (turning, state) = Turning::begin(go, state, caller)?;
-                self.open = Some(Box::new(turning));
+                let (recorder, state) = While::record(go, state, caller)?;
+                self.open = Some(Box::new(recorder));
                 (state, true)
             }
             (None, Truth::Known(again)) => (state, again),
@@ -113,7 +115,7 @@ impl<K: Kind> Turns<K> {
         Ok(is_body)
     }
 
-    /// Joins the exits of a turn, or of a loop.
+    /// Joins the exits of an iteration, or of a loop.
     ///
     /// # Errors
     /// Returns an error if the locals have another structure at an exit, or an exit leaves a branch.
@@ -140,7 +142,7 @@ impl<K: Kind> Turns<K> {
         (state, std::mem::take(&mut self.names))
     }
 
-    /// Joins the exits of a turn of a `loop`; returns whether there is another turn.
+    /// Joins the exits of an iteration of a `loop`; returns whether there is another one.
     ///
     /// # Errors
     /// Returns an error if the locals have another structure at an exit, or an exit leaves a branch.
@@ -154,6 +156,16 @@ impl<K: Kind> Turns<K> {
     }
 }
 
+impl<K: Kind> HasKind for LoopState<K> {
+    type Kind = K;
+}
+
+impl<K: Kind> KindOf<K> {
+    /// This is what decides at the end of an iteration.
+    #[inline(always)]
+    pub fn is_of_loop(&self, _: &LoopState<K>) {}
+}
+
 /// Locals, with their names.
 type Gathered = (Vec<Value>, Vec<&'static str>);
 
@@ -165,58 +177,21 @@ fn named(names: &[&'static str]) -> impl Fn(usize) -> String {
     }
 }
 
-/// At the head of a loop, or at the end of its turn: a local as it is.
+/// At the head of a loop, or at the end of its iteration: a local as it is.
 #[inline(always)]
-pub fn gather<K: Kind, T: Local<K>>(turns: &mut Turns<K>, local: &T, name: &'static str) {
-    turns.names.push(name);
-    turns.state.push(T::save(local));
+pub fn gather<K: Kind, T: Local<K>>(carried: &mut LoopState<K>, local: &T, name: &'static str) {
+    carried.names.push(name);
+    carried.state.push(T::save(local));
 }
 
-/// A local as any turn finds it, or as the turn or the loop leaves it.
+/// A local as any iteration finds it, or as the iteration or the loop leaves it.
 ///
 /// # Errors
 /// Returns an error if the value is not of the local's type.
 #[inline(always)]
-pub fn put<K: Kind, T: Local<K>>(turns: &mut Turns<K>, local: &mut T) -> Result<()> {
-    turns
+pub fn put<K: Kind, T: Local<K>>(carried: &mut LoopState<K>, local: &mut T) -> Result<()> {
+    carried
         .next
         .next()
         .map_or(Ok(()), |value| T::load(local, value))
-}
-
-/// What decides at several places of a loop: a traced value, if one does at any of them.
-pub struct KindOf<K>(PhantomData<K>);
-
-impl<K> Clone for KindOf<K> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<K> Copy for KindOf<K> {}
-
-impl<K> Default for KindOf<K> {
-    #[inline(always)]
-    fn default() -> Self {
-        KindOf(PhantomData)
-    }
-}
-
-impl<K: Kind> KindOf<K> {
-    /// It is what decides here.
-    #[inline(always)]
-    pub fn is_of(&self, _: &Fork<K>) {}
-
-    /// It is what decides at the end of a turn.
-    #[inline(always)]
-    pub fn is_for(&self, _: &Turns<K>) {}
-
-    /// Either of the two.
-    #[inline(always)]
-    pub fn or<B: Kind>(&self, _: &KindOf<B>) -> KindOf<<K as Or<B>>::Kind>
-    where
-        K: Or<B>,
-    {
-        KindOf::default()
-    }
 }

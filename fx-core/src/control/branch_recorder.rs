@@ -1,18 +1,19 @@
-//! A branch under way: its two sides are recorded one after the other, then both become a [`Cond`].
+//! `BranchRecorder`: records two branches, one after the other, and the call of a module that has both.
 //!
-//! Invariant: while the second side is recorded, every value that the first one changed is as it
+//! Invariant: while the second branch is recorded, every value that the first one changed is as it
 //! was before the branch.
 
 use std::panic::Location;
 use std::rc::Rc;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
-use super::cond::Cond;
 use super::record::{self, Recording};
 use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
 use crate::ir::argument::{Argument, Kwargs};
 use crate::ir::op::Op;
 use crate::ir::operator;
+use crate::module::module::Module;
 use crate::trace::blame::blame;
 use crate::trace::open_side::Region;
 use crate::trace::scope::{self, Active};
@@ -22,16 +23,20 @@ use crate::value::tree::Tree;
 use crate::value::value::Value;
 
 /// A branch whose condition is traced.
-pub(super) struct Forked {
+pub(super) struct BranchRecorder {
     active: Rc<Active>,
     condition: Proxy,
     caller: &'static Location<'static>,
     recording: Recording,
-    /// The side that was recorded first, once it has ended.
+    /// The branch that was recorded first, once it has ended.
     first: Option<Ended>,
-    /// Whether the first side is the one for a false condition.
+    /// Whether the first branch is the one for a false condition.
     negated: bool,
+    make: MakeBranch,
 }
+
+/// Makes the module of both branches: for a true condition, and for a false one.
+type MakeBranch = fn(GraphModule, GraphModule) -> Box<dyn Module>;
 
 /// A side that was recorded, and what it gives.
 struct Ended {
@@ -39,21 +44,23 @@ struct Ended {
     parts: Vec<(Tree, Vec<Value>)>,
 }
 
-impl Forked {
-    /// Begins the first side.
+impl BranchRecorder {
+    /// Begins the first branch.
     pub fn begin(
         condition: Proxy,
         negated: bool,
         region: Region,
         caller: &'static Location<'static>,
+        make: MakeBranch,
     ) -> Result<Self> {
         let active = scope::of_proxy(condition)?;
-        Ok(Forked {
+        Ok(BranchRecorder {
             recording: Recording::begin(&active, region, caller)?,
             condition,
             caller,
             first: None,
             negated,
+            make,
             active,
         })
     }
@@ -63,14 +70,14 @@ impl Forked {
         self.recording.becomes(jump);
     }
 
-    /// Whether the second side is under way.
+    /// Whether the second branch is under way.
     pub fn is_second(&self) -> bool {
         self.first.is_some()
     }
 
-    /// Ends a side, which gives `values`; `name` names one of them in an error. After the second
-    /// side, returns what the branch gives: per value the one that both give, or a result.
-    pub fn end_side(
+    /// Ends a branch, which gives `values`; `name` names one of them in an error. After the second
+    /// one, returns what a run gets: per value the one that both give, or a result.
+    pub fn end_branch(
         &mut self,
         values: Vec<Value>,
         name: &dyn Fn(usize) -> String,
@@ -82,7 +89,7 @@ impl Forked {
         };
         match self.first.take() {
             None => {
-                self.recording.turn()?;
+                self.recording.next()?;
                 self.first = Some(ended);
                 Ok(None)
             }
@@ -93,7 +100,7 @@ impl Forked {
         }
     }
 
-    /// Ends the first side, which is an error: a run that would take it fails with these words, and
+    /// Ends the first branch, which is an error: a run that would take it fails with these words, and
     /// any other goes on with what follows.
     pub fn refuse(self, words: &str) -> Result<()> {
         let context = &self.active.context;
@@ -102,15 +109,15 @@ impl Forked {
         let results = Vec::new();
         context.cut(&[&Side { nodes, results }], &[], "a branch", self.caller)?;
         context.set_location(self.caller);
-        let claim = Argument::Node(self.is_second_side()?.node());
+        let claim = Argument::Node(self.takes_second()?.node());
         let args = [claim, Argument::Str(Arc::new(words.to_string()))];
         let op = Op::CallFunction(operator::_assert);
         context.insert(op, args.into_iter().collect(), Kwargs::new(), None)?;
         Ok(())
     }
 
-    /// Records whether the second side is the one that a run takes.
-    pub fn is_second_side(&self) -> Result<Proxy> {
+    /// Records whether the second branch is the one that a run takes.
+    pub fn takes_second(&self) -> Result<Proxy> {
         if self.negated {
             return Ok(self.condition);
         }
@@ -123,7 +130,7 @@ impl Forked {
         Ok(context.proxy(node))
     }
 
-    /// The sides as a module, and a call of it.
+    /// The branches as a module, and a call of it.
     fn join(
         &self,
         first: Ended,
@@ -174,19 +181,18 @@ impl Forked {
             true => (&second, &first),
         };
         let inputs = context.operands(&[then, otherwise], &[])?;
-        let module = Cond {
-            then: record::side_module(active, then, &inputs, false, "then")?,
-            otherwise: record::side_module(active, otherwise, &inputs, false, "otherwise")?,
-            params: OnceLock::new(),
-        };
+        let module = (self.make)(
+            record::part_module(active, then, &inputs, false, "then")?,
+            record::part_module(active, otherwise, &inputs, false, "otherwise")?,
+        );
         context.cut(&[&first, &second], &[], "a branch", self.caller)?;
-        if !differing.is_empty() || !module.is_pure() {
+        if !differing.is_empty() || !module.effects().is_pure() {
             let args = record::nodes(&inputs);
             let condition = self.condition;
             let results = record::call(
                 active,
                 "cond",
-                &module,
+                &*module,
                 Some(condition),
                 args,
                 differing.len(),

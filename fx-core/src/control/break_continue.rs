@@ -1,15 +1,16 @@
-//! What `#[trace(control_flow)]` writes for `break` and `continue`: what follows one that a traced
-//! value decides, to the end of the turn, is its other side.
+//! What `#[trace(control_flow)]` writes for `break` and `continue`, the exits of a loop: what follows
+//! one that a traced value decides, to the end of the iteration, is its other branch.
 //!
 //! Invariant: an exit holds every local that the loop may change; the latest exit is joined first.
 
 use std::panic::Location;
 
+use super::branch_recorder::BranchRecorder;
+use super::cond::Cond;
 use super::decide::Truth;
-use super::forked::Forked;
-use super::gate::{Fork, Kind, Local, Plain};
-use super::touched::Held;
-use super::turns::Turns;
+use super::held::Held;
+use super::if_region::{Fork, Local, TracedFork};
+use super::kind::{Kind, KindOf, Plain};
 use crate::error::Result;
 use crate::trace::open_side::Region;
 use crate::value::value::Value;
@@ -17,21 +18,21 @@ use crate::value::value::Value;
 /// The exits of one loop.
 pub struct Exits {
     pending: Vec<Exit>,
-    /// Whether the turn that has ended is followed by another one, by its exits.
+    /// Whether the iteration that has ended is followed by another one, by its exits.
     go: Truth,
-    /// Whether the turn under way ends by a `break` that Rust decides, for the runs that came to it.
+    /// Whether the iteration under way ends by a `break` that Rust decides, for the runs that came to it.
     stopped: bool,
     is_recording: bool,
     /// The test of the loop's condition, which only a loop without an exit comes to.
-    test: Option<Forked>,
-    /// The locals after the last turn, if the loop may be over when the graph runs.
+    test: Option<BranchRecorder>,
+    /// The locals after the last iteration, if the loop may be over when the graph runs.
     left_in: Option<Vec<Value>>,
     pub(super) held: Held,
 }
 
-/// An exit whose other side is under way.
+/// An exit whose other branch is under way.
 struct Exit {
-    forked: Forked,
+    recorder: BranchRecorder,
     goes_on: bool,
 }
 
@@ -51,26 +52,26 @@ impl Default for Exits {
 }
 
 impl Exits {
-    /// Whether the end of a turn has something to join.
+    /// Whether the end of an iteration has something to join.
     #[inline(always)]
     pub fn is_needed(&self) -> bool {
         !self.pending.is_empty() || self.stopped || self.is_recording
     }
 
-    /// Whether there are exits whose other side is under way.
+    /// Whether there are exits whose other branch is under way.
     #[inline(always)]
     pub fn is_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Whether a `break` that Rust decides is for some runs only: those that came to it, of a turn
-    /// that is recorded, or that others have left by a `continue`.
+    /// Whether a `break` that Rust decides is for some runs only: those that came to it, of an
+    /// iteration that is recorded, or that others have left by a `continue`.
     #[inline(always)]
     pub fn breaks_for_some(&self) -> bool {
         self.is_recording || self.pending.iter().any(|exit| exit.goes_on)
     }
 
-    /// Says whether the turn that begins is recorded.
+    /// Says whether the iteration that begins is recorded.
     #[inline(always)]
     pub fn records(&mut self, is_recording: bool) {
         self.is_recording = is_recording;
@@ -89,14 +90,14 @@ impl Exits {
         let Fork::Traced(traced) = fork else {
             return Ok(());
         };
-        let (forked, state, mut held) = K::into_traced(traced).into_exit();
-        let Some(mut forked) = forked else {
+        let (recorder, state, mut held) = K::into_traced(traced).into_exit();
+        let Some(mut recorder) = recorder else {
             return Ok(());
         };
         self.held.join(&mut held);
-        end(&mut forked, Value::Bool(goes_on), state, &unnamed)?;
-        forked.becomes(if goes_on { "continue" } else { "break" });
-        self.pending.push(Exit { forked, goes_on });
+        end(&mut recorder, Value::Bool(goes_on), state, &unnamed)?;
+        recorder.becomes(if goes_on { "continue" } else { "break" });
+        self.pending.push(Exit { recorder, goes_on });
         Ok(())
     }
 
@@ -106,7 +107,7 @@ impl Exits {
     /// Returns an error if the trace has ended.
     #[inline(always)]
     #[track_caller]
-    pub fn test<K: Kind>(&mut self, _: &Turns<K>) -> Result<bool> {
+    pub fn test<K: Kind>(&mut self, _: KindOf<K>) -> Result<bool> {
         match self.go {
             Truth::Known(true) => Ok(true),
             _ => self.test_after_exits(K::IS_PLAIN, Location::caller()),
@@ -121,18 +122,18 @@ impl Exits {
     ) -> Result<bool> {
         match self.take_go() {
             Truth::Known(go) => return Ok(go),
-            // Rust decides about the next turn: what follows is for a loop without an exit.
+            // Rust decides about the next iteration: what follows is for a loop without an exit.
             Truth::Traced(go) if is_plain => {
-                let mut forked = Forked::begin(go, true, Region::After("break"), caller)?;
+                let mut recorder = Cond::record(go, true, Region::After("break"), caller)?;
                 let state = self.left_in.clone().unwrap_or_default();
-                end(&mut forked, Value::Bool(false), state, &unnamed)?;
+                end(&mut recorder, Value::Bool(false), state, &unnamed)?;
                 self.pending.push(Exit {
-                    forked,
+                    recorder,
                     goes_on: false,
                 });
             }
             Truth::Traced(go) => {
-                self.test = Some(Forked::begin(go, false, Region::Branch, caller)?);
+                self.test = Some(Cond::record(go, false, Region::Branch, caller)?);
             }
         }
         Ok(true)
@@ -151,7 +152,7 @@ impl Exits {
         }
     }
 
-    /// Before a turn of a loop whose turns Rust decides.
+    /// Before an iteration of a loop whose iterations Rust decides.
     ///
     /// # Errors
     /// Returns an error if the trace has ended.
@@ -164,17 +165,17 @@ impl Exits {
         }
     }
 
-    /// Whether no exit of an earlier turn can be taken still.
+    /// Whether no exit of an earlier iteration can be taken still.
     pub(super) fn begins_anew(&self) -> bool {
         self.left_in.is_none() && !self.is_recording
     }
 
-    /// Whether there is another turn, as the exits of the last one say.
+    /// Whether there is another iteration, as the exits of the last one say.
     pub(super) fn take_go(&mut self) -> Truth {
         std::mem::replace(&mut self.go, Truth::Known(true))
     }
 
-    /// Joins the exits of a turn that ends in this state.
+    /// Joins the exits of an iteration that ends in this state.
     pub(super) fn join(
         &mut self,
         mut state: Vec<Value>,
@@ -182,20 +183,20 @@ impl Exits {
     ) -> Result<Vec<Value>> {
         let mut go = Truth::Known(!std::mem::take(&mut self.stopped));
         while let Some(Exit {
-            mut forked,
+            mut recorder,
             goes_on,
         }) = self.pending.pop()
         {
-            // Without a value for it, an exit says by its condition whether there is another turn.
+            // Without a value for it, an exit says by its condition whether there is another iteration.
             let by_condition = matches!(go, Truth::Known(true));
             let other = match go {
                 Truth::Known(_) if by_condition => Value::Bool(goes_on),
                 Truth::Known(go) => Value::Bool(go),
                 Truth::Traced(go) => Value::Proxy(go),
             };
-            let mut joined = end(&mut forked, other, state, name)?.into_iter();
+            let mut joined = end(&mut recorder, other, state, name)?.into_iter();
             go = match joined.next() {
-                _ if by_condition && !goes_on => Truth::Traced(forked.is_second_side()?),
+                _ if by_condition && !goes_on => Truth::Traced(recorder.takes_second()?),
                 Some(Value::Bool(go)) => Truth::Known(go),
                 Some(Value::Proxy(go)) => Truth::Traced(go),
                 _ => Truth::Known(true),
@@ -210,13 +211,13 @@ impl Exits {
 
 /// Ends a side of an exit: whether the loop goes on, and its locals.
 fn end(
-    forked: &mut Forked,
+    recorder: &mut BranchRecorder,
     goes_on: Value,
     state: Vec<Value>,
     name: &dyn Fn(usize) -> String,
 ) -> Result<Vec<Value>> {
     let values = std::iter::once(goes_on).chain(state).collect();
-    let joined = forked.end_side(values, &|at| match at.checked_sub(1) {
+    let joined = recorder.end_branch(values, &|at| match at.checked_sub(1) {
         Some(at) => name(at),
         None => "whether the loop goes on".to_string(),
     })?;
@@ -231,7 +232,7 @@ fn unnamed(_: usize) -> String {
 /// The truth of a condition that was asked in one side only.
 #[cold]
 fn tested<K: Kind>(
-    mut test: Forked,
+    mut test: BranchRecorder,
     fork: Fork<K>,
     caller: &'static Location<'static>,
 ) -> Result<Fork<K>> {
@@ -242,7 +243,7 @@ fn tested<K: Kind>(
     end(&mut test, condition, Vec::new(), &unnamed)?;
     let joined = end(&mut test, Value::Bool(false), Vec::new(), &unnamed)?;
     Ok(match joined.into_iter().next() {
-        Some(Value::Proxy(holds)) => match K::traced(holds, caller) {
+        Some(Value::Proxy(holds)) => match K::traced(TracedFork::new(holds, caller)) {
             Some(traced) => Fork::Traced(traced),
             None => fork,
         },

@@ -1,16 +1,16 @@
-//! What `#[trace(control_flow)]` writes for an `if`: a region that runs in place, behind a gate that
-//! the type of the condition opens.
+//! What `#[trace(control_flow)]` writes for an `if`: both branches run in place, one after the other,
+//! and what they record becomes the branches of a graph.
 //!
 //! Invariant: for a plain `bool` nothing behind [`Fork::token`] is borrow-checked or compiled, since
 //! the token of a plain condition has no value.
 
-use std::convert::Infallible;
 use std::panic::Location;
 
+use super::branch_recorder::BranchRecorder;
+use super::cond::Cond;
 use super::decide::{Decide, Truth};
-use super::forked::Forked;
-use super::touched::Held;
-use super::turns::KindOf;
+use super::held::Held;
+use super::kind::{HasKind, Kind, KindOf, Plain, Symbolic};
 use crate::error::{Error, Result};
 use crate::trace::convert::Output;
 use crate::trace::open_side::Region;
@@ -18,127 +18,12 @@ use crate::trace::returns::as_ours;
 use crate::value::handle::Proxy;
 use crate::value::value::Value;
 
-/// What decides: a plain `bool`, or what may be traced.
-pub trait Kind: Sized {
-    #[doc(hidden)]
-    const IS_PLAIN: bool;
-    /// What stands before the code that only traced conditions have.
-    type Token;
-    /// A condition that is traced, and what it decides.
-    type Traced;
-
-    #[doc(hidden)]
-    fn token() -> Self::Token;
-
-    /// A traced condition, where there can be one.
-    #[doc(hidden)]
-    fn traced(condition: Proxy, caller: &'static Location<'static>) -> Option<Self::Traced>;
-
-    #[doc(hidden)]
-    fn as_traced(traced: &Self::Traced) -> &TracedFork;
-
-    #[doc(hidden)]
-    fn as_traced_mut(traced: &mut Self::Traced) -> &mut TracedFork;
-
-    #[doc(hidden)]
-    fn into_traced(traced: Self::Traced) -> Box<TracedFork>;
-}
-
-/// Decided by a plain `bool`.
-#[derive(Debug)]
-pub enum Plain {}
-
-/// Decided by a value that may be traced.
-#[derive(Debug)]
-pub enum Symbolic {}
-
-impl Kind for Plain {
-    const IS_PLAIN: bool = true;
-    type Token = Infallible;
-    type Traced = Infallible;
-
-    #[inline(always)]
-    fn token() -> Infallible {
-        unreachable!("a plain condition is known")
-    }
-
-    #[inline(always)]
-    fn traced(_: Proxy, _: &'static Location<'static>) -> Option<Infallible> {
-        None
-    }
-
-    #[inline(always)]
-    fn as_traced(traced: &Infallible) -> &TracedFork {
-        match *traced {}
-    }
-
-    #[inline(always)]
-    fn as_traced_mut(traced: &mut Infallible) -> &mut TracedFork {
-        match *traced {}
-    }
-
-    #[inline(always)]
-    fn into_traced(traced: Infallible) -> Box<TracedFork> {
-        match traced {}
-    }
-}
-
-impl Kind for Symbolic {
-    const IS_PLAIN: bool = false;
-    type Token = ();
-    type Traced = Box<TracedFork>;
-
-    #[inline(always)]
-    fn token() {}
-
-    fn traced(condition: Proxy, caller: &'static Location<'static>) -> Option<Box<TracedFork>> {
-        Some(Box::new(TracedFork {
-            condition,
-            negated: false,
-            caller,
-            forked: None,
-            names: Vec::new(),
-            before: Vec::new(),
-            after: Vec::new(),
-            joined: Vec::new().into_iter(),
-            noted: Vec::new(),
-            held: Held::default(),
-        }))
-    }
-
-    fn as_traced(traced: &Box<TracedFork>) -> &TracedFork {
-        traced
-    }
-
-    fn as_traced_mut(traced: &mut Box<TracedFork>) -> &mut TracedFork {
-        traced
-    }
-
-    fn into_traced(traced: Box<TracedFork>) -> Box<TracedFork> {
-        traced
-    }
-}
-
-/// What decides at two places.
-pub trait Or<B: Kind>: Kind {
-    /// A value that may be traced, if one does at either.
-    type Kind: Kind;
-}
-
-impl<B: Kind> Or<B> for Plain {
-    type Kind = B;
-}
-
-impl<B: Kind> Or<B> for Symbolic {
-    type Kind = Symbolic;
-}
-
 /// A condition: its truth, or what decides when the graph runs.
 pub enum Fork<K: Kind> {
     /// Rust decides.
     Known(bool),
     /// The graph decides.
-    Traced(K::Traced),
+    Traced(K::Traced<TracedFork>),
 }
 
 /// A traced condition with the branch that it decides, and the locals that change there.
@@ -147,10 +32,10 @@ pub struct TracedFork {
     /// Whether the block that stands first is the one for a false condition.
     negated: bool,
     caller: &'static Location<'static>,
-    forked: Option<Forked>,
+    recorder: Option<BranchRecorder>,
     names: Vec<&'static str>,
     before: Vec<Value>,
-    /// After the side under way; the next one is not yet restored.
+    /// After the branch under way; the next one is not yet restored.
     after: Vec<Value>,
     joined: std::vec::IntoIter<Value>,
     /// At an exit of a loop.
@@ -176,7 +61,7 @@ pub fn fork<C: Decide>(condition: C) -> Result<Fork<C::Kind>> {
 fn traced_fork<K: Kind>(truth: Truth, caller: &'static Location<'static>) -> Result<Fork<K>> {
     match truth.or_tracers(caller)? {
         Truth::Known(truth) => Ok(Fork::Known(truth)),
-        Truth::Traced(condition) => K::traced(condition, caller)
+        Truth::Traced(condition) => K::traced(TracedFork::new(condition, caller))
             .map(Fork::Traced)
             .ok_or_else(|| Error::msg("a plain condition is known")),
     }
@@ -248,18 +133,45 @@ impl<K: Kind> Fork<K> {
     }
 }
 
+impl<K: Kind> HasKind for Fork<K> {
+    type Kind = K;
+}
+
+impl<K: Kind> KindOf<K> {
+    /// This is what decides a branch.
+    #[inline(always)]
+    pub fn is_of_branch(&self, _: &Fork<K>) {}
+}
+
 impl TracedFork {
+    pub(super) fn new(condition: Proxy, caller: &'static Location<'static>) -> Self {
+        TracedFork {
+            condition,
+            negated: false,
+            caller,
+            recorder: None,
+            names: Vec::new(),
+            before: Vec::new(),
+            after: Vec::new(),
+            joined: Vec::new().into_iter(),
+            noted: Vec::new(),
+            held: Held::default(),
+        }
+    }
+
     fn begin(&mut self) -> Result<()> {
-        let forked = Forked::begin(self.condition, self.negated, Region::Branch, self.caller)?;
-        self.forked = Some(forked);
+        let recorder = Cond::record(self.condition, self.negated, Region::Branch, self.caller)?;
+        self.recorder = Some(recorder);
         Ok(())
     }
 
     fn is_second(&self) -> bool {
-        self.forked.as_ref().is_some_and(Forked::is_second)
+        self.recorder
+            .as_ref()
+            .is_some_and(BranchRecorder::is_second)
     }
 
-    /// A local after a side; what it is for the next side.
+    /// A local after a branch; what it is for the next one.
     fn turn(&mut self, after: Value) -> Option<Value> {
         let before = match self.is_second() {
             true => None,
@@ -278,8 +190,8 @@ impl TracedFork {
     }
 
     /// For an exit of a loop: the branch, and the locals as they leave the loop.
-    pub(super) fn into_exit(self) -> (Option<Forked>, Vec<Value>, Held) {
-        (self.forked, self.noted, self.held)
+    pub(super) fn into_exit(self) -> (Option<BranchRecorder>, Vec<Value>, Held) {
+        (self.recorder, self.noted, self.held)
     }
 
     /// For an early `return`: the branch, without the locals, which the function does not need.
@@ -289,11 +201,11 @@ impl TracedFork {
         self
     }
 
-    pub(super) fn forked_mut(&mut self) -> Option<&mut Forked> {
-        self.forked.as_mut()
+    pub(super) fn recorder_mut(&mut self) -> Option<&mut BranchRecorder> {
+        self.recorder.as_mut()
     }
 
-    /// Ends a side that gives `value`; what both give after the second.
+    /// Ends a branch that gives `value`; what both give after the second.
     pub(super) fn leave(&mut self, value: Value) -> Result<Option<Value>> {
         let mut values = std::mem::take(&mut self.after);
         values.push(value);
@@ -302,10 +214,10 @@ impl TracedFork {
             Some(name) => format!("`{name}`"),
             None => "the value of the branch".to_string(),
         };
-        let Some(forked) = &mut self.forked else {
+        let Some(recorder) = &mut self.recorder else {
             return Err(Error::msg("a branch that has not begun"));
         };
-        let Some(mut joined) = forked.end_side(values, &name)? else {
+        let Some(mut joined) = recorder.end_branch(values, &name)? else {
             return Ok(None);
         };
         let value = joined.pop();
@@ -427,7 +339,7 @@ pub fn keep<K: Kind, T: Local<K>>(fork: &mut Fork<K>, local: &T, name: &'static 
     }
 }
 
-/// After a side: a local as the side left it; before the second side it is as it was.
+/// After a branch: a local as the branch left it; before the second one it is as it was.
 ///
 /// # Errors
 /// Returns an error if the value is not of the local's type.
@@ -439,7 +351,7 @@ pub fn turn<K: Kind, T: Local<K>>(fork: &mut Fork<K>, local: &mut T) -> Result<(
     before.map_or(Ok(()), |before| T::load(local, before))
 }
 
-/// After a side that ends in a jump: a local as it was before it.
+/// After a branch that ends in a jump: a local as it was before it.
 ///
 /// # Errors
 /// Returns an error if the value is not of the local's type.
@@ -450,7 +362,7 @@ pub fn restored<K: Kind, T: Local<K>>(fork: &mut Fork<K>) -> Result<T> {
     T::loaded(before.unwrap_or_default())
 }
 
-/// After both sides: a local as the branch gives it.
+/// After both branches: a local as the branch gives it.
 ///
 /// # Errors
 /// Returns an error if the value is not of the local's type.
@@ -460,10 +372,10 @@ pub fn settle<K: Kind, T: Local<K>>(fork: &mut Fork<K>, local: &mut T) -> Result
     joined.map_or(Ok(()), |joined| T::load(local, joined))
 }
 
-/// Ends the first side.
+/// Ends the first branch.
 ///
 /// # Errors
-/// Returns an error if the side is one.
+/// Returns an error if the branch gives one.
 #[inline(always)]
 pub fn leave<K: Kind, T: Given<K>>(fork: &mut Fork<K>, value: T) -> Result<()> {
     let value = value.give()?;
@@ -471,10 +383,10 @@ pub fn leave<K: Kind, T: Given<K>>(fork: &mut Fork<K>, value: T) -> Result<()> {
         .map_or(Ok(()), |traced| traced.leave(value).map(drop))
 }
 
-/// Ends the second side; returns what the branch gives.
+/// Ends the second branch; returns what the branch gives.
 ///
 /// # Errors
-/// Returns an error if the side is one, or the sides give different structures.
+/// Returns an error if the branch gives one, or the branches give different structures.
 #[inline(always)]
 pub fn join<K: Kind, T: Given<K>>(fork: &mut Fork<K>, value: T) -> Result<T> {
     let value = value.give()?;

@@ -1,16 +1,16 @@
-//! A loop under way: one turn is recorded, and becomes the body of a [`While`].
+//! `LoopRecorder`: records one iteration of a loop, and the call of a module that has it as its body.
 //!
-//! Invariant: while the turn is recorded, every value that it may change is an input of the body.
+//! Invariant: while the iteration is recorded, every value that it may change is an input of the body.
 
 use std::panic::Location;
 use std::rc::Rc;
-use std::sync::OnceLock;
 
 use super::decide::Truth;
 use super::record::{self, Recording};
-use super::while_loop::While;
 use crate::error::{Error, Result};
+use crate::graph_module::GraphModule;
 use crate::ir::argument::Argument;
+use crate::module::module::Module;
 use crate::trace::blame::blame;
 use crate::trace::open_side::Region;
 use crate::trace::scope::{self, Active};
@@ -20,9 +20,9 @@ use crate::value::tree::Tree;
 use crate::value::value::Value;
 
 /// A loop whose condition is traced.
-pub(super) struct Turning {
+pub(super) struct LoopRecorder {
     active: Rc<Active>,
-    /// Whether there is a first turn.
+    /// Whether there is a first iteration.
     go: Proxy,
     caller: &'static Location<'static>,
     recording: Recording,
@@ -34,14 +34,19 @@ pub(super) struct Turning {
     /// The inputs of the body for them.
     carries: Vec<NodeId>,
     limit: Option<usize>,
+    make: MakeLoop,
 }
 
-impl Turning {
-    /// Begins a turn on a state; returns the state of any turn.
+/// Makes the module of a body that runs so many times at most.
+type MakeLoop = fn(GraphModule, Option<usize>) -> Box<dyn Module>;
+
+impl LoopRecorder {
+    /// Begins an iteration on a state; returns the state of any iteration.
     pub fn begin(
         go: Proxy,
         state: Vec<Value>,
         caller: &'static Location<'static>,
+        make: MakeLoop,
     ) -> Result<(Self, Vec<Value>)> {
         let active = scope::of_proxy(go)?;
         let context = &active.context;
@@ -65,7 +70,7 @@ impl Turning {
         let state = trees.iter().zip(leaves);
         let state = state.map(|(tree, leaves)| tree.unflatten(leaves));
         let state = state.collect::<Result<_>>()?;
-        let turning = Turning {
+        let recorder = LoopRecorder {
             recording: Recording::begin(&active, Region::Loop, caller)?,
             go,
             caller,
@@ -74,17 +79,18 @@ impl Turning {
             carried,
             carries,
             limit: None,
+            make,
             active,
         };
-        Ok((turning, state))
+        Ok((recorder, state))
     }
 
-    /// The same, of a loop that runs so many turns at most.
+    /// The same, of a loop that runs so many iterations at most.
     pub fn with_limit(self, limit: Option<usize>) -> Self {
-        Turning { limit, ..self }
+        LoopRecorder { limit, ..self }
     }
 
-    /// Ends the turn: whether there is another one, and the state after this one; `name` names a
+    /// Ends the iteration: whether there is another one, and the state after this one; `name` names a
     /// value in an error. Returns the state after the loop.
     pub fn end(
         self,
@@ -134,15 +140,12 @@ impl Turning {
         let side = Side { nodes, results };
         let captured = context.operands(&[&side], &self.carries)?;
         let inputs: Vec<NodeId> = self.carries.iter().chain(&captured).copied().collect();
-        let module = While {
-            body: record::side_module(active, &side, &inputs, true, "body")?,
-            limit: self.limit,
-            params: OnceLock::new(),
-        };
+        let body = record::part_module(active, &side, &inputs, true, "body")?;
+        let module = (self.make)(body, self.limit);
         context.cut(&[&side], &self.carries, "a loop", self.caller)?;
         let args = init.into_iter().chain(record::nodes(&captured));
         let count = self.carried.len();
-        let results = record::call(active, "while_loop", &module, Some(self.go), args, count)?;
+        let results = record::call(active, "while_loop", &*module, Some(self.go), args, count)?;
         let mut leaves = self.init.clone();
         for ((part, at), result) in self.carried.iter().zip(results) {
             leaves[*part][*at] = result;
