@@ -99,22 +99,23 @@ pub mod __private {
         Component, EachField, EachFieldMut, Field, FieldMut, Walk, WalkMut,
     };
     pub use crate::trace::assertion::{Claim, assert_traced, claim};
+    pub use crate::trace::call_args::CallForm;
     pub use crate::trace::call_args::{CallArgs, argument_error};
     pub use crate::trace::compare;
     pub use crate::trace::convert::{
         FromValue, Held, Output, Param, TreeField, fields, hold, tuple_fields,
     };
-    pub use crate::trace::dispatch::{CallForm, call_forward, record};
+    pub use crate::trace::dispatch::{call_forward, record};
     pub use crate::trace::foreign::{into_leaf, to_foreign};
     pub use crate::trace::operand::{Operand, binary, unary};
     pub use crate::trace::range;
     pub use crate::trace::returns::Returns;
     pub use crate::trace::root::TracedFn;
     pub use crate::trace::scope::may_record;
-    pub use crate::value::data::TensorType;
     pub use crate::value::object::{Object, OperandRef, Traced};
     pub use crate::value::operator::Operator;
     pub use crate::value::symbol::{Float, Int};
+    pub use crate::value::tensor_types::TensorType;
     pub use crate::value::value::{Arg, IntoValue, Value};
     pub use fx_macros::op;
     pub use inventory;

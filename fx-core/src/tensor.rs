@@ -129,10 +129,12 @@ pub use crate::emit::tensor_source::{IndexSource, TensorSource};
 #[doc(inline)]
 pub use crate::tensor_type;
 pub use crate::trace::blame::{escape, escape_with};
+pub use crate::trace::call_args::CallForm;
 pub use crate::trace::convert::Param;
-pub use crate::trace::dispatch::{CallForm, known_dims, known_shape, record_call, report_shape};
+pub use crate::trace::dispatch::{known_dims, known_shape, record_call, report_shape};
 pub use crate::trace::operand::{Operand, binary, unary};
 pub use crate::trace::scope::may_record;
-pub use crate::value::data::{FromData, TensorData};
+pub use crate::value::data::TensorData;
 pub use crate::value::fake_tensor::FakeTensor;
 pub use crate::value::object::{Handle, Object, OperandRef, Traced};
+pub use crate::value::tensor_types::FromData;

@@ -15,8 +15,8 @@ use crate::ir::names::is_reserved;
 use crate::module::attributes::Attributes;
 use crate::module::walk::TensorKind;
 use crate::text::{Doc, Excerpt};
-use crate::value::data::tensor_types;
 use crate::value::object::short_type_name;
+use crate::value::tensor_types::tensor_types;
 
 /// What a field holds.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]

@@ -17,7 +17,7 @@ use crate::ir::names::as_name;
 use crate::ir::param_type::Meaning;
 use crate::ir::rust_type::{RustType, TypePath};
 use crate::text::Excerpt;
-use crate::value::data::tensor_types;
+use crate::value::tensor_types::tensor_types;
 use crate::value::tree::Tree;
 
 /// Types from fx's or Rust's prelude.

@@ -18,8 +18,8 @@ use crate::ir::param_type::{ParamType, ScalarType, TypePart};
 use crate::ir::rust_type::RustType;
 use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
-use crate::value::data::only_tensor_type;
 use crate::value::operator::Operator;
+use crate::value::tensor_types::only_tensor_type;
 use crate::value::tree::Tree;
 use crate::value::value::Value;
 

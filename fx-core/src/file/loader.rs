@@ -8,8 +8,9 @@ use super::json::{self, Excerpt, Json, JsonMap};
 use super::limits::{MAX_MODULE_DEPTH, too_deep};
 use super::names::reference::TENSOR;
 use crate::error::{Error, Result};
-use crate::value::data::{TensorData, from_data_of};
+use crate::value::data::TensorData;
 use crate::value::object::{Object, short_type_name};
+use crate::value::tensor_types::from_data_of;
 use crate::value::value::Value;
 
 /// The state of loading one file: [`Component::from_saved`](crate::module::Component::from_saved)

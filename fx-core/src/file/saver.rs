@@ -13,8 +13,8 @@ use super::json::{Json, tag};
 use super::limits::{MAX_MODULE_DEPTH, too_deep};
 use super::names::reference::TENSOR;
 use crate::error::{Error, Result};
-use crate::value::data::from_data_of;
 use crate::value::object::Object;
+use crate::value::tensor_types::from_data_of;
 
 /// The state of saving one module: [`Component::to_saved`](crate::module::Component::to_saved) adds
 /// tensors to it.

@@ -34,7 +34,7 @@ use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
 use crate::module::registry::path_of;
 use crate::text::{Excerpt, count, is_hidden};
-use crate::value::data::{Registered, tensor_type, tensor_types};
+use crate::value::tensor_types::{Registered, tensor_type, tensor_types};
 
 /// How many items that cannot be named are listed in one error.
 const TOLD: usize = 8;

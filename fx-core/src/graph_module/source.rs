@@ -23,7 +23,7 @@ use crate::module::module::Module;
 use crate::module::registry::path_of;
 use crate::shapes::Contract;
 use crate::text::Comment;
-use crate::value::data::tensor_type;
+use crate::value::tensor_types::tensor_type;
 
 /// The sides of a branch or loop that is written as `if` or `while`, inside of so many others; none
 /// of what is called.

@@ -2,8 +2,7 @@
 
 use std::panic::Location;
 
-use super::args::Args;
-use super::argument::{Argument, IntoArguments, IntoKwargs, Kwargs};
+use super::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
 use super::function::Function;
 use super::graph::Graph;
 use super::op::Op;

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::args::Args;
-use super::argument::Argument;
+use super::argument::{Args, Argument};
 use super::graph::{Graph, Inputs, Notes};
 use super::node::{NodeMut, NodeRef};
 use super::op::Op;

@@ -7,8 +7,7 @@ use std::sync::{Arc, OnceLock};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
-use super::args::Args;
-use super::argument::{Argument, Kwargs};
+use super::argument::{Args, Argument, Kwargs};
 use super::copy::mapped_inputs;
 use super::graph::{Graph, Inputs, Notes, input_indices};
 use super::journal::{FormerInputs, FormerPlaces, Record};

@@ -11,8 +11,7 @@ use std::sync::{Arc, OnceLock};
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::args::Args;
-use super::argument::{Argument, Kwargs};
+use super::argument::{Args, Argument, Kwargs};
 use super::index::Members;
 use super::insertion::Cursor;
 use super::journal::{Journal, Record};

@@ -13,7 +13,6 @@
 //! ```
 
 mod acyclic;
-pub(crate) mod args;
 pub(crate) mod argument;
 pub(crate) mod bound;
 pub(crate) mod build;
@@ -61,8 +60,7 @@ pub(crate) mod value_meta;
 pub(crate) mod version;
 pub(crate) mod walk;
 
-pub use self::args::{Args, ArgsIntoIter};
-pub use self::argument::{Argument, IntoArguments, IntoKwargs, Kwargs};
+pub use self::argument::{Args, ArgsIntoIter, Argument, IntoArguments, IntoKwargs, Kwargs};
 pub use self::bound::BoundArgs;
 pub use self::build::NewNode;
 pub use self::copy::ValueMap;

@@ -3,8 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::args::Args;
-use super::argument::{Argument, IntoArguments, IntoKwargs, Kwargs};
+use super::argument::{Args, Argument, IntoArguments, IntoKwargs, Kwargs};
 use super::bound::BoundArgs;
 use super::graph::Graph;
 use super::names::Name;

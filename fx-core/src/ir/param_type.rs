@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use super::rust_type::RustType;
 use crate::error::{Error, Result};
-use crate::value::data::{Registered, only_tensor_type, tensor_type, tensor_type_named};
 use crate::value::object::{Object, short_type_name};
+use crate::value::tensor_types::{Registered, only_tensor_type, tensor_type, tensor_type_named};
 
 /// A type, as far as graphs and generated source need to know it.
 ///

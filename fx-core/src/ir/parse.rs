@@ -9,8 +9,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashSet;
 
 use self::text::{Text, excerpt, is_word};
-use super::args::Args;
-use super::argument::{Argument, Kwargs, MAX_ARGUMENT_DEPTH};
+use super::argument::{Args, Argument, Kwargs, MAX_ARGUMENT_DEPTH};
 use super::graph::Graph;
 use super::op::{Op, Opcode};
 use super::places::Site;

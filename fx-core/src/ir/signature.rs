@@ -8,7 +8,7 @@ use smallvec::SmallVec;
 use super::param_type::ParamType;
 use crate::error::{Error, ErrorKind, Result};
 use crate::text;
-use crate::value::data::only_tensor_type;
+use crate::value::tensor_types::only_tensor_type;
 use crate::value::value::Value;
 
 /// A plain value that can be a default in a signature.

@@ -10,7 +10,9 @@ use super::tensor_meta::TensorMeta;
 use crate::error::{Error, Result};
 use crate::text::count;
 use crate::value::dim::Dim;
-use crate::value::fake_tensor::{FakeNumber, FakeTensor};
+use crate::value::fake_number::FakeNumber;
+use crate::value::fake_tensor::FakeTensor;
+use crate::value::handle::Proxy;
 use crate::value::value::Value;
 
 /// How many equal items an entry lists.
@@ -97,7 +99,7 @@ impl ValueMeta {
                 ValueMeta::Dict(items.collect())
             }
             Value::Slice(ends) => ValueMeta::Slice(Box::new(ends.each_ref().map(of))),
-            Value::Proxy(proxy) => match FakeNumber::of(*proxy) {
+            Value::Proxy(proxy) => match proxy.fake_number() {
                 Some(FakeNumber::Size(dim)) => ValueMeta::Int(dim),
                 Some(FakeNumber::Float) => ValueMeta::Float(None),
                 Some(FakeNumber::Bool) => ValueMeta::Bool(None),
@@ -137,9 +139,12 @@ impl ValueMeta {
                 let fake = FakeTensor::new(meta.shape.clone(), meta.dtype, meta.device);
                 Value::object(fake.with_grad(meta.requires_grad == Some(true)))
             }
-            ValueMeta::Int(dim) => FakeNumber::Size(dim.clone()).into_value(),
-            ValueMeta::Float(None) => FakeNumber::Float.into_value(),
-            ValueMeta::Bool(None) => FakeNumber::Bool.into_value(),
+            ValueMeta::Int(dim) => match dim.as_number() {
+                Some(number) => Value::Int(number),
+                None => Value::Proxy(Proxy::of_fake(FakeNumber::Size(dim.clone()))),
+            },
+            ValueMeta::Float(None) => Value::Proxy(Proxy::of_fake(FakeNumber::Float)),
+            ValueMeta::Bool(None) => Value::Proxy(Proxy::of_fake(FakeNumber::Bool)),
             ValueMeta::Float(Some(number)) => Value::Float(*number),
             ValueMeta::Bool(Some(boolean)) => Value::Bool(*boolean),
             ValueMeta::List(items) => Value::List(all(items)?),

@@ -1,7 +1,8 @@
 //! `assert!` in a traced body: Rust's own for a plain `bool`, a node that stops a failing run for a
 //! traced truth value.
 
-use super::dispatch::{CallForm, call_values};
+use super::call_args::CallForm;
+use super::dispatch::call_values;
 use crate::error::{Error, Result};
 use crate::ir::operator;
 use crate::value::object::Traced;

@@ -14,6 +14,15 @@ use crate::ir::signature::{ParamKind, ParamSpec, arguments_error, bind};
 use crate::value::handle::NodeId;
 use crate::value::value::Value;
 
+/// How a call is written: `f(x)` or `x.f()`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallForm {
+    /// `call_function`.
+    Function,
+    /// `call_method`.
+    Method,
+}
+
 /// A call on its way into the graph.
 #[derive(Debug, Clone, Default)]
 pub struct CallArgs {

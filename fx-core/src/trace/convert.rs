@@ -6,7 +6,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 
 use super::blame::escape;
-use super::dispatch;
+use super::unpack;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::param_type::{ParamType, ScalarType, TypeName, TypePart};
 use crate::value::device::Device;
@@ -568,7 +568,7 @@ fn unpack<const N: usize>(value: Value, what: &str) -> Result<[Value; N]> {
 
 fn parts(mut value: Value, count: usize, what: &str) -> Result<Vec<Value>> {
     let found = match &mut value {
-        Value::Proxy(proxy) => return dispatch::unpack(*proxy, count),
+        Value::Proxy(proxy) => return unpack::unpack(*proxy, count),
         Value::List(items) | Value::Tuple(items) if items.len() == count => {
             return Ok(std::mem::take(items).into_vec());
         }
@@ -596,7 +596,7 @@ fn named(mut value: Value, what: &str, names: &[&str]) -> Result<Vec<Value>> {
         )
     };
     match &mut value {
-        Value::Proxy(proxy) => dispatch::unpack_fields(*proxy, names),
+        Value::Proxy(proxy) => unpack::unpack_fields(*proxy, names),
         Value::Dict(map)
             if map.len() == names.len() && names.iter().all(|name| map.contains_key(*name)) =>
         {

@@ -13,7 +13,7 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::blame::blame;
-use super::call_args::{CallArgs, IntoArgs, bind_values, split_keywords};
+use super::call_args::{CallArgs, CallForm, IntoArgs, bind_values, split_keywords};
 use super::convert::FromValue;
 use super::mode::{Base, ModeCall, ModeCallee, through_modes};
 use super::report::Frozen;
@@ -33,15 +33,6 @@ use crate::value::fake_tensor::FakeTensor;
 use crate::value::handle::Proxy;
 use crate::value::object::Object;
 use crate::value::value::Value;
-
-/// How a call is written: `f(x)` or `x.f()`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CallForm {
-    /// `call_function`.
-    Function,
-    /// `call_method`.
-    Method,
-}
 
 /// Passes a call through the modes that see it, and then runs or records it.
 fn dispatch(call: ModeCall<'_>, location: &'static Location<'static>) -> Result<Value> {
@@ -489,30 +480,6 @@ fn run_module(module: &dyn Module, args: &[Value]) -> Result<Value> {
     let mut out = Value::None;
     crate::stack::level(|| module.run(&args, &mut out))?;
     Ok(out)
-}
-
-/// Records `value[0]` to `value[count - 1]` of a symbolic value: the results of a call that has
-/// several.
-pub(crate) fn unpack(proxy: Proxy, count: usize) -> Result<Vec<Value>> {
-    let active = scope::of_proxy(proxy)?;
-    let parts = active.tracer.create_items(&active.context, proxy, count)?;
-    active.context.remember_parts(proxy, &parts);
-    parts
-        .into_iter()
-        .map(|part| active.context.folded(part))
-        .collect()
-}
-
-/// Records `value[key]` for each key of a symbolic value: the fields of a result that is a struct.
-pub(crate) fn unpack_fields(proxy: Proxy, keys: &[&str]) -> Result<Vec<Value>> {
-    let active = scope::of_proxy(proxy)?;
-    keys.iter()
-        .map(|key| {
-            let index = Value::Str((*key).into());
-            let item = active.tracer.create_item(&active.context, proxy, index)?;
-            Ok(Value::Proxy(item))
-        })
-        .collect()
 }
 
 /// Runs `body` for a node of another graph that is traced again, so that what it records keeps the

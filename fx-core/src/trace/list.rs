@@ -5,8 +5,9 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use super::blame::escape;
+use super::call_args::CallForm;
 use super::convert::{FromValue, Output, Param};
-use super::dispatch::{self, CallForm};
+use super::dispatch;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::operator;
 use crate::ir::param_type::{ParamType, TypePart};

@@ -57,6 +57,7 @@ pub(crate) mod scope;
 pub(crate) mod side;
 mod tensor_type;
 pub(crate) mod tracer;
+mod unpack;
 
 pub use self::annotation::annotate;
 pub use self::appending::GraphAppendingTracer;

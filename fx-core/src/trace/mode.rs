@@ -7,8 +7,7 @@ use std::cell::RefCell;
 use std::panic::Location;
 use std::rc::Rc;
 
-use super::call_args::CallArgs;
-use super::dispatch::CallForm;
+use super::call_args::{CallArgs, CallForm};
 use super::scope;
 use crate::error::Result;
 use crate::ir::function::Function;

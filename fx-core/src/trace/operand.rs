@@ -2,8 +2,9 @@
 
 use std::panic::Location;
 
+use super::call_args::CallForm;
 use super::convert::FromValue;
-use super::dispatch::{CallForm, record};
+use super::dispatch::record;
 use super::scope;
 use crate::error::Result;
 use crate::ir::operator::function_of;

@@ -2,9 +2,9 @@
 
 use std::panic::Location;
 
-use super::call_args::IntoArgs;
+use super::call_args::{CallForm, IntoArgs};
 use super::convert::FromValue;
-use super::dispatch::{self, CallForm, record};
+use super::dispatch::{self, record};
 use super::operand::Operand;
 use super::scope;
 use crate::error::{Error, Result};

@@ -3,8 +3,9 @@
 
 use std::panic::Location;
 
+use super::call_args::CallForm;
 use super::convert::FromValue;
-use super::dispatch::{CallForm, record};
+use super::dispatch::record;
 use super::operand::Operand;
 use crate::error::{Error, Result};
 use crate::ir::operator::function_of;

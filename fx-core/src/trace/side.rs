@@ -10,8 +10,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::context::TraceContext;
 use crate::error::{Error, Result};
-use crate::ir::args::Args;
-use crate::ir::argument::{Argument, Kwargs};
+use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;

@@ -5,7 +5,7 @@ use std::num::NonZeroU32;
 use std::panic::Location;
 use std::sync::OnceLock;
 
-use super::fake_tensor::FakeNumber;
+use super::fake_number::FakeNumber;
 
 /// Identifies a node of one graph: an index and a process-unique stamp, so that ids of erased nodes
 /// and of other graphs are distinguished from live ones.
@@ -52,6 +52,33 @@ impl Proxy {
     /// The trace that recorded it.
     pub fn trace_id(self) -> TraceId {
         self.trace
+    }
+}
+
+/// The trace that no trace is: its proxies are numbers without a value.
+const NO_TRACE: TraceId = TraceId(u32::MAX);
+
+impl Proxy {
+    /// A number that is no node of a trace.
+    pub(crate) fn of_fake(number: FakeNumber) -> Self {
+        let (index, stamp) = (number.index(), NonZeroU32::MAX);
+        Proxy {
+            node: NodeId { index, stamp },
+            trace: NO_TRACE,
+        }
+    }
+
+    /// Whether it is a number of fake tensors, such as a size with a name, and no node of a trace.
+    pub fn is_fake(self) -> bool {
+        self.trace == NO_TRACE
+    }
+
+    /// The number that it is, unless it is a node of a trace.
+    pub(crate) fn fake_number(self) -> Option<FakeNumber> {
+        match self.is_fake() {
+            true => FakeNumber::at(self.node.index),
+            false => None,
+        }
     }
 }
 
@@ -106,7 +133,7 @@ impl fmt::Display for Proxy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match NAME_OF.get().and_then(|name_of| name_of(*self)) {
             Some(name) => write!(f, "Proxy({name})"),
-            None if self.is_fake() => match FakeNumber::of(*self) {
+            None if self.is_fake() => match self.fake_number() {
                 Some(number) => number.fmt(f),
                 None => f.write_str("a number"),
             },

@@ -11,6 +11,7 @@ pub(crate) mod data;
 pub(crate) mod device;
 pub(crate) mod dim;
 pub(crate) mod dtype;
+pub(crate) mod fake_number;
 pub(crate) mod fake_tensor;
 pub(crate) mod handle;
 pub(crate) mod nested;
@@ -19,6 +20,7 @@ pub(crate) mod operator;
 mod size_expr;
 mod size_text;
 pub(crate) mod symbol;
+pub(crate) mod tensor_types;
 pub(crate) mod tree;
 #[allow(
     clippy::module_inception,

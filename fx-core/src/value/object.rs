@@ -129,6 +129,40 @@ pub trait Object: Any + fmt::Debug + Send + Sync {
     }
 }
 
+impl Object for FakeTensor {
+    fn to_value(&self) -> Value {
+        Value::object(self.clone())
+    }
+
+    fn object_id(&self) -> Option<u64> {
+        Some(self.id())
+    }
+
+    fn shape(&self) -> Option<&[usize]> {
+        FakeTensor::shape(self)
+    }
+
+    fn dims(&self) -> Option<Cow<'_, [Dim]>> {
+        Some(Cow::Borrowed(FakeTensor::dims(self)))
+    }
+
+    fn requires_grad(&self) -> Option<bool> {
+        Some(FakeTensor::requires_grad(self))
+    }
+
+    fn device(&self) -> Option<Device> {
+        FakeTensor::device(self)
+    }
+
+    fn dtype(&self) -> Option<DType> {
+        FakeTensor::dtype(self)
+    }
+
+    fn is_fake(&self) -> bool {
+        true
+    }
+}
+
 /// A type whose values are either concrete or stand for a proxy, such as a tensor type.
 ///
 /// It provides all conversions: from and to graph values, as arguments and results of `#[trace]`

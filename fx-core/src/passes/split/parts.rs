@@ -6,8 +6,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::graph_module::GraphModule;
-use crate::ir::args::Args;
-use crate::ir::argument::{Argument, Kwargs};
+use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::graph::Graph;
 use crate::ir::node::{NodeMut, NodeRef};
 use crate::ir::op::Op;
