@@ -7,6 +7,7 @@ use std::any::Any;
 use rustc_hash::FxHashSet;
 
 use super::GraphModule;
+use super::parts::as_graph_module;
 use crate::error::Result;
 use crate::file::json::{self, Json, JsonMap};
 use crate::file::loader::Loader;
@@ -17,14 +18,17 @@ use crate::ir::op::Op;
 use crate::ir::param_type::ParamType;
 use crate::ir::signature::ParamSpec;
 use crate::ir::unnamed::Unnamed;
+use crate::ir::value_meta::ValueMeta;
 use crate::module::argument::{OfModule, module_of, module_value};
-use crate::module::attributes::Attributes;
+use crate::module::attributes::{Attributes, is_inside};
 use crate::module::call::Call;
 use crate::module::module::Module;
+use crate::module::order::{Part, PartOrder};
 use crate::module::registry::ModuleType;
-use crate::module::walk::{Component, Walk, WalkMut};
+use crate::module::walk::{Component, TensorKind, Visitor, Walk, WalkMut, walk};
 use crate::outlined::Outlined;
 use crate::trace::convert::Param;
+use crate::value::object::Object;
 use crate::value::tree::Tree;
 use crate::value::value::Value;
 
@@ -42,6 +46,98 @@ impl GraphModule {
         }
         self.visit_held(None, walk);
     }
+
+    /// Walks the parts inside a path, or all; a part that is replaced may have another shape.
+    pub(super) fn visit_below(&mut self, around: Option<&str>, walk: &mut WalkMut<'_, '_>) {
+        self.visit_watched(around, walk, false);
+    }
+
+    /// [`visit_below`](GraphModule::visit_below), which returns the nodes' ops whose parts have
+    /// another shape now, if this graph or another one, `knows`, has shapes.
+    pub(super) fn visit_watched(
+        &mut self,
+        around: Option<&str>,
+        walk: &mut WalkMut<'_, '_>,
+        knows: bool,
+    ) -> Vec<Op> {
+        let knows = knows || self.graph.knows_anything();
+        let mut changed: Vec<Op> = Vec::new();
+        let parts = self.part_paths().cloned().unwrap_or_default();
+        let name = |path: &'_ str| -> Option<usize> {
+            match around {
+                None => Some(0),
+                Some(around) => is_inside(path, around).then_some(around.len() + 1),
+            }
+        };
+        for part in PartOrder::parts(self.meta(), &self.attributes) {
+            match part {
+                Part::Module(at) => {
+                    let path = self.attributes.modules.get_index(at);
+                    let is_part = path.is_some_and(|(path, module)| {
+                        parts.contains(path) && as_graph_module(&**module).is_some()
+                    });
+                    let from = path.and_then(|(path, _)| name(path));
+                    if from.is_none() && !is_part {
+                        continue;
+                    }
+                    let Some((path, module)) = self.attributes.modules.lend(at) else {
+                        continue;
+                    };
+                    if is_part {
+                        // What a part holds is at the paths of the whole.
+                        let any: &mut dyn Any = &mut **module;
+                        let part = any.downcast_mut::<GraphModule>();
+                        let inside = part.map(|part| part.visit_watched(around, walk, knows));
+                        if inside.is_some_and(|inside| !inside.is_empty()) {
+                            changed.push(Op::CallModule(path.clone()));
+                        }
+                        continue;
+                    }
+                    let from = from.unwrap_or_default();
+                    let before = knows.then(|| shapes_inside(&**module));
+                    walk.child(&path[from..], module);
+                    if before.is_some_and(|before| before != shapes_inside(&**module)) {
+                        changed.push(Op::CallModule(path.clone()));
+                    }
+                }
+                Part::Tensor(at) => {
+                    let path = self.attributes.tensors.get_index(at);
+                    let Some(from) = path.and_then(|(path, _)| name(path)) else {
+                        continue;
+                    };
+                    let Some((path, (kind, value))) = self.attributes.tensors.lend(at) else {
+                        continue;
+                    };
+                    let before = knows.then(|| ValueMeta::of(value));
+                    if let Value::Object(handle) = value
+                        && let Some(tensor) = handle.make_mut()
+                    {
+                        walk.tensor_at(&path[from..], *kind, tensor);
+                    }
+                    if before.is_some_and(|before| before != ValueMeta::of(value)) {
+                        changed.push(Op::GetAttr(path.clone()));
+                    }
+                }
+            }
+        }
+        for op in &changed {
+            self.graph.forget_op(op);
+        }
+        changed
+    }
+}
+
+/// The shapes of the tensors in a module, in order.
+fn shapes_inside(module: &dyn Module) -> Vec<ValueMeta> {
+    struct Shapes(Vec<ValueMeta>);
+    impl Visitor for Shapes {
+        fn tensor(&mut self, _: &str, _: TensorKind, tensor: &dyn Object) {
+            self.0.push(ValueMeta::of(&tensor.to_value()));
+        }
+    }
+    let mut shapes = Shapes(Vec::new());
+    walk(module, &mut shapes);
+    shapes.0
 }
 
 impl Component for GraphModule {

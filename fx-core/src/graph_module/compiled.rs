@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use smallvec::SmallVec;
 
 use super::GraphModule;
-use super::edit::Contents;
+use super::kept::Contents;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::op::Op;
 use crate::ir::version::Version;

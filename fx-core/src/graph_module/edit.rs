@@ -5,97 +5,26 @@
 //! path.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use rustc_hash::FxHashSet;
 
 use super::GraphModule;
-use crate::emit::hooks::Hooks;
+use super::kept::{Contents, KeptProgram, Ready, Versions};
+use super::open_edits::{Edits, Open, Start};
 use crate::error::Result;
 use crate::ir::argument::Argument;
 use crate::ir::changes::Changes;
 use crate::ir::graph::Graph;
-use crate::ir::journal::{self, moved_out};
-use crate::ir::meta::Entries;
+use crate::ir::journal::moved_out;
 use crate::ir::node::NodeRef;
 use crate::ir::op::{Op, Opcode};
 use crate::ir::signature::{Literal, ParamSpec};
-use crate::ir::version::Version;
 use crate::module::attributes::Attributes;
-use crate::module::items::ItemsStart;
 use crate::run::program::Program;
 use crate::shapes::Contract;
 use crate::value::handle::NodeId;
 use crate::value::tree::Tree;
-
-/// The versions of the graph, the modules and the tensors.
-pub(super) type Versions = [Version; 3];
-
-/// The versions of what modules and tensors hold.
-pub(super) type Contents = [Version; 2];
-
-/// A program, with the versions that it was compiled from.
-pub(super) struct KeptProgram {
-    of: Versions,
-    program: Program,
-}
-
-/// A program that can be run.
-pub(super) enum Ready<'m> {
-    Kept(&'m Program),
-    /// Compiled again, because the last edit has not ended.
-    Made(Box<Program>),
-}
-
-impl std::ops::Deref for Ready<'_> {
-    type Target = Program;
-    fn deref(&self) -> &Program {
-        match self {
-            Ready::Kept(program) => program,
-            Ready::Made(program) => program,
-        }
-    }
-}
-
-/// Holds a module that was replaced during an edit by assigning another one.
-#[derive(Default)]
-pub(super) struct Shelf(Mutex<Option<GraphModule>>);
-
-impl Shelf {
-    fn look<R>(&self, look: impl FnOnce(&GraphModule) -> Option<R>) -> Option<R> {
-        let module = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        look(module.as_ref()?)
-    }
-
-    fn take(&self) -> Option<GraphModule> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-/// The open edits.
-#[derive(Default)]
-pub(super) struct Edits {
-    shelf: Option<Arc<Shelf>>,
-    starts: Vec<Start>,
-}
-
-/// The state that an edit can restore.
-struct Start {
-    graph: journal::Savepoint,
-    attributes: [ItemsStart; 2],
-    params: Arc<Vec<ParamSpec>>,
-    trees: Arc<Vec<Tree>>,
-    followed: Version,
-    hooks: Hooks,
-    entries: Entries,
-}
-
-/// An open edit of a module.
-pub(crate) struct Open {
-    shelf: Arc<Shelf>,
-    /// How many edits were open before.
-    depth: usize,
-}
 
 impl GraphModule {
     /// Changes the module in one transaction. If `change` fails or panics, the graph is restored,
@@ -138,7 +67,7 @@ impl GraphModule {
     /// [`edit`](GraphModule::edit), with the argument for [`changes_in`](GraphModule::changes_in).
     pub(crate) fn edit_within<R>(
         &mut self,
-        change: impl FnOnce(&mut GraphModule, &Open) -> Result<R>,
+        change: impl FnOnce(&mut GraphModule, &Open<GraphModule>) -> Result<R>,
     ) -> Result<R> {
         let start = self.open();
         let result = catch_unwind(AssertUnwindSafe(|| change(self, &start)));
@@ -158,13 +87,13 @@ impl GraphModule {
         }
     }
 
-    fn open(&mut self) -> Open {
+    fn open(&mut self) -> Open<GraphModule> {
         let shelf = self.edits.shelf.get_or_insert_default().clone();
         let depth = self.open_edits();
         Open { shelf, depth }
     }
 
-    fn keep(&mut self, open: &Open) {
+    fn keep(&mut self, open: &Open<GraphModule>) {
         if self.is_of(open) {
             self.close_edits(open.depth, true);
         } else if open.depth == 0
@@ -174,7 +103,7 @@ impl GraphModule {
         }
     }
 
-    fn undo(&mut self, open: &Open) -> bool {
+    fn undo(&mut self, open: &Open<GraphModule>) -> bool {
         if !self.is_of(open) {
             match open.shelf.take() {
                 Some(module) => *self = module,
@@ -185,7 +114,7 @@ impl GraphModule {
     }
 
     /// Whether an edit is of this module, and not of another one that was here before.
-    fn is_of(&self, open: &Open) -> bool {
+    fn is_of(&self, open: &Open<GraphModule>) -> bool {
         let own = self.edits.shelf.as_ref();
         own.is_some_and(|own| Arc::ptr_eq(own, &open.shelf))
     }
@@ -248,7 +177,7 @@ impl GraphModule {
 
     /// The changes of an edit so far. If it assigned another graph, the changes are found by name,
     /// and the ids of the new nodes are returned too.
-    pub(crate) fn changes_in(&self, open: &Open) -> (Changes, Vec<NodeId>) {
+    pub(crate) fn changes_in(&self, open: &Open<GraphModule>) -> (Changes, Vec<NodeId>) {
         if self.is_of(open)
             && let Some(start) = self.edits.starts.get(open.depth)
             && self.graph.is_of(&start.graph)
@@ -524,6 +453,6 @@ impl Drop for GraphModule {
         let mut module = GraphModule::of_parts(Graph::default(), Attributes::default(), "");
         std::mem::swap(self, &mut module);
         module.edits.shelf = Some(shelf.clone());
-        *shelf.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(module);
+        shelf.put(module);
     }
 }

@@ -5,12 +5,15 @@
 mod as_module;
 pub(crate) mod compiled;
 mod contract;
+mod dead_code;
 mod divided;
 mod dual;
 pub(crate) mod edit;
 pub(crate) mod folder;
 mod functional;
 mod hoisted;
+mod kept;
+pub(crate) mod open_edits;
 pub(crate) mod parts;
 mod regions;
 mod saved;
@@ -24,16 +27,15 @@ pub use self::edit::GraphEdit;
 pub use self::folder::Folder;
 pub use self::functional::functional_call;
 pub use self::parts::{Submodule, SubmoduleMut};
-use self::parts::{as_graph_module, for_each_graph_of, graphs_of};
 pub use self::surgery::{ReplacedModule, Surgery};
 
-use std::any::Any;
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Arc, OnceLock};
 
 use self::compiled::Compiled;
-use self::edit::{Edits, KeptProgram};
+use self::kept::KeptProgram;
+use self::open_edits::Edits;
 use crate::emit::hooks::Hooks;
 use crate::error::{Error, Result};
 use crate::ir::graph::Graph;
@@ -42,13 +44,11 @@ use crate::ir::meta::{Entries, Entry, Meta};
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::signature::{ParamSpec, arguments_error};
-use crate::ir::value_meta::ValueMeta;
 use crate::ir::version::Version;
-use crate::module::attributes::{Attributes, TENSOR, is_inside, not_found, within};
+use crate::module::attributes::{Attributes, TENSOR, not_found, within};
 use crate::module::call::Call;
-use crate::module::module::Module;
-use crate::module::order::{Part, PartOrder};
-use crate::module::walk::{Component, TensorKind, Visitor, WalkMut, walk};
+use crate::module::order::PartOrder;
+use crate::module::walk::Component;
 use crate::outlined::Outlined;
 use crate::region::ordered::Ordered;
 use crate::run::interpreter::{Interpretation, Interpreter, PlainInterpreter};
@@ -61,7 +61,7 @@ use crate::trace::dispatch::{call_module, is_symbolic_call};
 use crate::trace::root::{Outcome, Root, Trace};
 use crate::trace::scope::may_record;
 use crate::value::handle::NodeId;
-use crate::value::object::{Object, short_type_name};
+use crate::value::object::short_type_name;
 use crate::value::tree::Tree;
 use crate::value::value::Value;
 
@@ -93,7 +93,7 @@ pub struct GraphModule {
     followed: Version,
     /// The versions at which lint found nothing.
     checked: Option<[Version; 3]>,
-    edits: Outlined<Edits>,
+    edits: Outlined<Edits<GraphModule>>,
 }
 
 /// Traces a module or a [`traced!`](crate::traced) function.
@@ -437,41 +437,6 @@ impl GraphModule {
         inner.filter(|node| self.is_impure_node(*node))
     }
 
-    /// Erases every node that nobody uses and that is not impure, in nested graph modules too;
-    /// returns how many were erased.
-    ///
-    /// # Errors
-    /// Returns an error if a graph breaks its rules; nothing changes then.
-    pub fn eliminate_dead_code(&mut self) -> Result<usize> {
-        self.edit(|gm| {
-            let mut erased = gm.erase_unused()?;
-            erased += gm.drop_unused_results()?;
-            for at in 0..gm.attributes.modules.len() {
-                let module = gm.attributes.modules.get_index(at);
-                if module.is_none_or(|(_, module)| graphs_of(&**module).is_empty()) {
-                    continue;
-                }
-                if let Some((_, module)) = gm.attributes.modules.lend(at) {
-                    for_each_graph_of(&mut **module, |_, inner| {
-                        erased += inner.eliminate_dead_code()?;
-                        Ok(())
-                    })?;
-                }
-            }
-            if gm.drop_unused_operands()? {
-                erased += gm.erase_unused()?;
-            }
-            Ok(erased)
-        })
-    }
-
-    /// Erases what nobody uses and is not impure in this graph alone.
-    fn erase_unused(&mut self) -> Result<usize> {
-        let mut edit = self.graph_mut();
-        let (graph, attributes) = edit.parts();
-        graph.eliminate_dead_code_with(|node| !Call::of(node, attributes).effects().is_pure())
-    }
-
     /// The values of the graph's placeholders for a call: arguments as the module's
     /// [`CodeGen`](crate::emit::CodeGen) takes them, bound to the parameters, defaults filled in,
     /// structures taken apart.
@@ -576,98 +541,6 @@ impl GraphModule {
         }
         self.program()?.run(&self.graph, attributes, args, observer)
     }
-
-    /// Walks the parts inside a path, or all; a part that is replaced may have another shape.
-    fn visit_below(&mut self, around: Option<&str>, walk: &mut WalkMut<'_, '_>) {
-        self.visit_watched(around, walk, false);
-    }
-
-    /// [`visit_below`](GraphModule::visit_below), which returns the nodes' ops whose parts have
-    /// another shape now, if this graph or another one, `knows`, has shapes.
-    fn visit_watched(
-        &mut self,
-        around: Option<&str>,
-        walk: &mut WalkMut<'_, '_>,
-        knows: bool,
-    ) -> Vec<Op> {
-        let knows = knows || self.graph.knows_anything();
-        let mut changed: Vec<Op> = Vec::new();
-        let parts = self.part_paths().cloned().unwrap_or_default();
-        let name = |path: &'_ str| -> Option<usize> {
-            match around {
-                None => Some(0),
-                Some(around) => is_inside(path, around).then_some(around.len() + 1),
-            }
-        };
-        for part in PartOrder::parts(self.meta(), &self.attributes) {
-            match part {
-                Part::Module(at) => {
-                    let path = self.attributes.modules.get_index(at);
-                    let is_part = path.is_some_and(|(path, module)| {
-                        parts.contains(path) && as_graph_module(&**module).is_some()
-                    });
-                    let from = path.and_then(|(path, _)| name(path));
-                    if from.is_none() && !is_part {
-                        continue;
-                    }
-                    let Some((path, module)) = self.attributes.modules.lend(at) else {
-                        continue;
-                    };
-                    if is_part {
-                        // What a part holds is at the paths of the whole.
-                        let any: &mut dyn Any = &mut **module;
-                        let part = any.downcast_mut::<GraphModule>();
-                        let inside = part.map(|part| part.visit_watched(around, walk, knows));
-                        if inside.is_some_and(|inside| !inside.is_empty()) {
-                            changed.push(Op::CallModule(path.clone()));
-                        }
-                        continue;
-                    }
-                    let from = from.unwrap_or_default();
-                    let before = knows.then(|| shapes_inside(&**module));
-                    walk.child(&path[from..], module);
-                    if before.is_some_and(|before| before != shapes_inside(&**module)) {
-                        changed.push(Op::CallModule(path.clone()));
-                    }
-                }
-                Part::Tensor(at) => {
-                    let path = self.attributes.tensors.get_index(at);
-                    let Some(from) = path.and_then(|(path, _)| name(path)) else {
-                        continue;
-                    };
-                    let Some((path, (kind, value))) = self.attributes.tensors.lend(at) else {
-                        continue;
-                    };
-                    let before = knows.then(|| ValueMeta::of(value));
-                    if let Value::Object(handle) = value
-                        && let Some(tensor) = handle.make_mut()
-                    {
-                        walk.tensor_at(&path[from..], *kind, tensor);
-                    }
-                    if before.is_some_and(|before| before != ValueMeta::of(value)) {
-                        changed.push(Op::GetAttr(path.clone()));
-                    }
-                }
-            }
-        }
-        for op in &changed {
-            self.graph.forget_op(op);
-        }
-        changed
-    }
-}
-
-/// The shapes of the tensors in a module, in order.
-fn shapes_inside(module: &dyn Module) -> Vec<ValueMeta> {
-    struct Shapes(Vec<ValueMeta>);
-    impl Visitor for Shapes {
-        fn tensor(&mut self, _: &str, _: TensorKind, tensor: &dyn Object) {
-            self.0.push(ValueMeta::of(&tensor.to_value()));
-        }
-    }
-    let mut shapes = Shapes(Vec::new());
-    walk(module, &mut shapes);
-    shapes.0
 }
 
 impl fmt::Debug for GraphModule {

@@ -1,15 +1,14 @@
-//! `Attributes`: the modules and tensors that a graph names, by path.
+//! What is looked up in [`Attributes`], the modules and tensors that a graph names, and where they come
+//! from.
 //!
 //! Invariant: no path is both a module's and a tensor's, or inside a module's, if `conflict` is
 //! checked before adding.
-
-use std::fmt;
 
 use rustc_hash::FxHashMap;
 
 use super::argument::module_value;
 use super::hierarchy::ComponentExt;
-use super::items::Items;
+pub use super::module::Attributes;
 use super::module::Module;
 use super::registry::as_module;
 use super::walk::{Component, TensorKind, Visitor, walk};
@@ -19,26 +18,6 @@ use crate::ir::op::Op;
 use crate::submit::REGISTRY_HINT;
 use crate::value::object::Object;
 use crate::value::value::Value;
-
-/// The modules, parameters, buffers and constants that a graph names.
-#[derive(Default, Clone)]
-#[non_exhaustive]
-pub struct Attributes {
-    /// Called modules, by path.
-    pub modules: Items<Box<dyn Module>>,
-    /// Tensors of `get_attr` nodes, by path. Such a node may also name a module, which is then
-    /// passed to a function.
-    pub tensors: Items<(TensorKind, Value)>,
-}
-
-impl fmt::Debug for Attributes {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Attributes")
-            .field("modules", &self.modules.keys().collect::<Vec<_>>())
-            .field("tensors", &self.tensors.keys().collect::<Vec<_>>())
-            .finish()
-    }
-}
 
 impl Attributes {
     /// The attributes that a graph names.

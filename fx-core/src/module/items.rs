@@ -10,7 +10,6 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
-use super::module::Module;
 use super::walk::TensorKind;
 use crate::ir::version::{Version, Versions};
 use crate::value::value::Value;
@@ -34,16 +33,6 @@ pub trait Item: Clone {
 }
 
 impl Item for (TensorKind, Value) {}
-
-impl Item for Box<dyn Module> {
-    fn open_edit(&mut self) -> bool {
-        (**self).open_edit()
-    }
-
-    fn close_edit(&mut self, keep: bool) {
-        (**self).close_edit(keep);
-    }
-}
 
 /// Things by path, in insertion order.
 pub struct Items<T> {

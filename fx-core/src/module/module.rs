@@ -1,10 +1,14 @@
-//! `Module`: a component with a `forward`, callable without knowing its type.
+//! `Module`: a component with a `forward`, callable without knowing its type; and `Attributes`, the
+//! modules and tensors that a graph names, which a module with a graph has.
+//!
+//! Invariant: a module is whole at any time: it can be run, copied and saved.
 
 use std::any::Any;
+use std::fmt;
 use std::panic::Location;
 
-use super::attributes::Attributes;
-use super::walk::Component;
+use super::items::{Item, Items};
+use super::walk::{Component, TensorKind};
 use crate::error::Result;
 use crate::ir::function::Effects;
 use crate::ir::graph::Graph;
@@ -168,5 +172,35 @@ impl IntoModule for Box<dyn Module> {
 impl<M: Module> From<M> for Box<dyn Module> {
     fn from(module: M) -> Self {
         Box::new(module)
+    }
+}
+
+impl Item for Box<dyn Module> {
+    fn open_edit(&mut self) -> bool {
+        (**self).open_edit()
+    }
+
+    fn close_edit(&mut self, keep: bool) {
+        (**self).close_edit(keep);
+    }
+}
+
+/// The modules, parameters, buffers and constants that a graph names.
+#[derive(Default, Clone)]
+#[non_exhaustive]
+pub struct Attributes {
+    /// Called modules, by path.
+    pub modules: Items<Box<dyn Module>>,
+    /// Tensors of `get_attr` nodes, by path. Such a node may also name a module, which is then
+    /// passed to a function.
+    pub tensors: Items<(TensorKind, Value)>,
+}
+
+impl fmt::Debug for Attributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Attributes")
+            .field("modules", &self.modules.keys().collect::<Vec<_>>())
+            .field("tensors", &self.tensors.keys().collect::<Vec<_>>())
+            .finish()
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::record::PassRecord;
 use crate::error::Result;
 use crate::graph_module::GraphModule;
-use crate::graph_module::edit::Open;
+use crate::graph_module::open_edits::Open;
 use crate::ir::changes::Changes;
 use crate::pattern::rewriter::Rewriter;
 use crate::value::object::short_type_name;
@@ -170,7 +170,7 @@ impl GraphModule {
         &mut self,
         pass: &(impl Pass + ?Sized),
         name: &str,
-        edit: &Open,
+        edit: &Open<GraphModule>,
     ) -> Result<PassRecord> {
         pass.requires(self)?;
         let nodes_before = self.graph().len();
