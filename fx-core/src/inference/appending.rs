@@ -14,7 +14,7 @@ use crate::module::attributes::Attributes;
 use crate::shapes::Contract;
 use crate::trace::appending::GraphAppendingTracer;
 use crate::trace::context::TraceContext;
-use crate::trace::inferring::{Inferred, Infers};
+use crate::trace::infers::{Inferred, Infers};
 use crate::trace::tracer::Tracer;
 use crate::value::dim::Dim;
 use crate::value::handle::NodeId;

@@ -11,7 +11,7 @@ use crate::ir::signature::ParamSpec;
 use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::shapes::{Claim, Contract, Spec};
-use crate::trace::inferring::{Inferred, Infers};
+use crate::trace::infers::{Inferred, Infers};
 use crate::trace::root::Trace;
 use crate::value::dim::Dim;
 use crate::value::handle::NodeId;

@@ -5,7 +5,7 @@
 use std::rc::Rc;
 
 use super::context::{Specialised, TraceContext};
-use super::inferring::Infers;
+use super::infers::Infers;
 use super::scope::{Active, Running};
 use super::tracer::Tracer;
 use crate::error::Result;

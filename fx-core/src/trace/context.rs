@@ -9,11 +9,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use super::inferring::Infers;
+use super::cut::Cut;
+use super::infers::Infers;
 use super::open_side::OpenSides;
 use super::report::{Frozen, Report, ReportEntry};
 use super::root_index::{PathRange, RootIndex};
-use super::side::Cut;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::function::Function;

@@ -1,9 +1,10 @@
 //! Shapes while a trace records: what a node gives is inferred as soon as it is recorded, so that a
 //! mistake is an error at the user's line, and what is known is no node.
 //!
-//! The inference itself is above: [`Infers`] is what a trace asks of it.
+//! Invariant: what is recorded in a branch or a loop is inferred with it.
 
 use super::context::TraceContext;
+use super::infers::Infers;
 use super::report::{Frozen, ReportEntry};
 use super::scope::folds;
 use crate::error::Result;
@@ -17,34 +18,7 @@ use crate::shapes::Contract;
 use crate::shapes::relied::ReliedOn;
 use crate::value::dim::Dim;
 use crate::value::handle::{NodeId, Proxy};
-use crate::value::tree::Tree;
 use crate::value::value::Value;
-
-/// What a graph has when its trace ends: the contract, and the entries of its nodes.
-pub(crate) type Inferred = (Contract, Vec<(NodeId, ValueMeta)>);
-
-/// Infers what the nodes of a trace give.
-pub(crate) trait Infers {
-    /// Takes the placeholders, of parameters with these structures.
-    fn start(&mut self, graph: &Graph, params: &[ParamSpec], trees: &[Tree]) -> Result<()>;
-
-    /// What a node gives.
-    fn node(&mut self, graph: &Graph, attributes: &Attributes, node: NodeId) -> Result<ValueMeta>;
-
-    /// The truth of a comparison of sizes by the hints; then it is a guard.
-    fn truth(
-        &mut self,
-        graph: &Graph,
-        attributes: &Attributes,
-        node: NodeId,
-    ) -> Result<Option<bool>>;
-
-    /// The value of a size by the hints; then it is a guard.
-    fn number(&mut self, dim: &Dim) -> Result<Option<i64>>;
-
-    /// What the trace knows at its end.
-    fn finish(&mut self, graph: &Graph, attributes: &Attributes) -> Result<Inferred>;
-}
 
 impl TraceContext {
     /// Whether shapes are inferred here. What is recorded in a side of a branch is inferred with the

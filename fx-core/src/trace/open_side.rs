@@ -6,7 +6,6 @@
 use std::fmt;
 use std::panic::Location;
 
-use super::context::TraceContext;
 use crate::error::{Error, Result};
 
 /// What is recorded in a side.
@@ -57,25 +56,21 @@ pub(super) struct OpenSides {
     left: Option<OpenSide>,
 }
 
-impl TraceContext {
-    /// Begins a region.
-    pub(crate) fn open_side(&self, region: Region, caller: &'static Location<'static>) -> SideId {
-        let mut open = self.open.borrow_mut();
-        open.last += 1;
-        let id = SideId(open.last);
-        open.stack.push(OpenSide { id, region, caller });
+impl OpenSides {
+    pub fn open(&mut self, region: Region, caller: &'static Location<'static>) -> SideId {
+        self.last += 1;
+        let id = SideId(self.last);
+        self.stack.push(OpenSide { id, region, caller });
         id
     }
 
-    /// Whether a branch or a loop is being recorded.
-    pub(super) fn is_in_a_side(&self) -> bool {
-        !self.open.borrow().stack.is_empty()
+    pub fn is_empty(&self) -> bool {
+        self.stack.is_empty()
     }
 
     /// Says that a region is now another one.
-    pub(crate) fn rename_side(&self, id: SideId, region: Region) {
-        let mut open = self.open.borrow_mut();
-        if let Some(side) = open.stack.iter_mut().find(|side| side.id == id) {
+    pub fn rename(&mut self, id: SideId, region: Region) {
+        if let Some(side) = self.stack.iter_mut().find(|side| side.id == id) {
             side.region = region;
         }
     }
@@ -84,15 +79,14 @@ impl TraceContext {
     ///
     /// # Errors
     /// Returns an error if there is one inside: a jump leaves both.
-    pub(crate) fn end_side(&self, id: SideId) -> Result<()> {
-        let mut open = self.open.borrow_mut();
-        match open.stack.as_slice() {
+    pub fn end(&mut self, id: SideId) -> Result<()> {
+        match self.stack.as_slice() {
             [.., inner] if inner.id == id => {
-                open.stack.pop();
+                self.stack.pop();
                 Ok(())
             }
             [.., inner] => {
-                let this = open.stack.iter().find(|side| side.id == id);
+                let this = self.stack.iter().find(|side| side.id == id);
                 let this = this.map(ToString::to_string).unwrap_or_default();
                 Err(Error::msg(format_args!(
                     "{inner} leaves {this}, and traced values decide both: give the value by `else`, or join the two conditions"
@@ -103,19 +97,18 @@ impl TraceContext {
     }
 
     /// Notes that a region was left before its end.
-    pub(crate) fn leave_side(&self, id: SideId) {
-        let mut open = self.open.borrow_mut();
-        if let Some(at) = open.stack.iter().position(|side| side.id == id) {
-            let left = open.stack[at];
-            open.left.get_or_insert(left);
-            open.stack.truncate(at);
+    pub fn leave(&mut self, id: SideId) {
+        if let Some(at) = self.stack.iter().position(|side| side.id == id) {
+            let left = self.stack[at];
+            self.left.get_or_insert(left);
+            self.stack.truncate(at);
         }
     }
 
     /// # Errors
     /// Returns an error if a region was left before its end.
-    pub(super) fn check_sides(&self) -> Result<()> {
-        match &self.open.borrow().left {
+    pub fn check(&self) -> Result<()> {
+        match &self.left {
             None => Ok(()),
             Some(left) => Err(Error::msg(format_args!(
                 "{left} is decided by a traced value, and a jump or an error that was dropped left it while it was recorded: let it end, and decide by the value that it gives"

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use super::concrete::PH;
 use super::concrete::{all_symbolic, params_of_trace, specialised_to};
 use super::context::{Specialised, TraceContext};
-use super::inferring::Infers;
+use super::infers::Infers;
 use super::report::Report;
 use super::scope::{Active, Running};
 use super::tracer::{SymbolicTracer, Tracer};

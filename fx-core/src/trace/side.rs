@@ -6,11 +6,13 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use indexmap::IndexSet;
-use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
+use rustc_hash::{FxBuildHasher, FxHashSet};
 
 use super::context::TraceContext;
-use crate::error::{Error, Result};
-use crate::ir::argument::{Args, Argument, Kwargs};
+use super::cut::CutNode;
+use super::open_side::{Region, SideId};
+use crate::error::Result;
+use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::op::Op;
 use crate::module::attributes::Attributes;
@@ -28,54 +30,39 @@ pub(crate) struct Side {
     pub results: Vec<Argument>,
 }
 
-/// What was cut out of a trace's graph.
-#[derive(Default)]
-pub(super) struct Cut {
-    nodes: FxHashMap<NodeId, CutNode>,
-    /// How many calls of each module are among them.
-    calls: FxHashMap<Arc<str>, u32>,
-}
-
-/// A node that is now in a side's own graph.
-struct CutNode {
-    name: String,
-    what: &'static str,
-    caller: &'static Location<'static>,
-}
-
-impl Cut {
-    /// Returns an error if an argument names a node that was cut.
-    #[inline]
-    pub fn check(&self, args: &Args, kwargs: &Kwargs) -> Result<()> {
-        match self.nodes.is_empty() {
-            true => Ok(()),
-            false => self.check_all(args, kwargs),
-        }
+impl TraceContext {
+    /// Begins a region.
+    pub(crate) fn open_side(&self, region: Region, caller: &'static Location<'static>) -> SideId {
+        self.open.borrow_mut().open(region, caller)
     }
 
-    #[cold]
-    fn check_all(&self, args: &Args, kwargs: &Kwargs) -> Result<()> {
-        let mut found = None;
-        let mut look = |node: NodeId| {
-            found = found.or(self.nodes.get(&node));
-        };
-        args.iter().for_each(|arg| arg.for_each_node(&mut look));
-        kwargs
-            .iter()
-            .for_each(|(_, arg)| arg.for_each_node(&mut look));
-        found.map_or(Ok(()), |node| Err(node.used_outside()))
+    /// Whether a branch or a loop is being recorded.
+    pub(super) fn is_in_a_side(&self) -> bool {
+        !self.open.borrow().is_empty()
     }
-}
 
-impl CutNode {
-    /// The error of a use outside.
-    fn used_outside(&self) -> Error {
-        let CutNode { name, what, caller } = self;
-        Error::msg(format_args!(
-            "%{name} was computed in {what} that a traced value decides ({}:{}), and is used outside of it: return it from there",
-            caller.file(),
-            caller.line()
-        ))
+    /// Says that a region is now another one.
+    pub(crate) fn rename_side(&self, id: SideId, region: Region) {
+        self.open.borrow_mut().rename(id, region);
+    }
+
+    /// Ends a region, which is the innermost one.
+    ///
+    /// # Errors
+    /// Returns an error if there is one inside: a jump leaves both.
+    pub(crate) fn end_side(&self, id: SideId) -> Result<()> {
+        self.open.borrow_mut().end(id)
+    }
+
+    /// Notes that a region was left before its end.
+    pub(crate) fn leave_side(&self, id: SideId) {
+        self.open.borrow_mut().leave(id);
+    }
+
+    /// # Errors
+    /// Returns an error if a region was left before its end.
+    pub(super) fn check_sides(&self) -> Result<()> {
+        self.open.borrow().check()
     }
 }
 
