@@ -159,6 +159,9 @@ pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
 /// | `flat = "why"` | no gradient runs through it |
 /// | `samples = f` | calls for `fx_nn::testing::check_op`, in tests of its crate |
 ///
+/// The rule is the contract: a call that fails is refused in its words, if it refuses the arguments. The arguments are
+/// cloned for that, which costs nothing where they are borrowed or plain.
+///
 /// ```
 /// use fx_nn::cpu::{Point, Points, Unary};
 /// use fx_nn::prelude::*;

@@ -1,8 +1,32 @@
-//! Candle's errors converted to fx's.
+//! Candle's errors converted to fx's, and the error of arguments that an operation does not take.
+//!
+//! Invariant: what an operation does not take is said by its shape rule alone.
 
 use fx_core::{Error, Result};
 
 pub(crate) use crate::kernels::dtype::dtype_name;
+
+/// What [`unfit`] says, which no user reads where the shape rules are known.
+pub(crate) const UNFIT: &str = "does not take these arguments";
+
+/// The error of arguments that the shape rule of an operation refuses: with a registry, what the
+/// rule says stands in its place.
+#[cold]
+pub(crate) fn unfit(op: &str) -> Error {
+    let hint = match cfg!(feature = "registry") {
+        true => "see its documentation",
+        false => "with the feature `registry`, the error says why",
+    };
+    Error::msg(format_args!("{op} {UNFIT}: {hint}"))
+}
+
+/// Returns [`unfit`] unless it holds.
+pub(crate) fn require(op: &str, holds: bool) -> Result<()> {
+    match holds {
+        true => Ok(()),
+        false => Err(unfit(op)),
+    }
+}
 
 /// Converts a candle result to fx's.
 pub(crate) trait Fx<T> {

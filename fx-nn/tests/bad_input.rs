@@ -28,7 +28,7 @@ fn wrong_ranks() -> Result<()> {
     says(ops::conv2d(&x, &x, None, 1, 0, 1, 1), &["conv2d", "[2, 3]"]);
     says(
         ops::conv1d(&x, &x, None, 1, 0, 1, 1),
-        &["conv1d", "[2, 3]", "[O, C / groups, k]"],
+        &["conv1d", "[2, 3]", "2 dims, and not 3"],
     );
     says(
         ops::conv_transpose2d(&x, &x, None, 1, 0, 0, 1, 1),
@@ -42,10 +42,10 @@ fn wrong_ranks() -> Result<()> {
         ops::interpolate(&x, None, 2.0, "nearest", None),
         &["interpolate", "[2, 3]"],
     );
-    says(x.i(0)?.tril(0), &["tril", "[3]", "2 dimensions"]);
+    says(x.i(0)?.tril(0), &["tril", "[3]", "2 at least"]);
     says(
         ops::embedding(&ints(&[0])?, &x.i(0)?, None),
-        &["embedding", "[3]", "[n, d]"],
+        &["embedding", "[3]", "two dims"],
     );
     says(
         ops::group_norm(&x.i(0)?, 1, None, None, 1e-5),
@@ -53,7 +53,7 @@ fn wrong_ranks() -> Result<()> {
     );
     says(
         ops::scaled_dot_product_attention(&x.i(0)?, &x, &x, None, 0.0, false, None, false),
-        &["scaled_dot_product_attention", "[3]", "[.., L, E]"],
+        &["scaled_dot_product_attention", "[3]", "2 at least"],
     );
     let lstm = nn::LSTM::new(3, 4)?;
     says(
@@ -99,10 +99,10 @@ fn sizes_that_do_not_fit() -> Result<()> {
     says(x.masked_fill(&y.gt(0.0)?, 0.0), &both);
     says(ops::mse_loss(&x, &y, "mean"), &both);
     says(ops::cosine_similarity(&x, &y, 1, 1e-8), &both);
-    says(ops::matmul(&x, &x), &["matmul", "inner sizes 3 and 2"]);
+    says(ops::matmul(&x, &x), &["matmul", "do not fit", "3 and 2"]);
     says(
         ops::einsum("ij,jk->ik", &[x.clone(), x.clone()]),
-        &["einsum", "is 3 and 2"],
+        &["einsum", "`j`", "3 and 2"],
     );
     says(
         ops::layer_norm(&x, 2, None, None, 1e-5),
@@ -162,9 +162,9 @@ fn types_and_values_that_an_operation_does_not_take() -> Result<()> {
     says(ops::one_hot(&n, -2), &["one_hot", "-2"]);
     says(
         x.masked_fill(&x, 0.0),
-        &["masked_fill", "truth values", "compare first"],
+        &["masked_fill", "booleans", "compare first"],
     );
-    says(ops::r#where(&n, &x, &x), &["where", "truth values"]);
+    says(ops::r#where(&n, &x, &x), &["where", "booleans"]);
     says(
         n.masked_fill(&n.gt(1)?, 1e30),
         &["masked_fill", "1e30", "int64"],

@@ -108,7 +108,7 @@ fn batch_norm_refuses_what_it_cannot_normalise() -> Result<()> {
         "more than one value per channel",
     );
     says(layer.forward(&Tensor::ones((4, 3))?), "4 dims");
-    says(layer.forward(&Tensor::ones((2, 2, 4, 4))?), "must be [2]");
+    says(layer.forward(&Tensor::ones((2, 2, 4, 4))?), "and not [2]");
     let mean = layer
         .running_mean
         .as_ref()

@@ -20,6 +20,7 @@ use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::module::argument::module_value;
 use crate::module::attributes::{Attributes, TENSOR, not_found};
+use crate::shapes::refusal::refusal_of;
 use crate::shapes::relied::ReliedOn;
 use crate::submit::REGISTRY_HINT;
 use crate::text;
@@ -212,6 +213,10 @@ impl Program {
             };
             frame.slots[step.out as usize] = out;
             if let Err(error) = result {
+                let error = match is_seen {
+                    true => error,
+                    false => self.refusal(step, graph, attributes, frame, error),
+                };
                 return Err((step.node, error));
             }
             if let Some(observer) = &mut observer
@@ -328,6 +333,38 @@ impl Program {
         run(&args[..operands.len()])
     }
 
+    /// The error of a step: what the shape rule of its function refuses the arguments for, if it
+    /// does.
+    #[cold]
+    fn refusal(
+        &self,
+        step: &Step,
+        graph: &Graph,
+        attributes: &Attributes,
+        frame: &Frame,
+        error: Error,
+    ) -> Error {
+        let Ok(node) = graph.node(step.node) else {
+            return error;
+        };
+        let args = match &step.callee {
+            Callee::Kernel(_) => &step.operands,
+            Callee::Method(candidates) => {
+                let receiver = self.copies_of(&step.operands, attributes, frame);
+                match pick(candidates, receiver.first()) {
+                    Ok((_, range)) => range,
+                    Err(_) => return error,
+                }
+            }
+            _ => return error,
+        };
+        let args = self.copies_of(args, attributes, frame);
+        match function_called(node, args.first()) {
+            Some(function) => refusal_of(function, &args, error),
+            None => error,
+        }
+    }
+
     /// A step as a call that modes see.
     #[cold]
     fn call_seen(
@@ -352,12 +389,7 @@ impl Program {
             let (_, range) = pick(candidates, args.first())?;
             args = self.copies_of(range, attributes, frame);
         }
-        let functions = node.functions();
-        let receiver = type_of_receiver(args.first());
-        let is_its = |f: &&Function| f.def().receiver.map(|ty| ty()) == receiver;
-        let function = functions
-            .one()
-            .or_else(|| functions.as_slice().iter().find(is_its).copied())
+        let function = function_called(node, args.first())
             .ok_or_else(|| Error::msg("no type's method takes these arguments"))?;
         let form = match node.op() {
             Op::CallMethod(_) => CallForm::Method,
@@ -378,6 +410,16 @@ impl Program {
     fn operands_of(&self, range: &Range<u32>) -> &[Operand] {
         &self.operands[range.start as usize..range.end as usize]
     }
+}
+
+/// The function that a node calls; of several types' methods, the receiver's.
+fn function_called(node: NodeRef<'_>, receiver: Option<&Value>) -> Option<Function> {
+    let functions = node.functions();
+    let receiver = type_of_receiver(receiver);
+    let is_its = |f: &&Function| f.def().receiver.map(|ty| ty()) == receiver;
+    functions
+        .one()
+        .or_else(|| functions.as_slice().iter().find(is_its).copied())
 }
 
 fn pick<'c>(

@@ -19,6 +19,7 @@ pub(crate) mod contract;
 pub(crate) mod env;
 pub(crate) mod evaluation;
 mod operators;
+pub(crate) mod refusal;
 pub(crate) mod relied;
 mod rule;
 pub(crate) mod spec;

@@ -75,7 +75,9 @@ fn difference(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = pair(call)?;
     let any_tensor = a.as_tensor().is_some() || b.as_tensor().is_some();
     if any_tensor && (is_truth(a) || is_truth(b)) {
-        return Err(Error::msg("`-` is not defined for bool tensors"));
+        return Err(Error::msg(
+            "`-` is not defined for bool tensors: use `^` for where two differ",
+        ));
     }
     computed(call, |a, b| a - b, arithmetic)
 }
@@ -271,7 +273,7 @@ fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[ValueMeta]) -> Result<Vec
         .count();
     if taken > shape.len() {
         return Err(Error::msg(format_args!(
-            "{taken} indices for a tensor of {} dims",
+            "getitem: {taken} indices for a tensor of shape {shape:?}, which has {} dims",
             shape.len()
         )));
     }
@@ -292,7 +294,7 @@ fn indexed(env: &mut ShapeEnv, shape: &[Dim], items: &[ValueMeta]) -> Result<Vec
                     let least = if at < 0 { -at } else { at.saturating_add(1) };
                     if !env.at_least(size, least)? {
                         return Err(Error::msg(format_args!(
-                            "the index {at} is out of range for a dim of size {size}"
+                            "getitem: the index {at} is out of range for a dim of size {size}"
                         )));
                     }
                 }
@@ -344,7 +346,9 @@ fn sliced(env: &mut ShapeEnv, size: &Dim, [start, stop, step]: &[ValueMeta; 3]) 
         false => {
             let step = step.int()?;
             if step < 1 {
-                return Err(Error::msg(format_args!("a slice has a step of {step}")));
+                return Err(Error::msg(format_args!(
+                    "getitem: a slice has a step of {step}: take one that is 1 or above"
+                )));
             }
             (length + (step - 1))?.div(step)
         }

@@ -184,7 +184,7 @@ impl<'c> RuleCall<'c> {
             .map_err(|_| Error::expected(format_args!("{N} numbers for `{param}`"), many))
     }
 
-    /// A truth.
+    /// A boolean.
     ///
     /// # Errors
     /// Returns an error if the argument is something else, or a run decides it.
@@ -206,7 +206,7 @@ impl<'c> RuleCall<'c> {
         }
     }
 
-    /// An element type, or `None`.
+    /// A dtype, or `None`.
     ///
     /// # Errors
     /// Returns an error if the argument is something else.
@@ -214,7 +214,7 @@ impl<'c> RuleCall<'c> {
         match self.arg(param)? {
             ValueMeta::Plain(Value::DType(dtype)) => Ok(Some(*dtype)),
             none if none.is_none() => Ok(None),
-            other => Err(self.unexpected(param, "an element type", other)),
+            other => Err(self.unexpected(param, "a dtype", other)),
         }
     }
 
@@ -229,8 +229,9 @@ impl<'c> RuleCall<'c> {
         let place = usize::try_from(from_end).ok();
         place.filter(|at| *at < many).ok_or_else(|| {
             Error::msg(format_args!(
-                "{}: dim {dim} is out of range for a tensor of {rank} dims",
-                self.function.name()
+                "{}: dim {dim} is out of range [-{many}, {}] for a tensor of {rank} dims",
+                self.function.name(),
+                many - 1
             ))
         })
     }
@@ -252,7 +253,7 @@ impl<'c> RuleCall<'c> {
             let place = self.place(dim, rank)?;
             if places.contains(&place) {
                 return Err(Error::msg(format_args!(
-                    "{}: the dim {dim} is named twice",
+                    "{}: the dim {dim} is named more than once",
                     self.function.name()
                 )));
             }
@@ -293,12 +294,12 @@ impl<'c> RuleCall<'c> {
         let (rows, inner_a, batch_a) = match a {
             [batch @ .., rows, inner] => (Some(rows), inner, batch),
             [inner] => (None, inner, &one[..0]),
-            [] => return Err(Error::expected("a vector or a matrix", "a number")),
+            [] => return Err(self.not_a_matrix()),
         };
         let (columns, inner_b, batch_b) = match b {
             [batch @ .., inner, columns] => (Some(columns), inner, batch),
             [inner] => (None, inner, &one[..0]),
-            [] => return Err(Error::expected("a vector or a matrix", "a number")),
+            [] => return Err(self.not_a_matrix()),
         };
         self.same(inner_a, inner_b, || {
             format!("the shapes {a:?} and {b:?} do not fit")
@@ -307,6 +308,13 @@ impl<'c> RuleCall<'c> {
         shape.extend(rows.cloned());
         shape.extend(columns.cloned());
         Ok(shape)
+    }
+
+    fn not_a_matrix(&self) -> Error {
+        Error::msg(format_args!(
+            "{}: a tensor without dims has no rows: give a vector or a matrix",
+            self.function.name()
+        ))
     }
 
     fn unexpected(&self, param: &str, wanted: &str, found: &ValueMeta) -> Error {

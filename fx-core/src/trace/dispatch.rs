@@ -27,6 +27,7 @@ use crate::ir::value_meta::ValueMeta;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::shapes::evaluation::{fake_result, lacks_rule};
+use crate::shapes::refusal::refusal_of;
 use crate::submit::REGISTRY_HINT;
 use crate::value::dim::Dim;
 use crate::value::fake_tensor::FakeTensor;
@@ -261,9 +262,11 @@ pub(crate) fn call_values_at(
 }
 
 fn run_function(function: Function, args: &[Value], mut out: Value) -> Result<Value> {
-    let args: SmallVec<[&Value; 8]> = args.iter().collect();
-    function.run(&args, &mut out)?;
-    Ok(out)
+    let lent: SmallVec<[&Value; 8]> = args.iter().collect();
+    match function.run(&lent, &mut out) {
+        Ok(()) => Ok(out),
+        Err(error) => Err(refusal_of(function, args, error)),
+    }
 }
 
 impl Function {

@@ -6,8 +6,9 @@ use super::call_args::CallForm;
 use super::convert::FromValue;
 use super::dispatch::record;
 use super::scope;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::ir::operator::function_of;
+use crate::shapes::refusal::refusal_of;
 use crate::value::handle::Proxy;
 use crate::value::object::{OperandRef, Traced};
 use crate::value::operator::Operator;
@@ -139,7 +140,21 @@ pub fn binary<T: Traced>(op: Operator, lhs: &impl Operand, rhs: &impl Operand) -
         _ => T::apply(op, &[lhs.lend(), rhs.lend()]),
     };
     let caller = Location::caller();
-    result.map_err(|error| error.in_call(op.name(), caller))
+    result.map_err(|error| match cfg!(feature = "registry") {
+        true => refused(op, &[lhs.to_operand(), rhs.to_operand()], error, caller),
+        false => error.in_call(op.name(), caller),
+    })
+}
+
+/// The error of an operator: what its shape rule refuses the operands for, if it does.
+#[cold]
+fn refused(
+    op: Operator,
+    operands: &[Value],
+    error: Error,
+    caller: &'static Location<'static>,
+) -> Error {
+    refusal_of(function_of(op), operands, error).in_call(op.name(), caller)
 }
 
 /// The result of a binary operator, if a trace or a mode took it.
@@ -175,5 +190,8 @@ pub fn unary<T: Traced>(op: Operator, operand: &impl Operand) -> Result<T> {
         return T::from_value(value);
     }
     let caller = Location::caller();
-    T::apply(op, &[operand.lend()]).map_err(|error| error.in_call(op.name(), caller))
+    T::apply(op, &[operand.lend()]).map_err(|error| match cfg!(feature = "registry") {
+        true => refused(op, &[operand.to_operand()], error, caller),
+        false => error.in_call(op.name(), caller),
+    })
 }

@@ -4,7 +4,9 @@ use std::panic::Location;
 
 use super::convert::{FromValue, Output};
 use crate::error::{Error, Result};
+use crate::ir::function::Function;
 use crate::ir::param_type::ParamType;
+use crate::shapes::refusal::refusal_of;
 use crate::value::value::Value;
 
 /// The return type of a `#[trace]` or `#[wrap]` function: a `Result` whose error is fx's or is made
@@ -25,6 +27,16 @@ pub trait Returns: Sized {
     /// Adds to an error of an eager call what was called, and where.
     #[must_use]
     fn called(self, what: &'static str, caller: &'static Location<'static>) -> Self;
+
+    /// The same for an operation, whose shape rule says what is wrong with the arguments if it
+    /// refuses them.
+    #[must_use]
+    fn called_or_refused(
+        self,
+        function: Function,
+        caller: &'static Location<'static>,
+        args: impl FnOnce() -> Vec<Value>,
+    ) -> Self;
 
     /// Stores the result in its place.
     ///
@@ -50,6 +62,16 @@ where
     }
 
     #[inline]
+    fn called_or_refused(
+        self,
+        function: Function,
+        caller: &'static Location<'static>,
+        args: impl FnOnce() -> Vec<Value>,
+    ) -> Self {
+        self.map_err(|error| refused(error, function, caller, args()))
+    }
+
+    #[inline]
     fn give(self, out: &mut Value) -> Result<()> {
         match self {
             Ok(result) => {
@@ -68,11 +90,35 @@ fn in_call<E>(error: E, what: &str, caller: &'static Location<'static>) -> E
 where
     E: From<Error> + Into<Box<dyn std::error::Error + Send + Sync>>,
 {
-    // Only fx's error has a place for it; a user's error type is returned unchanged.
-    match std::any::type_name::<E>() == std::any::type_name::<Error>() {
+    match is_ours::<E>() {
         true => as_ours(error.into()).in_call(what, caller).into(),
         false => error,
     }
+}
+
+/// An error of an operation with the call that failed, if it is fx's own.
+#[cold]
+#[inline(never)]
+fn refused<E>(
+    error: E,
+    function: Function,
+    caller: &'static Location<'static>,
+    args: Vec<Value>,
+) -> E
+where
+    E: From<Error> + Into<Box<dyn std::error::Error + Send + Sync>>,
+{
+    if !is_ours::<E>() {
+        return error;
+    }
+    let error = refusal_of(function, &args, as_ours(error.into()));
+    error.in_call(function.name(), caller).into()
+}
+
+/// Whether it is fx's error. Only that has a place for a call; a user's error type is returned
+/// unchanged.
+fn is_ours<E>() -> bool {
+    std::any::type_name::<E>() == std::any::type_name::<Error>()
 }
 
 /// A user's error as fx's; fx's own is returned unchanged.

@@ -1,12 +1,13 @@
 //! `#[op]`: a leaf with its record, an entry of a table for each fact that is stated.
 //!
-//! Invariant: the leaf is what `#[wrap]` makes of the same function; the record points to it, and it
-//! points to no record.
+//! Invariant: the leaf is what `#[wrap]` makes of the same function, and an eager call of it that
+//! fails looks for its shape rule; the record points to it, and it points to no record.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::ItemFn;
 
+use super::wrap;
 use crate::options::OpOptions;
 use crate::paths;
 use crate::refusal::{self, Refusals};
@@ -83,10 +84,10 @@ pub fn op(options: TokenStream, item: TokenStream) -> TokenStream {
         entries.push(entry(table, value));
     }
     let errors = refusals.errors();
+    let leaf = wrap::leaf(leaf.clone(), item, true);
     quote! {
         #errors
-        #[#core::wrap(#leaf)]
-        #function
+        #leaf
         #(#entries)*
     }
 }

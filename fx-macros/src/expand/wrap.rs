@@ -22,6 +22,12 @@ use crate::refusal::{self, Refusals};
 use crate::spans::call_of_type;
 
 pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
+    leaf(options, item, false)
+}
+
+/// What `#[wrap]` makes of an item. If it `is_op`, an eager call that fails asks its shape rule, which
+/// no program without a registry has.
+pub fn leaf(options: TokenStream, item: TokenStream, is_op: bool) -> TokenStream {
     let core = paths::core();
     let item = match configured::item(item, &quote!(#core::wrap(#options))) {
         Ok(item) => item,
@@ -30,7 +36,7 @@ pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
     let mut refusals = Refusals::default();
     let options = WrapOptions::parse(options, &mut refusals);
     let code = match refusals.take(syn::parse2::<Item>(item.clone())) {
-        Some(Item::Fn(function)) => wrap_fn(&options, function, &mut refusals),
+        Some(Item::Fn(function)) => wrap_fn(&options, function, is_op, &mut refusals),
         Some(Item::Impl(block)) => wrap_impl(&options, block, &mut refusals),
         Some(other) => {
             refusals.add(refusal::wrap::item(&check::place(&other)));
@@ -116,6 +122,26 @@ impl Leaf<'_> {
         }
     }
 
+    /// The parameters with the expressions that they are given; `this` is the receiver's.
+    fn operands(
+        &self,
+        this: Option<&TokenStream>,
+    ) -> impl Iterator<Item = (&Parameter, TokenStream)> {
+        let params = self.callable.params.iter().enumerate();
+        params.map(move |(i, param)| match this {
+            Some(this) if i == 0 => (param, this.clone()),
+            _ => (param, param.name.to_token_stream()),
+        })
+    }
+
+    /// The arguments as values: an expression.
+    fn values(&self, this: Option<&TokenStream>) -> TokenStream {
+        let values = self
+            .operands(this)
+            .map(|(param, operand)| param.call(self.core, "to_value", &operand));
+        quote!(::std::vec![#(#values),*])
+    }
+
     /// Records the call as made at a place, or falls through to what follows.
     fn record(
         &self,
@@ -123,21 +149,12 @@ impl Leaf<'_> {
         form: &TokenStream,
         this: Option<&TokenStream>,
         caller: &TokenStream,
+        values: &TokenStream,
     ) -> TokenStream {
         let core = self.core;
-        let operands: Vec<TokenStream> = self
-            .callable
-            .params
-            .iter()
-            .enumerate()
-            .map(|(i, param)| match this {
-                Some(this) if i == 0 => this.clone(),
-                _ => param.name.to_token_stream(),
-            })
-            .collect();
-        let params = || self.callable.params.iter().zip(&operands);
-        let symbolic = params().map(|(param, operand)| param.call(core, "is_symbolic", operand));
-        let values = params().map(|(param, operand)| param.call(core, "to_value", operand));
+        let symbolic = self
+            .operands(this)
+            .map(|(param, operand)| param.call(core, "is_symbolic", &operand));
         let output = &self.callable.output;
         let recorded = call_of_type(
             output,
@@ -150,7 +167,7 @@ impl Leaf<'_> {
                 let __recorded = #core::__private::record(
                     #function,
                     #form,
-                    ::std::vec![#(#values),*],
+                    #values,
                     #caller,
                 );
                 if let ::core::option::Option::Some(__recorded) =
@@ -188,7 +205,12 @@ pub fn result_type(output: &Type, core: &TokenStream) -> TokenStream {
     call_of_type(&output, quote!(#core::__private::Returns), "TYPE", None)
 }
 
-fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals) -> TokenStream {
+fn wrap_fn(
+    options: &WrapOptions,
+    mut function: ItemFn,
+    is_op: bool,
+    refusals: &mut Refusals,
+) -> TokenStream {
     let core = paths::core();
     attributes::relax_each(&mut function.attrs);
     if function.sig.receiver().is_some() {
@@ -229,14 +251,32 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
     };
     let hidden = leaf.hidden_items(&names, &quote!(Self::__body));
     let args = callable.names();
+    let asks_rule = is_op && cfg!(feature = "registry");
+    // Arguments that are borrowed or plain are copied for nothing.
+    let copies = quote!(#(::core::clone::Clone::clone(&#args)),*);
+    let (called, operands) = match asks_rule {
+        true => (
+            quote!(Self::__body(#copies), Self::FUNCTION, __caller, || Self::__values(#(#args),*)),
+            quote!(Self::__values(#copies)),
+        ),
+        false => (
+            quote!(Self::__body(#(#args),*), #bare, __caller),
+            leaf.values(None),
+        ),
+    };
     let called = call_of_type(
         &callable.output,
         quote!(#core::__private::Returns),
-        "called",
-        Some(quote!(Self::__body(#(#args),*), #bare, __caller)),
+        if asks_rule {
+            "called_or_refused"
+        } else {
+            "called"
+        },
+        Some(called),
     );
     let (form, caller) = (quote!(__form), quote!(__caller));
-    let record = leaf.record(&quote!(Self::FUNCTION), &form, None, &caller);
+    let record = leaf.record(&quote!(Self::FUNCTION), &form, None, &caller, &operands);
+    let values = leaf.values(None);
     let convert: Vec<_> = callable
         .params
         .iter()
@@ -244,6 +284,16 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
         .collect();
     let bindings = callable.take_bindings(&mut function.sig);
     let types: Vec<_> = callable.params.iter().map(|p| &p.ty).collect();
+    let values = asks_rule.then(|| {
+        quote! {
+            // What the trace records, and what the shape rule is asked about.
+            #[cold]
+            #[inline(never)]
+            fn __values(#(#args: #types),*) -> ::std::vec::Vec<#core::__private::Value> {
+                #values
+            }
+        }
+    });
     let output = &callable.output;
     let (impl_generics, _, where_clause) = function.sig.generics.split_for_impl();
     let statements = &function.block.stmts;
@@ -326,6 +376,7 @@ fn wrap_fn(options: &WrapOptions, mut function: ItemFn, refusals: &mut Refusals)
                 #record
                 #called
             }
+            #values
             #(#other)*
             fn __body(#(#bindings: #types),*) -> #output {
                 #(#statements)*
@@ -470,11 +521,13 @@ fn wrap_method(
     let hidden = leaf.hidden_items(&names, &quote!(Self::#body_name));
     let function = names.function.clone();
     let caller = quote!(::core::panic::Location::caller());
+    let this = quote!(self);
     let record = leaf.record(
         &quote!(Self::#function),
         &quote!(#core::__private::CallForm::Method),
-        Some(&quote!(self)),
+        Some(&this),
         &caller,
+        &leaf.values(Some(&this)),
     );
     let convert: Vec<_> = callable
         .params

@@ -1,9 +1,9 @@
 //! Activation functions, and dropout.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::activation::{self, Bend};
 use crate::kernels::elementary::Elementary;
 use crate::kernels::pointwise;
@@ -15,9 +15,7 @@ use crate::tensor::Tensor;
 /// Returns an error for bool tensors.
 #[op(unary, member, method, path = "fx_nn::ops::relu")]
 pub fn relu(x: &Tensor) -> Result<Tensor> {
-    if x.is_bool() {
-        return Err(Error::msg("relu: bool tensors are not supported"));
-    }
+    require("relu", !x.is_bool())?;
     pointwise::relu(x.data("relu")?).map(Tensor::made).fx()
 }
 
@@ -27,9 +25,7 @@ pub fn relu(x: &Tensor) -> Result<Tensor> {
 /// Returns an error for bool tensors.
 #[op(unary, path = "fx_nn::ops::relu6")]
 pub fn relu6(x: &Tensor) -> Result<Tensor> {
-    if x.is_bool() {
-        return Err(Error::msg("relu6: bool tensors are not supported"));
-    }
+    require("relu6", !x.is_bool())?;
     if !x.dtype()?.is_floating_point() {
         return x.clamp(0, 6);
     }
@@ -105,9 +101,7 @@ pub fn celu(
     #[default(1.0)]
     alpha: f64,
 ) -> Result<Tensor> {
-    if alpha == 0.0 {
-        return Err(Error::msg("celu: alpha is not 0"));
-    }
+    require("celu", alpha != 0.0)?;
     let bend = Bend {
         slope: 1.0,
         bottom: alpha,
@@ -153,9 +147,7 @@ pub fn softsign(x: &Tensor) -> Result<Tensor> {
 /// Returns an error for bool tensors.
 #[op(unary, path = "fx_nn::ops::tanhshrink")]
 pub fn tanhshrink(x: &Tensor) -> Result<Tensor> {
-    if x.is_bool() {
-        return Err(Error::msg("tanhshrink: bool tensors have no difference"));
-    }
+    require("tanhshrink", !x.is_bool())?;
     Elementary::Tanhshrink
         .of(x.as_float()?.data("tanhshrink")?)
         .map(Tensor::made)
@@ -177,11 +169,7 @@ pub fn gelu(
     let tanh = match approximate {
         "none" => false,
         "tanh" => true,
-        other => {
-            return Err(Error::msg(format_args!(
-                "gelu: approximate is \"none\" or \"tanh\", not {other:?}"
-            )));
-        }
+        _ => return Err(unfit("gelu")),
     };
     activation::gelu(x.data("gelu")?, tanh)
         .map(Tensor::made)
@@ -246,11 +234,7 @@ pub fn dropout(
     #[default(true)]
     training: bool,
 ) -> Result<Tensor> {
-    if !(0.0..=1.0).contains(&p) {
-        return Err(Error::msg(format_args!(
-            "dropout: p is a probability in [0, 1], not {p}"
-        )));
-    }
+    require("dropout", (0.0..=1.0).contains(&p))?;
     if !training || (p == 0.0 && !x.dtype()?.is_floating_point()) {
         return Ok(x.clone());
     }

@@ -2,10 +2,10 @@
 
 use super::cost;
 use crate::op;
+use fx_core::Result;
 use fx_core::value::DType;
-use fx_core::{Error, Result};
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::attention::{self, Mask};
 use crate::kernels::{cosine, dim};
 use crate::tensor::Tensor;
@@ -51,16 +51,10 @@ pub fn scaled_dot_product_attention(
     let op = "scaled_dot_product_attention";
     let (q, k, v) = (query.dims()?, key.dims()?, value.dims()?);
     let (&[.., _, width], &[.., columns, key_width], &[.., values, _]) = (q, k, v) else {
-        return Err(misfit(q, k, v));
+        return Err(unfit(op));
     };
-    if width != key_width || columns != values {
-        return Err(misfit(q, k, v));
-    }
-    if attn_mask.is_some() && is_causal {
-        return Err(Error::msg(format_args!(
-            "{op}: is_causal makes its own mask: give one of them"
-        )));
-    }
+    require(op, width == key_width && columns == values)?;
+    require(op, attn_mask.is_none() || !is_causal)?;
     let (key, value) = if enable_gqa {
         (repeated(key, q)?, repeated(value, q)?)
     } else {
@@ -69,30 +63,19 @@ pub fn scaled_dot_product_attention(
     let mask = match attn_mask {
         Some(mask) if mask.is_bool() => Mask::Truth(mask.data(op)?),
         Some(mask) => {
-            let (given, own) = (mask.dtype()?, query.dtype()?);
-            if given != own && given != DType::F32 {
-                return Err(Error::msg(format_args!(
-                    "{op}: a mask is of truth values, float32 or {own}, not {given}"
-                )));
-            }
+            let given = mask.dtype()?;
+            require(op, given == query.dtype()? || given == DType::F32)?;
             Mask::Numbers(mask.data(op)?)
         }
         None if is_causal => Mask::Causal,
         None => Mask::None,
     };
     let own = query.dtype()?;
-    if !own.is_floating_point() || key.dtype()? != own || value.dtype()? != own {
-        return Err(Error::msg(format_args!(
-            "{op}: query, key and value are floats of one type, not {own}, {} and {}",
-            key.dtype()?,
-            value.dtype()?
-        )));
-    }
-    if !(0.0..=1.0).contains(&dropout_p) {
-        return Err(Error::msg(format_args!(
-            "{op}: dropout_p is a probability in [0, 1], not {dropout_p}"
-        )));
-    }
+    require(
+        op,
+        own.is_floating_point() && key.dtype()? == own && value.dtype()? == own,
+    )?;
+    require(op, (0.0..=1.0).contains(&dropout_p))?;
     attention::attention(
         op,
         query.data(op)?,
@@ -119,25 +102,16 @@ pub fn mask_scores(scores: &Tensor, mask: &Tensor) -> Result<Tensor> {
     }
 }
 
-fn misfit(q: &[usize], k: &[usize], v: &[usize]) -> Error {
-    Error::msg(format_args!(
-        "scaled_dot_product_attention: query {q:?}, key {k:?} and value {v:?} must be [.., L, E], [.., S, E] and [.., S, V]"
-    ))
-}
-
 /// Each head of `x` `[.., heads, S, E]` as often as the query has heads for it.
 fn repeated(x: &Tensor, query: &[usize]) -> Result<Tensor> {
     let dims = x.dims()?;
     let (&[.., many, _, _], &[ref batch @ .., heads, rows, width]) = (query, dims) else {
-        return Err(Error::msg(format_args!(
-            "scaled_dot_product_attention: enable_gqa needs heads, query {query:?} and key or value {dims:?} have none"
-        )));
+        return Err(unfit("scaled_dot_product_attention"));
     };
-    if heads == 0 || !many.is_multiple_of(heads) {
-        return Err(Error::msg(format_args!(
-            "scaled_dot_product_attention: {heads} heads of key and value {dims:?} do not divide those of query {query:?}"
-        )));
-    }
+    require(
+        "scaled_dot_product_attention",
+        heads != 0 && many.is_multiple_of(heads),
+    )?;
     let each = many / heads;
     let with = |tail: &[usize]| [batch, tail].concat();
     let data = x.data("scaled_dot_product_attention")?;
@@ -162,11 +136,7 @@ pub fn cosine_similarity(
 ) -> Result<Tensor> {
     let op = "cosine_similarity";
     let common = x1.common(x2)?;
-    if !common.is_floating_point() {
-        return Err(Error::msg(format_args!(
-            "{op}: one of the tensors has to be float, not {common}"
-        )));
-    }
+    require(op, common.is_floating_point())?;
     let (x1, x2) = (x1.cast(common)?, x2.cast(common)?);
     let rank = x1.dims()?.len().max(x2.dims()?.len());
     let at = dim::dim(op, dim, rank).fx()?;

@@ -1,10 +1,10 @@
 //! Weighted sums of tensors, and bounds.
 
 use crate::op;
+use fx_core::Result;
 use fx_core::value::DType;
-use fx_core::{Error, Result};
 
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels::blend;
 use crate::tensor::{Bound, Number, Tensor, TensorOrNumber, common_of};
 
@@ -23,17 +23,11 @@ use crate::tensor::{Bound, Number, Tensor, TensorOrNumber, common_of};
 pub fn lerp(x: &Tensor, end: &Tensor, weight: impl Into<TensorOrNumber>) -> Result<Tensor> {
     super::elementary::floating("lerp", x)?;
     let dtype = x.dtype()?;
-    let same = |other: &Tensor, what: &str| match other.dtype()? {
-        found if found == dtype => Ok(()),
-        found => Err(Error::msg(format_args!(
-            "lerp: input is {dtype} and {what} {found}: convert one with to_dtype"
-        ))),
-    };
-    same(end, "end")?;
+    require("lerp", end.dtype()? == dtype)?;
     let (x, end) = (x.data("lerp")?, end.data("lerp")?);
     match weight {
         TensorOrNumber::Tensor(weight) => {
-            same(&weight, "weight")?;
+            require("lerp", weight.dtype()? == dtype)?;
             blend::lerp(x, end, weight.data("lerp")?)
         }
         TensorOrNumber::Number(weight) => blend::lerp_by(x, end, weight.as_f64()),
@@ -64,11 +58,7 @@ pub fn addcmul(
     value: impl Into<Number>,
 ) -> Result<Tensor> {
     let common = common_of(&[x, tensor1, tensor2])?;
-    if common == DType::Bool {
-        return Err(Error::msg(
-            "addcmul: truth values have no products: convert them with to_dtype",
-        ));
-    }
+    require("addcmul", common != DType::Bool)?;
     let (x, a, b) = (
         x.cast(common)?,
         tensor1.cast(common)?,
@@ -97,11 +87,10 @@ pub fn addcdiv(
     #[default(1)]
     value: impl Into<Number>,
 ) -> Result<Tensor> {
-    if !tensor1.dtype()?.is_floating_point() && !tensor2.dtype()?.is_floating_point() {
-        return Err(Error::msg(
-            "addcdiv: integers are not divided by integers: convert one with to_dtype",
-        ));
-    }
+    require(
+        "addcdiv",
+        tensor1.dtype()?.is_floating_point() || tensor2.dtype()?.is_floating_point(),
+    )?;
     let common = common_of(&[x, tensor1, tensor2])?;
     let (x, a, b) = (
         x.cast(common)?,

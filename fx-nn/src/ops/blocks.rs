@@ -1,9 +1,9 @@
 //! Blocks of images as columns, pixels as channels, and images read at the points of a grid.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::{blocks as kernels, grid};
 use crate::tensor::{Pair, Sizes, Tensor};
 
@@ -49,12 +49,7 @@ pub fn fold(
     #[default(1)] stride: impl Into<Pair>,
 ) -> Result<Tensor> {
     let op = "fold";
-    if !x.dtype()?.is_floating_point() {
-        return Err(Error::msg(format_args!(
-            "{op}: {} is not floating point: convert the tensor with to_dtype",
-            x.dtype()?
-        )));
-    }
+    require(op, x.dtype()?.is_floating_point())?;
     let options = [kernel_size, dilation, padding, stride].map(Pair::tuple);
     kernels::fold(x.data(op)?, output_size.tuple(), options)
         .map(Tensor::made)
@@ -127,29 +122,16 @@ pub fn grid_sample(
         "bilinear" => grid::Between::Linear,
         "nearest" => grid::Between::Nearest,
         "bicubic" => grid::Between::Cubic,
-        other => {
-            return Err(Error::msg(format_args!(
-                "{op}: mode is \"bilinear\", \"nearest\" or \"bicubic\", not {other:?}"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let outside = match padding_mode {
         "zeros" => grid::Outside::Zeros,
         "border" => grid::Outside::Border,
         "reflection" => grid::Outside::Reflection,
-        other => {
-            return Err(Error::msg(format_args!(
-                "{op}: padding_mode is \"zeros\", \"border\" or \"reflection\", not {other:?}"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let (data, points) = (x.data(op)?, grid.data(op)?);
-    if !x.dtype()?.is_floating_point() {
-        return Err(Error::msg(format_args!(
-            "{op}: {} is not floating point: convert the tensor with to_dtype",
-            x.dtype()?
-        )));
-    }
+    require(op, x.dtype()?.is_floating_point())?;
     crate::kernels::dim::same_dtype(op, data, points)
         .and_then(|()| grid::sample(data, points, between, outside, align_corners))
         .map(Tensor::made)
@@ -178,15 +160,9 @@ pub fn affine_grid(
         sizes.len().saturating_sub(2),
         theta.dims()?.first(),
     ) else {
-        return Err(Error::msg(format_args!(
-            "{op}: size {size:?} must be [N, C, H, W] or [N, C, D, H, W], all above 0"
-        )));
+        return Err(unfit(op));
     };
-    if n != maps || !theta.dtype()?.is_floating_point() {
-        return Err(Error::msg(format_args!(
-            "{op}: theta {theta:?} must be of floats, and have a map for each of {n} images"
-        )));
-    }
+    require(op, n == maps && theta.dtype()?.is_floating_point())?;
     grid::affine(theta.data(op)?, over, align_corners)
         .map(Tensor::made)
         .fx()

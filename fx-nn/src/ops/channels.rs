@@ -1,10 +1,10 @@
 //! Normalisation of each sample's channels by themselves, and by their neighbours.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
 use super::norms::{batch_norm, group_norm, move_towards};
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::avg_pool::avg_pool2d;
 use crate::kernels::{binary, norm, pad, widen};
 use crate::tensor::Tensor;
@@ -30,10 +30,7 @@ pub fn instance_norm(
     let op = "instance_norm";
     let data = x.data(op)?;
     let &[samples, channels, ref rest @ ..] = data.dims() else {
-        return Err(Error::msg(format_args!(
-            "{op}: input {:?} must be [N, C, ..]",
-            data.dims()
-        )));
+        return Err(unfit(op));
     };
     if !use_input_stats {
         return batch_norm(
@@ -48,12 +45,7 @@ pub fn instance_norm(
         );
     }
     let each: usize = rest.iter().product();
-    if each <= 1 {
-        return Err(Error::msg(format_args!(
-            "{op}: {each} elements of a channel of input {:?} have no variance: there must be more than one",
-            data.dims()
-        )));
-    }
+    require(op, each > 1)?;
     let y = group_norm(x, channels.max(1), weight, bias, eps)?;
     if samples > 0
         && let (Some(mean), Some(var)) = (running_mean, running_var)
@@ -85,15 +77,9 @@ pub fn local_response_norm(
     let op = "local_response_norm";
     let data = x.data(op)?;
     let &[n, c, ref rest @ ..] = data.dims() else {
-        return Err(Error::msg(format_args!(
-            "{op}: input {x:?} must be [N, C, ..]"
-        )));
+        return Err(unfit(op));
     };
-    if rest.is_empty() || size == 0 || !data.dtype().is_float() {
-        return Err(Error::msg(format_args!(
-            "{op}: input {x:?} must be floats [N, C, ..] with more dims, and size above 0"
-        )));
-    }
+    require(op, !rest.is_empty() && size != 0 && data.dtype().is_float())?;
     if data.elem_count() == 0 {
         return Ok(x.clone());
     }

@@ -1,10 +1,10 @@
 //! Tests of elements: which are infinite, which are close, whether all of them are.
 
 use crate::op;
+use fx_core::Result;
 use fx_core::value::{Bool, DType};
-use fx_core::{Error, Result};
 
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels::{reduce, select};
 use crate::tensor::{Number, Tensor};
 
@@ -177,16 +177,8 @@ fn close(
     equal_nan: bool,
 ) -> Result<Tensor> {
     let (own, theirs) = (x.dtype()?, other.dtype()?);
-    if own != theirs {
-        return Err(Error::msg(format_args!(
-            "{op}: the tensors are of {own} and {theirs}: convert one with to_dtype"
-        )));
-    }
-    if !(rtol >= 0.0 && atol >= 0.0) {
-        return Err(Error::msg(format_args!(
-            "{op}: tolerances are not below 0: rtol is {rtol} and atol {atol}"
-        )));
-    }
+    require(op, own == theirs)?;
+    require(op, rtol >= 0.0 && atol >= 0.0)?;
     let mut found = x.eq(other)?;
     if equal_nan && own.is_floating_point() {
         found = (found | (x.ne(x)? & other.ne(other)?)?)?;

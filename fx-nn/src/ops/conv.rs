@@ -2,9 +2,9 @@
 
 use super::cost;
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels;
 use crate::tensor::{Pair, Tensor};
 
@@ -53,13 +53,7 @@ pub fn conv1d(
     #[default(1)] groups: usize,
 ) -> Result<Tensor> {
     let (data, kernel) = (x.data("conv1d")?, weight.data("conv1d")?);
-    if !matches!(data.rank(), 2 | 3) || kernel.rank() != 3 {
-        return Err(Error::msg(format_args!(
-            "conv1d: input {:?} must be [N, C, L] or [C, L], and weight {:?} [O, C / groups, k]",
-            data.dims(),
-            kernel.dims()
-        )));
-    }
+    require("conv1d", matches!(data.rank(), 2 | 3) && kernel.rank() == 3)?;
     let bias = bias.map(|b| b.data("conv1d")).transpose()?;
     // A row is an image of height 1.
     let row = data.unsqueeze(data.rank() - 1).fx()?;

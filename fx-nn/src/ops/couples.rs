@@ -6,7 +6,7 @@ use fx_core::tensor::{Operand, OperandRef, Traced};
 use fx_core::value::{DType, Operator};
 use fx_core::{Error, Result};
 
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels::couples::Couple;
 use crate::kernels::{binary, comparison, expand, integers, select};
 use crate::tensor::{Number, Tensor, TensorOrNumber};
@@ -28,16 +28,6 @@ pub(super) fn floats(x: &Tensor, other: &Tensor) -> Result<(Tensor, Tensor)> {
 
 fn couple(of: Couple, op: &str, x: &Tensor, other: &Tensor) -> Result<Tensor> {
     of.of(x.data(op)?, other.data(op)?).map(Tensor::made).fx()
-}
-
-/// Refuses a result type that is not float.
-fn float_only(op: &str, common: DType) -> Result<()> {
-    match common.is_floating_point() {
-        true => Ok(()),
-        false => Err(Error::msg(format_args!(
-            "{op}: one of the tensors has to be float, not {common}: convert it with to_dtype"
-        ))),
-    }
 }
 
 /// An operator on a tensor and a tensor or a number.
@@ -79,7 +69,7 @@ pub fn atan2(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 #[op(binary, member, method, path = "fx_nn::ops::hypot")]
 pub fn hypot(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
-    float_only("hypot", common)?;
+    require("hypot", common.is_floating_point())?;
     couple(Couple::Hypot, "hypot", &x, &other)
 }
 
@@ -90,7 +80,7 @@ pub fn hypot(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 #[op(binary, member, method, path = "fx_nn::ops::logaddexp")]
 pub fn logaddexp(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
-    float_only("logaddexp", common)?;
+    require("logaddexp", common.is_floating_point())?;
     couple(Couple::LogAddExp, "logaddexp", &x, &other)
 }
 
@@ -101,7 +91,7 @@ pub fn logaddexp(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 #[op(binary, member, method, path = "fx_nn::ops::logaddexp2")]
 pub fn logaddexp2(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     let (x, other, common) = promoted(x, other)?;
-    float_only("logaddexp2", common)?;
+    require("logaddexp2", common.is_floating_point())?;
     couple(Couple::LogAddExp2, "logaddexp2", &x, &other)
 }
 
@@ -212,11 +202,7 @@ fn whole(
     common: DType,
     of: impl Fn(i64, i64) -> Option<i64>,
 ) -> Result<Tensor> {
-    if common == DType::Bool || common.is_floating_point() {
-        return Err(Error::msg(format_args!(
-            "{op}: the tensors are of {common}, not of integers: convert one with to_dtype"
-        )));
-    }
+    require(op, common != DType::Bool && !common.is_floating_point())?;
     let (x, other) = (x.data(op)?, other.data(op)?);
     let dims = expand::shape(op, x.dims(), other.dims()).fx()?;
     let all = |t: &candle_core::Tensor| {
@@ -362,12 +348,7 @@ fn extreme(op: &'static str, x: &Tensor, other: &Tensor, largest: bool) -> Resul
 #[op(binary, flat = "is flat", method, path = "fx_nn::ops::heaviside")]
 pub fn heaviside(x: &Tensor, values: &Tensor) -> Result<Tensor> {
     let dtype = x.dtype()?;
-    if dtype != values.dtype()? {
-        return Err(Error::msg(format_args!(
-            "heaviside: input is {dtype} and values {}: convert one with to_dtype",
-            values.dtype()?
-        )));
-    }
+    require("heaviside", dtype == values.dtype()?)?;
     let step = x.gt(0)?.cast(dtype)?;
     let (at, step) = (x.eq(0)?, step.data("heaviside")?.clone());
     select::choose(

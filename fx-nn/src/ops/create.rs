@@ -6,7 +6,7 @@ use fx_core::value::{DType, Int};
 use fx_core::{Error, Result};
 
 use crate::device;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::room;
 use crate::tensor::{Number, Sizes, Tensor, candle_dtype};
 
@@ -14,8 +14,7 @@ use crate::tensor::{Number, Sizes, Tensor, candle_dtype};
 pub(super) fn dims(op: &str, sizes: &Sizes, dtype: DType) -> Result<Vec<usize>> {
     let sizes = sizes.known()?;
     let dims: Option<Vec<usize>> = sizes.iter().map(|n| usize::try_from(*n).ok()).collect();
-    let dims =
-        dims.ok_or_else(|| Error::msg(format_args!("{op}: sizes {sizes:?} are not below 0")))?;
+    let dims = dims.ok_or_else(|| unfit(op))?;
     room::of(op, &dims, candle_dtype(dtype)?).fx()?;
     Ok(dims)
 }
@@ -32,7 +31,7 @@ pub(super) fn known(op: &str, n: Int) -> Result<i64> {
 /// A number of things on a run.
 pub(super) fn count(op: &str, n: Int) -> Result<usize> {
     let n = known(op, n)?;
-    usize::try_from(n).map_err(|_| Error::msg(format_args!("{op}: a count is not below 0: {n}")))
+    usize::try_from(n).map_err(|_| unfit(op))
 }
 
 /// Candle's elements as a tensor of a type: truth values are held as `u8`.
@@ -183,12 +182,8 @@ pub fn new_full(
 
 /// Refuses truth values in a row.
 fn in_a_row(op: &str, dtype: DType) -> Result<DType> {
-    match dtype {
-        DType::Bool => Err(Error::msg(format_args!(
-            "{op}: truth values do not stand in a row: name a type of numbers"
-        ))),
-        dtype => Ok(dtype),
-    }
+    require(op, dtype != DType::Bool)?;
+    Ok(dtype)
 }
 
 /// The integers from `start` to before `end`, by `step`, as `int64` unless a type is given.
@@ -213,11 +208,10 @@ pub fn arange(
         known("arange", step)?,
     );
     let dtype = in_a_row("arange", dtype.unwrap_or(DType::I64))?;
-    if step == 0 || (end != start && (end > start) != (step > 0)) {
-        return Err(Error::msg(format_args!(
-            "arange: steps of {step} do not lead from {start} to {end}"
-        )));
-    }
+    require(
+        "arange",
+        step != 0 && (end == start || (end > start) == (step > 0)),
+    )?;
     let count = end.abs_diff(start).div_ceil(step.unsigned_abs());
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     room::of("arange", &[count], C::I64).fx()?;

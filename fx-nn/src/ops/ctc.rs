@@ -4,7 +4,7 @@ use crate::op;
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::comparison;
 use crate::kernels::ctc::{self, Alignments};
 use crate::kernels::loss::Reduction;
@@ -51,44 +51,26 @@ pub fn ctc_loss(
 ) -> Result<Tensor> {
     let op = "ctc_loss";
     let reduction = Reduction::parse(op, reduction).fx()?;
-    let wrong = |problem: String| Error::msg(format_args!("{op}: {problem}"));
-    if !matches!(log_probs.dtype()?, DType::F32 | DType::F64) {
-        let found = log_probs.dtype()?;
-        return Err(wrong(format!(
-            "log_probs are float32 or float64, not {found}"
-        )));
-    }
-    if !matches!(targets.dtype()?, DType::I32 | DType::I64) {
-        let found = targets.dtype()?;
-        return Err(wrong(format!("targets are int64 or int32, not {found}")));
-    }
-    if !matches!(targets.dims()?.len(), 1 | 2) {
-        let found = targets.dims()?;
-        return Err(wrong(format!("targets have one dim or two, not {found:?}")));
-    }
+    require(op, matches!(log_probs.dtype()?, DType::F32 | DType::F64))?;
+    require(op, matches!(targets.dtype()?, DType::I32 | DType::I64))?;
+    require(op, matches!(targets.dims()?.len(), 1 | 2))?;
     let logs = log_probs.data(op)?;
     let single = logs.rank() == 2;
     let logs = match logs.rank() {
         2 => logs.unsqueeze(1).fx()?,
         3 => logs.clone(),
-        _ => {
-            return Err(wrong(format!(
-                "log_probs are [T, N, C] or [T, C], not of shape {:?}",
-                logs.dims()
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let (steps, samples, classes) = logs.dims3().fx()?;
     let class = |n: i64| usize::try_from(n).ok().filter(|n| *n < classes);
-    let blank =
-        class(blank).ok_or_else(|| wrong(format!("blank {blank} is none of {classes} classes")))?;
-    let inputs = lengths(op, "input_lengths", &input_lengths, samples, steps)?;
+    let blank = class(blank).ok_or_else(|| unfit(op))?;
+    let inputs = lengths(op, &input_lengths, samples, steps)?;
     let is_padded = targets.dims()?.len() == 2 || single;
     let longest = match is_padded {
         true => targets.dims()?.last().copied().unwrap_or(0),
         false => usize::MAX,
     };
-    let sizes = lengths(op, "target_lengths", &target_lengths, samples, longest)?;
+    let sizes = lengths(op, &target_lengths, samples, longest)?;
     let all = targets.data(op)?.flatten_all().fx()?;
     let all: Vec<i64> = all.to_dtype(candle_core::DType::I64).fx()?.to_vec1().fx()?;
     let total = sizes.iter().fold(0usize, |sum, n| sum.saturating_add(*n));
@@ -96,19 +78,18 @@ pub fn ctc_loss(
         true => samples.saturating_mul(longest),
         false => total,
     };
-    if all.len() != expected {
-        return Err(wrong(format!(
-            "targets of shape {:?} do not fit {samples} samples of lengths {sizes:?}",
-            targets.dims()?
-        )));
-    }
+    require(op, all.len() == expected)?;
     let mut found = Vec::with_capacity(samples);
     let mut from = 0;
     for (at, size) in sizes.iter().enumerate() {
         let start = if is_padded { at * longest } else { from };
         let sample = all[start..start + size].iter();
         let sample = sample.map(|n| {
-            class(*n).ok_or_else(|| wrong(format!("the target {n} is none of {classes} classes")))
+            class(*n).ok_or_else(|| {
+                Error::msg(format_args!(
+                    "{op}: the target {n} is none of {classes} classes"
+                ))
+            })
         });
         found.push(sample.collect::<Result<Vec<usize>>>()?);
         from += size;
@@ -139,24 +120,10 @@ pub fn ctc_loss(
 }
 
 /// The lengths of samples, none above the most that there can be.
-fn lengths(
-    op: &str,
-    what: &str,
-    lengths: &Sizes,
-    samples: usize,
-    most: usize,
-) -> Result<Vec<usize>> {
+fn lengths(op: &str, lengths: &Sizes, samples: usize, most: usize) -> Result<Vec<usize>> {
     let known = lengths.known()?;
     let fits = |n: &i64| usize::try_from(*n).ok().filter(|n| *n <= most);
     let found: Option<Vec<usize>> = known.iter().map(fits).collect();
-    found.filter(|found| found.len() == samples).ok_or_else(|| {
-        let most = if most == usize::MAX {
-            String::new()
-        } else {
-            format!(", of at most {most}")
-        };
-        Error::msg(format_args!(
-            "{op}: {what} are {samples} numbers, one for each sample{most}, not {known:?}"
-        ))
-    })
+    let found = found.filter(|found| found.len() == samples);
+    found.ok_or_else(|| unfit(op))
 }

@@ -1,9 +1,9 @@
 //! Diagonals of matrices, and matrices of diagonals.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::{diagonal as kernels, reduce};
 use crate::tensor::Tensor;
 
@@ -65,10 +65,7 @@ pub fn diag(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
     match data.rank() {
         1 => kernels::embed("diag", data, diagonal, 0, 1).fx(),
         2 => kernels::diagonal("diag", data, diagonal, 0, 1).fx(),
-        _ => Err(Error::msg(format_args!(
-            "diag: shape {:?} is neither a vector nor a matrix: diagonal and diag_embed take others",
-            data.dims()
-        ))),
+        _ => Err(unfit("diag")),
     }
     .map(|data| x.with_data(data))
 }
@@ -92,11 +89,7 @@ pub fn diagflat(x: &Tensor, #[default(0)] offset: i64) -> Result<Tensor> {
 #[op(method, path = "fx_nn::ops::trace")]
 pub fn trace(x: &Tensor) -> Result<Tensor> {
     let data = x.data("trace")?;
-    if data.rank() != 2 || x.is_bool() {
-        return Err(Error::msg(format_args!(
-            "trace: {x:?} is not a matrix of numbers: convert truth values with to_dtype"
-        )));
-    }
+    require("trace", data.rank() == 2 && !x.is_bool())?;
     kernels::diagonal("trace", data, 0, 0, 1)
         .and_then(|diagonal| reduce::sum(&diagonal, &[0], false))
         .map(Tensor::made)

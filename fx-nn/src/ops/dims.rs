@@ -3,13 +3,13 @@
 use crate::op;
 use std::borrow::Borrow;
 
+use fx_core::Result;
 use fx_core::trace::List;
 use fx_core::value::Int;
-use fx_core::{Error, Result};
 
 use super::create::known;
 use super::views;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::{self, expand as kernel, view::narrow as part};
 use crate::tensor::{Dims, Sizes, Tensor};
 
@@ -23,11 +23,10 @@ fn moved(op: &str, x: &Tensor, source: &Dims, destination: &Dims) -> Result<Tens
         Dims::One(_) => Some(1),
         Dims::Many(dims) => Some(dims.len()),
     };
-    if count(source).is_none() || count(source) != count(destination) {
-        return Err(Error::msg(format_args!(
-            "{op}: {source:?} and {destination:?} are not as many dims"
-        )));
-    }
+    require(
+        op,
+        count(source).is_some() && count(source) == count(destination),
+    )?;
     let mut order: Vec<Option<usize>> = vec![None; data.rank()];
     for (from, to) in from.iter().zip(to) {
         order[to] = Some(*from);
@@ -159,13 +158,10 @@ pub fn unflatten(x: &Tensor, dim: i64, sizes: impl Into<Sizes>) -> Result<Tensor
     let at = kernels::dim::dim(op, dim, data.rank()).fx()?;
     let inner = sizes.known()?;
     let Some(size) = data.dims().get(at).copied().filter(|_| !inner.is_empty()) else {
-        return Err(Error::msg(format_args!(
-            "{op}: sizes {inner:?} for dim {dim} of shape {:?}",
-            data.dims()
-        )));
+        return Err(unfit(op));
     };
     // The sizes of that dim alone, so that an empty one beside it does not matter.
-    let inner = views::fitted(op, data.dims(), size, &inner)?;
+    let inner = views::fitted(op, size, &inner)?;
     let mut shape = data.dims().to_vec();
     shape.splice(at..=at, inner);
     data.reshape(shape).map(|data| x.with_data(data)).fx()
@@ -248,10 +244,7 @@ pub fn narrow(
         (first >= 0 && first <= size && length >= 0 && end <= size).then_some((first, length))
     });
     let Some((first, length)) = inside else {
-        return Err(Error::msg(format_args!(
-            "{op}: {length} slices from {start} on are not all in dim {dim} of shape {:?}",
-            data.dims()
-        )));
+        return Err(unfit(op));
     };
     part(data, at, first as usize, length as usize)
         .map(|data| x.with_data(data))
@@ -283,9 +276,5 @@ pub(super) fn position(op: &str, dims: &[usize], at: usize, index: i64) -> Resul
         };
         usize::try_from(index).ok().filter(|index| index < size)
     });
-    found.ok_or_else(|| {
-        Error::msg(format_args!(
-            "{op}: index {index} is out of range for dim {at} of shape {dims:?}"
-        ))
-    })
+    found.ok_or_else(|| unfit(op))
 }

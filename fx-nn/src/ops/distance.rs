@@ -1,10 +1,10 @@
 //! Distances between vectors, row by row and of all pairs.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
 use super::margins::of_floats;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::loss::Reduction;
 use crate::kernels::{dim, distance as kernels};
 use crate::tensor::Tensor;
@@ -39,18 +39,12 @@ pub fn cdist(
     kernels::floats(op, a)
         .and_then(|()| dim::same_dtype(op, a, b))
         .fx()?;
-    if p < 0.0 || p.is_nan() {
-        return Err(Error::msg(format_args!("{op}: p is at least 0, not {p}")));
-    }
+    require(op, p >= 0.0)?;
     let products = match compute_mode {
         "use_mm_for_euclid_dist_if_necessary" => None,
         "use_mm_for_euclid_dist" => Some(true),
         "donot_use_mm_for_euclid_dist" => Some(false),
-        other => {
-            return Err(Error::msg(format_args!(
-                "{op}: {other:?} is not a compute_mode: see its documentation"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     crate::kernels::widen::widened(a, (a, b), |(a, b)| kernels::pairs(op, &a, &b, p, products))
         .map(Tensor::made)

@@ -8,7 +8,7 @@ use fx_core::{Error, Result};
 
 use super::create::{count, dims, known};
 use crate::device;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::random;
 use crate::room;
 use crate::tensor::fake::faked;
@@ -16,12 +16,8 @@ use crate::tensor::{Number, Sizes, Tensor, candle_dtype};
 
 /// The element type, if random numbers can be of it.
 fn floats(op: &str, dtype: DType) -> Result<DType> {
-    match dtype.is_floating_point() {
-        true => Ok(dtype),
-        false => Err(Error::msg(format_args!(
-            "{op}: random numbers are floats, not {dtype}: name a float type, or draw with randint"
-        ))),
-    }
+    require(op, dtype.is_floating_point())?;
+    Ok(dtype)
 }
 
 /// Uniform numbers in [0, 1) of a float type.
@@ -141,11 +137,7 @@ pub fn normal(
     #[kw] dtype: Option<DType>,
 ) -> Result<Tensor> {
     let dtype = floats("normal", dtype.unwrap_or(DType::F32))?;
-    if std.is_nan() || std < 0.0 {
-        return Err(Error::msg(format_args!(
-            "normal: std is a deviation, which is not below 0: {std}"
-        )));
-    }
+    require("normal", std >= 0.0)?;
     let data = random::normal(&dims("normal", &size, DType::F32)?);
     Tensor::from(data.and_then(|x| x.affine(std, mean)).fx()?).cast(dtype)
 }
@@ -153,22 +145,9 @@ pub fn normal(
 /// Integers from `low` to before `high`, of a type that holds them.
 fn integers(op: &str, [low, high]: [Int; 2], dims: &[usize], dtype: DType) -> Result<Tensor> {
     let (low, high) = (known(op, low)?, known(op, high)?);
-    if low >= high {
-        return Err(Error::msg(format_args!(
-            "{op}: there is no integer from {low} to before {high}"
-        )));
-    }
-    if dtype == DType::Bool && (low < 0 || high > 2) {
-        return Err(Error::msg(format_args!(
-            "{op}: a truth value is none of the integers from {low} to before {high}"
-        )));
-    }
-    let holds = |n: i64| !matches!(dtype, DType::U8 | DType::U32) || n >= 0;
-    if !holds(low) {
-        return Err(Error::msg(format_args!(
-            "{op}: a tensor of {dtype} holds nothing below 0, so not {low}"
-        )));
-    }
+    require(op, low < high)?;
+    require(op, dtype != DType::Bool || low >= 0 && high <= 2)?;
+    require(op, low >= 0 || !matches!(dtype, DType::U8 | DType::U32))?;
     Number::Int(low).checked(op, dtype)?;
     Number::Int(high - 1).checked(op, dtype)?;
     let numbers = random::integers(dims, low, high).fx()?;
@@ -246,11 +225,7 @@ pub fn randint_like(
 pub fn randperm(n: impl Into<Int>, #[kw] dtype: Option<DType>) -> Result<Tensor> {
     let n = count("randperm", n)?;
     let dtype = dtype.unwrap_or(DType::I64);
-    if dtype == DType::Bool {
-        return Err(Error::msg(
-            "randperm: truth values have no order: name a type of numbers",
-        ));
-    }
+    require("randperm", dtype != DType::Bool)?;
     room::of("randperm", &[n], candle_dtype(DType::I64)?).fx()?;
     Number::Int(n.saturating_sub(1) as i64).checked("randperm", dtype)?;
     let order = random::permutation(n)
@@ -321,20 +296,16 @@ pub fn multinomial(
     #[default(false)] replacement: bool,
 ) -> Result<Tensor> {
     let op = "multinomial";
-    let wrong = |why: &str| Err(Error::msg(format_args!("{op}: {why}")));
     floats(op, x.dtype()?)?;
     let samples = count(op, num_samples)?;
     let dims = x.dims()?;
     let (rows, size) = match dims {
         [size] => (1, *size),
         [rows, size] => (*rows, *size),
-        _ => return wrong("shares are a tensor of 1 or 2 dims"),
+        _ => return Err(unfit(op)),
     };
-    if samples == 0 || (!replacement && samples > size) {
-        return wrong(
-            "num_samples is above 0, and without replacement not above the number of shares",
-        );
-    }
+    require(op, samples > 0 && (replacement || samples <= size))?;
+    let wrong = |why: &str| Err(Error::msg(format_args!("{op}: {why}")));
     let shares = x.to_vec()?;
     if shares.iter().any(|p| !(p.is_finite() && *p >= 0.0)) {
         return wrong("a share is a finite number that is not below 0");

@@ -1,9 +1,9 @@
 //! Dropping whole channels, samples, and elements towards the lowest value of an activation.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::pointwise::dropout_mask;
 use crate::kernels::scale::Scale;
 use crate::kernels::{binary, widen};
@@ -11,12 +11,7 @@ use crate::tensor::Tensor;
 
 /// Refuses what is not a probability.
 fn probability(op: &str, p: f64) -> Result<()> {
-    match (0.0..=1.0).contains(&p) {
-        true => Ok(()),
-        false => Err(Error::msg(format_args!(
-            "{op}: p is a probability in [0, 1], not {p}"
-        ))),
-    }
+    require(op, (0.0..=1.0).contains(&p))
 }
 
 /// The tensor times a mask of the first `kept` dims.
@@ -35,12 +30,7 @@ fn channels(op: &str, x: &Tensor, p: f64, training: bool) -> Result<Tensor> {
     if !training || (p == 0.0 && !x.dtype()?.is_floating_point()) {
         return Ok(x.clone());
     }
-    if x.dims()?.len() < 2 {
-        return Err(Error::msg(format_args!(
-            "{op}: shape {:?} has no channels: it must be [N, C, ..]",
-            x.dims()?
-        )));
-    }
+    require(op, x.dims()?.len() >= 2)?;
     masked(op, x, p, 2)
 }
 
@@ -64,10 +54,7 @@ pub fn dropout1d(
     match x.dims()?.len() {
         3 => channels(op, x, p, training),
         2 => channels(op, &x.unsqueeze(0)?, p, training)?.squeeze(0),
-        _ => Err(Error::msg(format_args!(
-            "{op}: shape {:?} must be [N, C, L] or [C, L]",
-            x.dims()?
-        ))),
+        _ => Err(unfit(op)),
     }
 }
 
@@ -115,11 +102,7 @@ fn alpha(op: &str, x: &Tensor, p: f64, training: bool, kept: Option<usize>) -> R
     }
     let data = x.data(op)?;
     let kept = kept.unwrap_or(data.rank());
-    if kept > data.rank() || !data.dtype().is_float() {
-        return Err(Error::msg(format_args!(
-            "{op}: {x:?} must be of floats and have {kept} dims or more"
-        )));
-    }
+    require(op, kept <= data.rank() && data.dtype().is_float())?;
     if p == 1.0 {
         return data.zeros_like().map(Tensor::made).fx();
     }
@@ -189,11 +172,7 @@ pub fn stochastic_depth(
     let kept = match mode {
         "batch" => 0,
         "row" => 1,
-        other => {
-            return Err(Error::msg(format_args!(
-                "{op}: mode is \"batch\" or \"row\", not {other:?}"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     if !training || p == 0.0 {
         return Ok(x.clone());

@@ -1,9 +1,9 @@
 //! Functions of each element: rounding, signs, angles, hyperbolic functions, exponentials and logarithms.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels::elementary::{self, Elementary};
 use crate::kernels::pointwise;
 use crate::tensor::Tensor;
@@ -74,11 +74,7 @@ pub fn logit(x: &Tensor, #[kw] eps: Option<f64>) -> Result<Tensor> {
 
 /// Whole numbers of floats; integers are as they are.
 fn whole(op: &str, x: &Tensor, of: Elementary) -> Result<Tensor> {
-    if x.is_bool() {
-        return Err(Error::msg(format_args!(
-            "{op}: truth values are not rounded: convert them with to_dtype"
-        )));
-    }
+    require(op, !x.is_bool())?;
     match x.dtype()?.is_floating_point() {
         true => of.of(x.data(op)?).map(Tensor::made).fx(),
         false => Ok(x.clone()),
@@ -152,12 +148,7 @@ pub fn round(
 
 /// Refuses what is not float.
 pub(super) fn floating(op: &str, x: &Tensor) -> Result<()> {
-    match x.dtype()? {
-        dtype if dtype.is_floating_point() => Ok(()),
-        dtype => Err(Error::msg(format_args!(
-            "{op}: the tensor is of {dtype}, not float: convert it with to_dtype"
-        ))),
-    }
+    require(op, x.dtype()?.is_floating_point())
 }
 
 /// What is behind the point, with the sign of x.
@@ -214,12 +205,8 @@ pub fn absolute(x: &Tensor) -> Result<Tensor> {
 /// Returns an error for bool tensors.
 #[op(unary, method, path = "fx_nn::ops::positive")]
 pub fn positive(x: &Tensor) -> Result<Tensor> {
-    match x.is_bool() {
-        true => Err(Error::msg(
-            "positive: truth values have no sign: convert them with to_dtype",
-        )),
-        false => Ok(x.clone()),
-    }
+    require("positive", !x.is_bool())?;
+    Ok(x.clone())
 }
 
 /// Degrees as radians; integers become `float32`.

@@ -17,23 +17,19 @@
 //! ```
 
 use crate::op;
+use fx_core::Result;
 use fx_core::value::Int;
-use fx_core::{Error, Result};
 use rustfft::FftDirection;
 
 use super::create::count;
 use super::order::roll;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::{dim, fourier as kernels};
 use crate::tensor::{Dims, Sizes, Tensor};
 
 /// The place of a dim among those that there are.
 fn place(op: &str, d: i64, dims: &[usize]) -> Result<usize> {
-    if dims.is_empty() {
-        return Err(Error::msg(format_args!(
-            "{op}: there is no dim to transform"
-        )));
-    }
+    require(op, !dims.is_empty())?;
     dim::dim(op, d, dims.len()).fx()
 }
 
@@ -152,20 +148,12 @@ fn several(
     let at = match (dims, &sizes) {
         (Dims::All, Some(sizes)) => match own.len().checked_sub(sizes.len()) {
             Some(first) => (first..own.len()).collect(),
-            None => {
-                return Err(Error::msg(format_args!(
-                    "{op}: {sizes:?} are more sizes than shape {own:?} has"
-                )));
-            }
+            _ => return Err(unfit(op)),
         },
         (dims, _) => dims.resolve(op, own.len()).fx()?,
     };
     let sizes = sizes.unwrap_or_else(|| vec![-1; at.len()]);
-    if sizes.len() != at.len() {
-        return Err(Error::msg(format_args!(
-            "{op}: sizes {sizes:?} are not as many as dims {dims:?}"
-        )));
-    }
+    require(op, sizes.len() == at.len())?;
     let norm = kernels::Norm::named(op, norm).fx()?;
     let mut y = data.clone();
     for (at, size) in at.into_iter().zip(sizes) {
@@ -182,10 +170,7 @@ fn several(
 fn planes(op: &str, x: &Tensor, dims: Dims) -> Result<Dims> {
     let rank = x.dims()?.len().saturating_sub(1);
     match dims {
-        Dims::All if rank < 2 => Err(Error::msg(format_args!(
-            "{op}: shape {:?} has no two dims beside the parts of its numbers",
-            x.dims()?
-        ))),
+        Dims::All if rank < 2 => Err(unfit(op)),
         Dims::All => Ok(Dims::Many(vec![-2, -1])),
         other => Ok(other),
     }
@@ -257,10 +242,7 @@ pub fn ifftn(
 /// A complex tensor, rolled along its dims by a part of each size.
 fn shifted(op: &str, x: &Tensor, dims: &Dims, by: impl Fn(usize) -> i64) -> Result<Tensor> {
     let [own @ .., 2] = x.dims()? else {
-        return Err(Error::msg(format_args!(
-            "{op}: a complex tensor has 2 in its last dim, not shape {:?}: roll takes a real one",
-            x.dims()?
-        )));
+        return Err(unfit(op));
     };
     let at = match dims {
         // A dim that is named twice is rolled twice.

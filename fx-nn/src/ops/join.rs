@@ -3,13 +3,13 @@
 use crate::op;
 use std::borrow::Borrow;
 
+use fx_core::Result;
 use fx_core::trace::List;
 use fx_core::value::DType;
-use fx_core::{Error, Result};
 
 use super::dims::{atleast_1d, atleast_2d, atleast_3d};
 use super::shape::joined;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::{pad, shape};
 use crate::room;
 use crate::tensor::Tensor;
@@ -90,11 +90,8 @@ pub fn column_stack(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
 #[op(member, path = "fx_nn::ops::block_diag")]
 pub fn block_diag(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "block_diag";
-    if let Some(x) = tensors.iter().find(|x| x.dims().is_ok_and(|d| d.len() > 2)) {
-        return Err(Error::msg(format_args!(
-            "{op}: {x:?} has more than two dims"
-        )));
-    }
+    let fits = |x: &Tensor| x.dims().is_ok_and(|dims| dims.len() <= 2);
+    require(op, tensors.iter().all(fits))?;
     if tensors.is_empty() {
         return Tensor::zeros((1, 0));
     }
@@ -164,11 +161,7 @@ pub fn meshgrid(
     let swap = match indexing {
         "ij" => false,
         "xy" => tensors.len() > 1,
-        other => {
-            return Err(Error::msg(format_args!(
-                "{op}: indexing is \"ij\" or \"xy\", not {other:?}"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let mut sizes = Vec::with_capacity(tensors.len());
     let mut dtype = None;
@@ -176,23 +169,11 @@ pub fn meshgrid(
         match x.dims()? {
             [] => sizes.push(1),
             &[n] => sizes.push(n),
-            other => {
-                return Err(Error::msg(format_args!(
-                    "{op}: shape {other:?} has more than one dim"
-                )));
-            }
+            _ => return Err(unfit(op)),
         }
-        if *dtype.get_or_insert(x.dtype()?) != x.dtype()? {
-            return Err(Error::msg(format_args!(
-                "{op}: the tensors are not of one type"
-            )));
-        }
+        require(op, *dtype.get_or_insert(x.dtype()?) == x.dtype()?)?;
     }
-    if sizes.is_empty() {
-        return Err(Error::msg(format_args!(
-            "{op}: the list of tensors is empty"
-        )));
-    }
+    require(op, !sizes.is_empty())?;
     if swap {
         sizes.swap(0, 1);
     }
@@ -225,9 +206,8 @@ pub fn meshgrid(
 #[op(member, path = "fx_nn::ops::cartesian_prod")]
 pub fn cartesian_prod(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "cartesian_prod";
-    if tensors.iter().any(|x| x.dims().is_ok_and(|d| d.len() != 1)) {
-        return Err(Error::msg(format_args!("{op}: a tensor is not a vector")));
-    }
+    let is_vector = |x: &Tensor| x.dims().is_ok_and(|dims| dims.len() == 1);
+    require(op, tensors.iter().all(is_vector))?;
     if let [one] = tensors {
         return Ok(one.clone());
     }
@@ -256,10 +236,7 @@ pub fn combinations(
     let op = "combinations";
     let data = x.data(op)?;
     let &[size] = data.dims() else {
-        return Err(Error::msg(format_args!(
-            "{op}: shape {:?} is not a vector",
-            data.dims()
-        )));
+        return Err(unfit(op));
     };
     if r == 0 {
         let none = candle_core::Tensor::zeros(0, data.dtype(), data.device());

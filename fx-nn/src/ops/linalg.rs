@@ -7,12 +7,12 @@
 //! is no complex type. [`eigh`] is for symmetric matrices, and [`svd`] takes any.
 
 use crate::op;
+use fx_core::Result;
 use fx_core::value::DType;
-use fx_core::{Error, Result};
 
 use super::elementary::floating;
 use super::matrix::matmul;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::linalg::{self as kernels, Tolerance};
 use crate::kernels::widen::is_half;
 use crate::kernels::{expand, norms, reduce};
@@ -50,23 +50,13 @@ pub fn inverse(x: &Tensor) -> Result<Tensor> {
 /// Both sides of equations in the type and the batch that they share; whether the right one is of vectors.
 fn sides(op: &str, a: &Tensor, b: &Tensor, is_vector: bool) -> Result<(Data, Data)> {
     let (left, right) = (a.data(op)?, b.data(op)?);
-    if left.dtype() != right.dtype() {
-        return Err(Error::msg(format_args!(
-            "{op}: types {} and {} differ: convert one with to_dtype",
-            a.dtype()?,
-            b.dtype()?
-        )));
-    }
+    require(op, left.dtype() == right.dtype())?;
     let right = match is_vector {
         true => right.unsqueeze(right.rank()).fx()?,
         false => right.clone(),
     };
     let ([of_a @ .., m, n], [of_b @ .., p, q]) = (left.dims(), right.dims()) else {
-        return Err(Error::msg(format_args!(
-            "{op}: shapes {:?} and {:?} are not matrices with right sides",
-            a.dims()?,
-            b.dims()?
-        )));
+        return Err(unfit(op));
     };
     let lead = expand::shape(op, of_a, of_b).fx()?;
     let wide = |x: &Data, size: [usize; 2]| expand::to(x, &[lead.as_slice(), &size].concat()).fx();
@@ -105,11 +95,7 @@ pub fn solve(
     let op = "solve";
     let (of_a, of_b) = (a.dims()?, b.dims()?);
     let is_vector = are_vectors(of_a, of_b);
-    if is_vector && !left {
-        return Err(Error::msg(format_args!(
-            "{op}: a vector is right of its matrix: without left, give a row [.., 1, n] or solve with the transpose"
-        )));
-    }
+    require(op, !is_vector || left)?;
     let (a, b) = sides(op, a, b, is_vector)?;
     let last = a.rank() - 1;
     let turned = |x: &Data| x.transpose(last - 1, last).fx();
@@ -209,11 +195,7 @@ pub fn qr(a: &Tensor, #[default("reduced")] mode: &str) -> Result<(Tensor, Tenso
             let r = kernels::r(op, x).fx()?;
             (Data::zeros(0, x.dtype(), x.device()).fx()?, r)
         }
-        other => {
-            return Err(Error::msg(format_args!(
-                "{op}: mode is \"reduced\", \"complete\" or \"r\", not {other:?}"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     Ok((Tensor::made(q), Tensor::made(r)))
 }
@@ -256,11 +238,7 @@ fn eigen(op: &'static str, a: &Tensor, uplo: &str) -> Result<(Data, Data)> {
     let lower = match uplo {
         "L" | "l" => true,
         "U" | "u" => false,
-        other => {
-            return Err(Error::msg(format_args!(
-                "{op}: uplo is \"L\" or \"U\", not {other:?}"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     kernels::eigh(op, a.data(op)?, lower).fx()
 }
@@ -332,22 +310,12 @@ pub fn lstsq(
         None | Some("gelsy") => (false, true, false),
         Some("gels") => (true, false, false),
         Some("gelsd" | "gelss") => (true, true, true),
-        Some(other) => {
-            return Err(Error::msg(format_args!(
-                "{op}: driver is \"gelsy\", \"gels\", \"gelsd\" or \"gelss\", not {other:?}"
-            )));
-        }
+        Some(_) => return Err(unfit(op)),
     };
     let is_vector = match a.dims()?.len().checked_sub(b.dims()?.len()) {
         Some(0) => false,
         Some(1) => are_vectors(a.dims()?, b.dims()?),
-        _ => {
-            return Err(Error::msg(format_args!(
-                "{op}: right sides {:?} have as many dims as matrices {:?}, or one less",
-                b.dims()?,
-                a.dims()?
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let (a, b) = sides(op, a, b, is_vector)?;
     let rcond = if driver == Some("gels") {
@@ -447,11 +415,7 @@ pub fn matrix_power(x: &Tensor, n: i64) -> Result<Tensor> {
     let data = x.data(op)?;
     let size = match data.dims() {
         [.., m, n] if m == n && !x.is_bool() => *m,
-        _ => {
-            return Err(Error::msg(format_args!(
-                "{op}: {x:?} is not a batch of square matrices of numbers"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let mut rest = n.unsigned_abs();
     if rest == 0 {
@@ -512,10 +476,7 @@ pub fn matrix_norm(
     floating(op, a)?;
     let x = match dtype {
         Some(dtype) if a.dtype()?.promote(dtype) != dtype || !dtype.is_floating_point() => {
-            return Err(Error::msg(format_args!(
-                "{op}: dtype {dtype} cannot hold the elements of {}: convert them with to_dtype",
-                a.dtype()?
-            )));
+            return Err(unfit(op));
         }
         Some(dtype) => a.cast(dtype)?,
         None => a.clone(),
@@ -526,10 +487,7 @@ pub fn matrix_norm(
         dims => dims.resolve(op, data.rank()).fx()?,
     };
     let &[rows, columns] = dims.as_slice() else {
-        return Err(Error::msg(format_args!(
-            "{op}: a matrix has two dims of shape {:?}, not {dim:?}",
-            data.dims()
-        )));
+        return Err(unfit(op));
     };
     let by_sums = |summed, other, largest| -> candle_core::Result<Data> {
         let sums = norms::norm(op, data, 1.0, &[summed], true)?;
@@ -556,11 +514,7 @@ pub fn matrix_norm(
         NormOrder::Number(f64::NEG_INFINITY) => by_sums(columns, rows, false),
         NormOrder::Number(2.0) => by_values(&|s, d| extreme(op, s, d, true)),
         NormOrder::Number(-2.0) => by_values(&|s, d| extreme(op, s, d, false)),
-        other => {
-            return Err(Error::msg(format_args!(
-                "{op}: ord is \"fro\", \"nuc\", an infinity, 1, -1, 2 or -2, not {other}"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let y = y.fx()?;
     let kept = y.dims().iter().enumerate();

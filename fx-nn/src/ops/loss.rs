@@ -1,9 +1,9 @@
 //! Losses; `reduction` is `"mean"`, `"sum"` or `"none"`.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels::loss::{self, Reduction};
 use crate::kernels::widen::widened;
 use crate::kernels::{binary, pointwise};
@@ -92,11 +92,7 @@ fn differences(
     of: impl FnOnce(&candle_core::Tensor) -> candle_core::Result<candle_core::Tensor>,
 ) -> Result<Tensor> {
     let common = x.dtype()?.promote(target.dtype()?);
-    if !common.is_floating_point() {
-        return Err(Error::msg(format_args!(
-            "{op}: one of the tensors has to be float, not {common}"
-        )));
-    }
+    require(op, common.is_floating_point())?;
     let (x, target) = (x.cast(common)?, target.cast(common)?);
     let (x, target) = (x.data(op)?, target.data(op)?);
     widened(x, (x, target), |(x, target)| {
@@ -135,9 +131,7 @@ pub fn l1_loss(
     reduction: &str,
 ) -> Result<Tensor> {
     let reduction = Reduction::parse("l1_loss", reduction).fx()?;
-    if x.is_bool() || target.is_bool() {
-        return Err(Error::msg("l1_loss: bool tensors have no difference"));
-    }
+    require("l1_loss", !x.is_bool() && !target.is_bool())?;
     let common = x.dtype()?.promote(target.dtype()?);
     if common.is_floating_point() {
         return differences("l1_loss", x, target, reduction, pointwise::abs);

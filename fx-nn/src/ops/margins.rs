@@ -6,7 +6,7 @@ use fx_core::value::DType;
 use fx_core::{Error, Result};
 
 use super::elementary::floating;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::loss::Reduction;
 use crate::kernels::widen::widened;
 use crate::kernels::{binary, distance, expand, margins, reduce};
@@ -23,17 +23,12 @@ fn wrong(op: &str, why: impl std::fmt::Display) -> Error {
 /// The floats of tensors, as they are promoted.
 fn floats<const N: usize>(op: &str, tensors: [&Tensor; N]) -> Result<[Data; N]> {
     let common = common_of(&tensors)?;
-    if !common.is_floating_point() {
-        return Err(wrong(
-            op,
-            format_args!("one of the tensors has to be float, not {common}"),
-        ));
-    }
+    require(op, common.is_floating_point())?;
     let mut all = Vec::with_capacity(N);
     for tensor in tensors {
         all.push(tensor.cast(common)?.data(op)?.clone());
     }
-    <[Data; N]>::try_from(all).map_err(|_| wrong(op, "as many tensors as were given"))
+    <[Data; N]>::try_from(all).map_err(|_| unfit(op))
 }
 
 /// What `of` makes of floats, as they are promoted, and what becomes of all of it.
@@ -45,7 +40,7 @@ pub(super) fn of_floats<const N: usize>(
 ) -> Result<Tensor> {
     let all = floats(op, tensors)?;
     let Some(first) = all.first().cloned() else {
-        return Err(wrong(op, "there is no tensor"));
+        return Err(unfit(op));
     };
     widened(&first, all.as_slice(), |all| {
         let all = <[Data; N]>::try_from(all)
@@ -85,9 +80,7 @@ pub fn smooth_l1_loss(
     beta: f64,
 ) -> Result<Tensor> {
     let op = "smooth_l1_loss";
-    if beta.is_nan() || beta < 0.0 {
-        return Err(wrong(op, format_args!("beta is not below 0: {beta}")));
-    }
+    require(op, beta >= 0.0)?;
     let dtype = x.dtype()?.promote(target.dtype()?);
     let (x, target) = (x.cast(dtype)?, target.cast(dtype)?);
     of_floats(op, [&x, &target], word(op, reduction)?, |[x, target]| {
@@ -120,36 +113,12 @@ pub fn huber_loss(
     delta: f64,
 ) -> Result<Tensor> {
     let op = "huber_loss";
-    if delta.is_nan() || delta <= 0.0 {
-        return Err(wrong(op, format_args!("delta is above 0, not {delta}")));
-    }
+    require(op, delta > 0.0)?;
     let dtype = x.dtype()?.promote(target.dtype()?);
     let (x, target) = (x.cast(dtype)?, target.cast(dtype)?);
     of_floats(op, [&x, &target], word(op, reduction)?, |[x, target]| {
         margins::huber(&binary::sub(&x, &target)?, delta)
     })
-}
-
-/// Refuses tensors of two types or shapes.
-fn alike(op: &str, x: &Tensor, target: &Tensor, types: bool) -> Result<()> {
-    if x.dims()? != target.dims()? {
-        return Err(wrong(
-            op,
-            format_args!(
-                "target {:?} is of the shape of input {:?}",
-                target.dims()?,
-                x.dims()?
-            ),
-        ));
-    }
-    let (own, theirs) = (x.dtype()?, target.dtype()?);
-    match types && own != theirs {
-        true => Err(wrong(
-            op,
-            format_args!("input is {own} and target {theirs}: convert one with to_dtype"),
-        )),
-        false => Ok(()),
-    }
 }
 
 /// The cross entropy of probabilities x and shares `target`, each in [0, 1]; no logarithm is below -100.
@@ -177,7 +146,8 @@ pub fn binary_cross_entropy(
     let op = "binary_cross_entropy";
     let reduction = word(op, reduction)?;
     floating(op, x)?;
-    alike(op, x, target, true)?;
+    let (dims, dtype) = (target.dims()?, target.dtype()?);
+    require(op, x.dims()? == dims && x.dtype()? == dtype)?;
     for (what, tensor) in [("input", x), ("target", target)] {
         if let Some(p) = tensor
             .to_vec()?
@@ -201,12 +171,7 @@ fn weighing(op: &str, x: &Tensor, weight: Option<&Tensor>) -> Result<Tensor> {
     match weight {
         Some(weight) => {
             let (dims, own) = (x.dims()?, weight.dims()?);
-            if expand::shape(op, dims, own).fx()? != dims {
-                return Err(wrong(
-                    op,
-                    format_args!("weight {own:?} does not broadcast to input {dims:?}"),
-                ));
-            }
+            require(op, expand::shape(op, dims, own).fx()? == dims)?;
             weight.cast(x.dtype()?)
         }
         None => super::create::ones((), Some(x.dtype()?)),
@@ -231,7 +196,7 @@ pub fn binary_cross_entropy_with_logits(
     let reduction = word(op, reduction)?;
     floating(op, x)?;
     floating(op, target)?;
-    alike(op, x, target, false)?;
+    require(op, x.dims()? == target.dims()?)?;
     let weight = weighing(op, x, weight)?;
     let positive = weighing(op, x, pos_weight)?;
     let all = [x, target, &weight, &positive];
@@ -330,14 +295,10 @@ pub fn gaussian_nll_loss(
     } else if !is_number && own.as_slice() != dims {
         // One dim may have one variance for all.
         let pairs = own.iter().zip(dims).filter(|(a, b)| a != b);
-        if own.len() != dims.len() || pairs.map(|(a, _)| a).sum::<usize>() != 1 {
-            return Err(wrong(
-                op,
-                format_args!(
-                    "variances {own:?} have the sizes of {dims:?}, but one that is 1 or left out at the end"
-                ),
-            ));
-        }
+        require(
+            op,
+            own.len() == dims.len() && pairs.map(|(a, _)| a).sum::<usize>() == 1,
+        )?;
     }
     if let Some(least) = var.to_vec()?.into_iter().find(|v| *v < 0.0) {
         return Err(wrong(
@@ -394,9 +355,7 @@ pub fn margin_ranking_loss(
     let op = "margin_ranking_loss";
     let reduction = word(op, reduction)?;
     let rank = target.dims()?.len();
-    if x1.dims()?.len() != rank || x2.dims()?.len() != rank {
-        return Err(wrong(op, "the tensors have one number of dims"));
-    }
+    require(op, x1.dims()?.len() == rank && x2.dims()?.len() == rank)?;
     of_floats(op, [x1, x2, target], reduction, |[a, b, target]| {
         margins::margin_ranking(&a, &b, &target, margin)
     })
@@ -468,13 +427,7 @@ pub fn multi_margin_loss(
 
 /// Refuses half precision, for which PyTorch has no such loss.
 fn single(op: &str, x: &Tensor) -> Result<()> {
-    match x.dtype()? {
-        DType::F32 | DType::F64 => Ok(()),
-        other => Err(wrong(
-            op,
-            format_args!("input is float32 or float64, not {other}: convert it with to_dtype"),
-        )),
-    }
+    require(op, matches!(x.dtype()?, DType::F32 | DType::F64))
 }
 
 /// The mean over classes of `max(0, 1 - x[t] + x[i])` for all targets `t` and all other classes `i`, of scores x `[N, C]`
@@ -515,15 +468,10 @@ pub fn multilabel_soft_margin_loss(
     let reduction = word(op, reduction)?;
     floating(op, x)?;
     let [.., classes] = *x.dims()? else {
-        return Err(wrong(op, "input has a dim of classes"));
+        return Err(unfit(op));
     };
     let last = x.dims()?.len() - 1;
-    if target.is_bool() {
-        return Err(wrong(
-            op,
-            "target is of numbers: convert truth values with to_dtype",
-        ));
-    }
+    require(op, !target.is_bool())?;
     let weight = weighing(op, x, weight)?;
     of_floats(
         op,
@@ -569,12 +517,11 @@ pub fn triplet_margin_loss(
     let op = "triplet_margin_loss";
     let reduction = word(op, reduction)?;
     let rank = anchor.dims()?.len();
-    if positive.dims()?.len() != rank || negative.dims()?.len() != rank {
-        return Err(wrong(op, "the tensors have one number of dims"));
-    }
-    if margin.is_nan() || margin <= 0.0 {
-        return Err(wrong(op, format_args!("margin is above 0, not {margin}")));
-    }
+    require(
+        op,
+        positive.dims()?.len() == rank && negative.dims()?.len() == rank,
+    )?;
+    require(op, margin > 0.0)?;
     of_floats(
         op,
         [anchor, positive, negative],
@@ -610,12 +557,10 @@ pub fn cosine_embedding_loss(
     let op = "cosine_embedding_loss";
     let reduction = word(op, reduction)?;
     let rank = target.dims()?.len();
-    if rank > 1 || x1.dims()?.len() != rank + 1 || x2.dims()?.len() != rank + 1 {
-        return Err(wrong(
-            op,
-            "target has one dim or none, and the rows one more",
-        ));
-    }
+    require(
+        op,
+        rank <= 1 && x1.dims()?.len() == rank + 1 && x2.dims()?.len() == rank + 1,
+    )?;
     let common = common_of(&[x1, x2])?;
     let target = target.cast(common)?;
     of_steps(op, [x1, x2, &target], reduction, |[a, b, target]| {

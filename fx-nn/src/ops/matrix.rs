@@ -4,11 +4,11 @@ use super::cost;
 use crate::op;
 use std::borrow::Borrow;
 
+use fx_core::Result;
 use fx_core::tensor::Traced;
 use fx_core::value::{DType, Operator};
-use fx_core::{Error, Result};
 
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels;
 use crate::tensor::Tensor;
 
@@ -34,11 +34,7 @@ pub fn matmul(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 /// Returns an error if the sizes do not fit.
 #[op(member, cost = cost::rows_of_x, path = "fx_nn::ops::linear")]
 pub fn linear(x: &Tensor, weight: &Tensor, bias: Option<&Tensor>) -> Result<Tensor> {
-    if x.is_bool() || weight.is_bool() {
-        return Err(Error::msg(
-            "linear: truth values have no products: convert them with to_dtype",
-        ));
-    }
+    require("linear", !x.is_bool() && !weight.is_bool())?;
     let bias = bias.map(|b| b.data("linear")).transpose()?;
     kernels::matmul::linear(x.data("linear")?, weight.data("linear")?, bias)
         .map(Tensor::made)
@@ -68,11 +64,7 @@ pub fn einsum(equation: &str, operands: &[impl Borrow<Tensor>]) -> Result<Tensor
         .unwrap_or(Ok(DType::F32))?;
     let sums = kernels::einsum::sums(equation);
     let one = operands.len() == 1;
-    if common == DType::Bool && sums && !one {
-        return Err(Error::msg(
-            "einsum: products of truth values have no sum: convert them with to_dtype",
-        ));
-    }
+    require("einsum", common != DType::Bool || !sums || one)?;
     // Integers are computed in 64 bits, and wrap around if they are narrower.
     let computed = if common.is_floating_point() {
         common

@@ -1,9 +1,9 @@
 //! Normalisation: softmax over a dim, batch norm over channels, layer, group and RMS norm over each sample.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels::scale::Scale;
 use crate::kernels::{dim, layer_norm as sample, norm, softmax as kernels, write};
 use crate::tensor::writes::written;
@@ -61,11 +61,7 @@ pub fn batch_norm(
     };
     let (mean, var) = (optional(running_mean)?, optional(running_var)?);
     let (weight, bias) = (optional(weight)?, optional(bias)?);
-    if mean.is_some() != var.is_some() {
-        return Err(Error::msg(
-            "batch_norm: running_mean and running_var come together: give both or neither",
-        ));
-    }
+    require("batch_norm", mean.is_some() == var.is_some())?;
     let y = norm::batch_norm(
         data,
         mean.as_ref(),
@@ -102,17 +98,6 @@ pub(super) fn move_towards(
     Ok(())
 }
 
-/// Refuses parameters of another shape, also where the input has no element that would meet them.
-fn fits(op: &str, shape: &[usize], held: Option<&candle_core::Tensor>) -> Result<()> {
-    match held {
-        Some(held) if held.dims() != shape => Err(Error::msg(format_args!(
-            "{op}: a parameter of shape {:?} must have shape {shape:?}",
-            held.dims()
-        ))),
-        _ => Ok(()),
-    }
-}
-
 /// (x - mean) / sqrt(var + eps) · weight + bias over the last dims, which are `normalized_shape`.
 ///
 /// # Errors
@@ -127,8 +112,8 @@ pub fn layer_norm(
 ) -> Result<Tensor> {
     let weight = weight.map(|w| w.data("layer_norm")).transpose()?;
     let bias = bias.map(|b| b.data("layer_norm")).transpose()?;
-    fits("layer_norm", &normalized_shape.0, weight)?;
-    fits("layer_norm", &normalized_shape.0, bias)?;
+    let mut params = [weight, bias].into_iter().flatten();
+    require("layer_norm", params.all(|t| t.dims() == normalized_shape.0))?;
     sample::layer_norm(
         x.data("layer_norm")?,
         &normalized_shape.0,
@@ -152,7 +137,8 @@ pub fn rms_norm(
     #[default(1e-6)] eps: f64,
 ) -> Result<Tensor> {
     let weight = weight.map(|w| w.data("rms_norm")).transpose()?;
-    fits("rms_norm", &normalized_shape.0, weight)?;
+    let fits = weight.is_none_or(|t| t.dims() == normalized_shape.0);
+    require("rms_norm", fits)?;
     sample::rms_norm(x.data("rms_norm")?, &normalized_shape.0, weight, eps)
         .map(Tensor::made)
         .fx()

@@ -1,11 +1,11 @@
 //! Elements in another order along a dim: rolled, turned around, repeated.
 
 use crate::op;
+use fx_core::Result;
 use fx_core::value::Int;
-use fx_core::{Error, Result};
 
 use super::create::known;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::{dim, places, shape, view};
 use crate::room;
 use crate::tensor::{Dims, Sizes, Tensor};
@@ -38,12 +38,7 @@ pub fn roll(
         Dims::Many(dims) if dims.is_empty() => None,
         Dims::Many(dims) => Some(dims.clone()),
     };
-    if shifts.len() != named.as_ref().map_or(1, Vec::len) {
-        return Err(Error::msg(format_args!(
-            "{op}: {} shifts for {dims:?}: give one for each dim, or one without dims",
-            shifts.len()
-        )));
-    }
+    require(op, shifts.len() == named.as_ref().map_or(1, Vec::len))?;
     let turned = |data: &candle_core::Tensor, at: usize, shift: i64| {
         let size = data.dims()[at] as i64;
         let start = (-(shift.rem_euclid(size.max(1)))).rem_euclid(size.max(1)) as usize;
@@ -69,11 +64,7 @@ pub fn roll(
         Some(dims) => {
             for (d, shift) in dims.iter().zip(shifts) {
                 let at = dim::dim(op, *d, data.rank()).fx()?;
-                if data.rank() == 0 {
-                    return Err(Error::msg(
-                        "roll: a tensor without dims has none to roll along",
-                    ));
-                }
+                require("roll", data.rank() != 0)?;
                 y = turned(&y, at, shift).fx()?;
             }
         }
@@ -115,9 +106,7 @@ pub fn flip(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
 /// Returns an error if there are fewer than two dims.
 #[op(method, path = "fx_nn::ops::fliplr")]
 pub fn fliplr(x: &Tensor) -> Result<Tensor> {
-    if x.dims()?.len() < 2 {
-        return Err(Error::msg("fliplr: the tensor has fewer than two dims"));
-    }
+    require("fliplr", x.dims()?.len() >= 2)?;
     turn("fliplr", x, &[1])
 }
 
@@ -127,9 +116,7 @@ pub fn fliplr(x: &Tensor) -> Result<Tensor> {
 /// Returns an error if there are no dims.
 #[op(method, path = "fx_nn::ops::flipud")]
 pub fn flipud(x: &Tensor) -> Result<Tensor> {
-    if x.dims()?.is_empty() {
-        return Err(Error::msg("flipud: the tensor has no dims"));
-    }
+    require("flipud", !x.dims()?.is_empty())?;
     turn("flipud", x, &[0])
 }
 
@@ -149,10 +136,7 @@ pub fn rot90(x: &Tensor, k: impl Into<Int>, dims: impl Into<Dims>) -> Result<Ten
     let op = "rot90";
     let data = x.data(op)?;
     let [a, b] = dims.resolve(op, data.rank()).fx()?[..] else {
-        return Err(Error::msg(format_args!(
-            "{op}: a plane has two dims of shape {:?}, not {dims:?}",
-            data.dims()
-        )));
+        return Err(unfit(op));
     };
     let swapped = |y: Tensor| -> Result<Tensor> {
         let turned = y.data(op)?.transpose(a, b).fx()?;
@@ -189,11 +173,7 @@ pub fn repeat_interleave(
     let op = "repeat_interleave";
     let data = x.data(op)?;
     let (data, at) = match dim {
-        Some(dim) if data.rank() == 0 => {
-            return Err(Error::msg(format_args!(
-                "{op}: a number has no dim {dim}: take no `dim`"
-            )));
-        }
+        Some(_) if data.rank() == 0 => return Err(unfit(op)),
         Some(dim) => (data.clone(), dim::dim(op, dim, data.rank()).fx()?),
         None => (data.flatten_all().fx()?, 0),
     };
@@ -203,11 +183,7 @@ pub fn repeat_interleave(
     let counts = match counts.as_deref() {
         Some(&[all]) => vec![all; size],
         Some(each) if each.len() == size => each.to_vec(),
-        _ => {
-            return Err(Error::msg(format_args!(
-                "{op}: repeats are one number or {size}, none below 0, not {repeats:?}"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let total = counts.iter().try_fold(0usize, |sum, n| sum.checked_add(*n));
     room::of(op, &[total.unwrap_or(usize::MAX)], candle_core::DType::U32).fx()?;
@@ -225,10 +201,7 @@ fn repeated(op: &str, x: &Tensor, counts: &[i64]) -> Result<Tensor> {
     let data = x.data(op)?;
     let known: Option<Vec<usize>> = counts.iter().map(|n| usize::try_from(*n).ok()).collect();
     let (Some(counts), Some(new)) = (known, counts.len().checked_sub(data.rank())) else {
-        return Err(Error::msg(format_args!(
-            "{op}: {counts:?} is not a number for each dim of shape {:?}, none below 0",
-            data.dims()
-        )));
+        return Err(unfit(op));
     };
     let own: Vec<usize> = std::iter::repeat_n(1, new)
         .chain(data.dims().iter().copied())

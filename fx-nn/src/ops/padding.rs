@@ -1,9 +1,9 @@
 //! Padding: elements around a tensor.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::pad::{Edge, Sides, constant, repeated};
 use crate::tensor::{Bound, Number, Sizes, Tensor};
 
@@ -37,13 +37,7 @@ pub fn pad(
     let data = x.data("pad")?;
     let given = pad.known()?;
     let (pairs, rest) = given.as_chunks::<2>();
-    if !rest.is_empty() || pairs.len() > data.rank() {
-        return Err(Error::msg(format_args!(
-            "pad: {given:?} are not two numbers for each of some of the {} dims of shape {:?}",
-            data.rank(),
-            data.dims()
-        )));
-    }
+    require("pad", rest.is_empty() && pairs.len() <= data.rank())?;
     let sides: Vec<Sides> = pairs
         .iter()
         .map(|[before, after]| (*before, *after))
@@ -61,24 +55,14 @@ pub fn pad(
         "reflect" => Edge::Reflect,
         "replicate" => Edge::Replicate,
         "circular" => Edge::Circular,
-        other => {
-            return Err(Error::msg(format_args!(
-                "pad: mode is \"constant\", \"reflect\", \"replicate\" or \"circular\", not {other:?}"
-            )));
-        }
+        _ => return Err(unfit("pad")),
     };
-    if value.0.is_some_and(|value| value.as_f64() != 0.0) {
-        return Err(Error::msg(format_args!(
-            "pad: a value is for the mode \"constant\", not {mode:?}"
-        )));
-    }
+    require("pad", !value.0.is_some_and(|value| value.as_f64() != 0.0))?;
     let dims = sides.len();
-    if !(1..=3).contains(&dims) || !(dims + 1..=dims + 2).contains(&data.rank()) {
-        return Err(Error::msg(format_args!(
-            "pad: mode {mode:?} pads one, two or three dims of an image [C, ..] or [N, C, ..], not {dims} of shape {:?}",
-            data.dims()
-        )));
-    }
+    require(
+        "pad",
+        (1..=3).contains(&dims) && (dims + 1..=dims + 2).contains(&data.rank()),
+    )?;
     repeated("pad", data, &sides, edge)
         .map(|data| x.with_data(data))
         .fx()

@@ -1,10 +1,10 @@
 //! Pieces of tensors along a dim.
 
 use crate::op;
+use fx_core::Result;
 use fx_core::trace::List;
-use fx_core::{Error, Result};
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::dim;
 use crate::kernels::view::narrow;
 use crate::room;
@@ -12,20 +12,12 @@ use crate::tensor::{Sections, Tensor};
 
 fn pieces(op: &str, x: &Tensor, sections: &Sections, at: usize) -> Result<List<Tensor>> {
     let data = x.data(op)?;
-    let Some(size) = data.dims().get(at).copied() else {
-        return Err(Error::msg(format_args!(
-            "{op}: a tensor of shape {:?} has no pieces along dim {at}",
-            data.dims()
-        )));
-    };
+    let size = data.dims().get(at).copied();
+    let size = size.ok_or_else(|| unfit(op))?;
     let ends: Vec<(usize, usize)> = match sections {
         Sections::Count(count) => {
             let count = usize::try_from(*count).ok().filter(|count| *count > 0);
-            let Some(count) = count else {
-                return Err(Error::msg(format_args!(
-                    "{op}: the number of pieces is at least 1, not {sections:?}"
-                )));
-            };
+            let count = count.ok_or_else(|| unfit(op))?;
             room::of(op, &[count], candle_core::DType::I64).fx()?;
             let (each, more) = (size / count, size % count);
             let start = |i: usize| i * each + i.min(more);
@@ -85,17 +77,11 @@ pub fn tensor_split(
 /// Pieces along one dim of a tensor that has at least `rank`; a number of them divides the dim.
 fn even(op: &str, x: &Tensor, sections: &Sections, at: usize, rank: usize) -> Result<List<Tensor>> {
     let dims = x.dims()?;
-    if dims.len() < rank {
-        return Err(Error::msg(format_args!(
-            "{op}: shape {dims:?} has fewer than {rank} dims"
-        )));
-    }
+    require(op, dims.len() >= rank)?;
     if let Sections::Count(count) = sections
         && !usize::try_from(*count).is_ok_and(|count| count > 0 && dims[at].is_multiple_of(count))
     {
-        return Err(Error::msg(format_args!(
-            "{op}: {count} pieces do not divide dim {at} of shape {dims:?}"
-        )));
+        return Err(unfit(op));
     }
     pieces(op, x, sections, at)
 }

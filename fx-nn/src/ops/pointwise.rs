@@ -5,7 +5,7 @@ use fx_core::value::{DType, Device};
 use fx_core::{Error, Result};
 
 use crate::device;
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels::{binary, pointwise};
 use crate::room;
 use crate::tensor::{Bound, Number, Tensor};
@@ -193,20 +193,12 @@ pub fn clamp(
     max: impl Into<Bound>,
 ) -> Result<Tensor> {
     let (Bound(min), Bound(max)) = (min, max);
-    if min.is_none() && max.is_none() {
-        return Err(Error::msg(
-            "clamp: there is neither a min nor a max: give one of them",
-        ));
-    }
+    require("clamp", min.is_some() || max.is_some())?;
     let bounds = || [min, max].into_iter().flatten();
     let dtype = bounds().try_fold(x.dtype()?, |dtype, bound| {
         Ok::<_, Error>(bound.beside(dtype))
     })?;
-    if dtype == DType::Bool {
-        return Err(Error::msg(
-            "clamp: bool tensors have no bounds that are truth values",
-        ));
-    }
+    require("clamp", dtype != DType::Bool)?;
     let x = x.cast(dtype)?;
     if let Some(nan) = bounds().find(|bound| bound.is_nan()) {
         let nan = nan.wrapped(dtype)?;

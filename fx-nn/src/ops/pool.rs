@@ -1,9 +1,9 @@
 //! Pooling over windows.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::tensor::{Pair, Tensor};
 use crate::{kernels, room};
 
@@ -22,9 +22,7 @@ pub fn max_pool2d(
     #[default(false)]
     ceil_mode: bool,
 ) -> Result<Tensor> {
-    if x.is_bool() {
-        return Err(Error::msg("max_pool2d: bool tensors are not supported"));
-    }
+    require("max_pool2d", !x.is_bool())?;
     kernels::max_pool::max_pool2d(
         x.data("max_pool2d")?,
         kernel_size.tuple(),

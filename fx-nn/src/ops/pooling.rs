@@ -1,10 +1,10 @@
 //! Pooling over rows and volumes, largest elements with their places, and the way back.
 
 use crate::op;
+use fx_core::Result;
 use fx_core::value::DType;
-use fx_core::{Error, Result};
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::max_places::{self, Span};
 use crate::kernels::window::Axis;
 use crate::kernels::{avg_pool, widen};
@@ -23,13 +23,7 @@ fn image(op: &str, x: &Tensor, rank: usize, may_be_empty: bool) -> Result<()> {
         [_, channels] => *channels > 0,
         _ => false,
     };
-    if x.is_bool() || !is_image {
-        return Err(Error::msg(format_args!(
-            "{op}: input {:?} must have {rank} dims that are pooled, channels, and a batch or none",
-            x
-        )));
-    }
-    Ok(())
+    require(op, !x.is_bool() && is_image)
 }
 
 /// Kernel, stride, padding and dilation of each dim.
@@ -172,11 +166,7 @@ fn adapted(op: &str, x: &Tensor, out: &[usize]) -> Result<(Tensor, Tensor)> {
     image(op, x, out.len(), true)?;
     let dims = x.dims()?;
     let sizes = &dims[dims.len() - out.len()..];
-    if sizes.contains(&0) || !x.dtype()?.is_floating_point() {
-        return Err(Error::msg(format_args!(
-            "{op}: input {x:?} must be of floats, and no dim that is pooled empty"
-        )));
-    }
+    require(op, !sizes.contains(&0) && x.dtype()?.is_floating_point())?;
     room::of(op, out, candle_core::DType::I64).fx()?;
     let spans = sizes
         .iter()
@@ -252,12 +242,7 @@ pub fn adaptive_max_pool1d_with_indices(
 /// A row as an image of height 1.
 fn as_row(op: &str, x: &Tensor) -> Result<Data> {
     let data = x.data(op)?;
-    if !matches!(data.rank(), 2 | 3) {
-        return Err(Error::msg(format_args!(
-            "{op}: input {:?} must be [N, C, L] or [C, L]",
-            data.dims()
-        )));
-    }
+    require(op, matches!(data.rank(), 2 | 3))?;
     data.unsqueeze(data.rank() - 1).fx()
 }
 
@@ -284,12 +269,10 @@ pub fn avg_pool1d(
 
 /// `[n, c, d, h, w]` of a volume with a batch or without.
 fn volume(op: &str, x: &Data) -> Result<[usize; 5]> {
-    match x.dims() {
-        &[n, c, d, h, w] => Ok([n, c, d, h, w]),
-        &[c, d, h, w] => Ok([1, c, d, h, w]),
-        other => Err(Error::msg(format_args!(
-            "{op}: input {other:?} must be [N, C, D, H, W] or [C, D, H, W]"
-        ))),
+    match *x.dims() {
+        [n, c, d, h, w] => Ok([n, c, d, h, w]),
+        [c, d, h, w] => Ok([1, c, d, h, w]),
+        _ => Err(unfit(op)),
     }
 }
 
@@ -302,11 +285,7 @@ fn by_slices(
 ) -> Result<Tensor> {
     let data = x.data(op)?;
     let [n, c, d, h, w] = volume(op, data)?;
-    if !data.dtype().is_float() || c == 0 {
-        return Err(Error::msg(format_args!(
-            "{op}: input {x:?} must be of floats, and have channels: convert it with to_dtype"
-        )));
-    }
+    require(op, data.dtype().is_float() && c != 0)?;
     widen::widened(data, data, |data| {
         let y = planes(&data.reshape((n, c * d, h, w))?)?;
         let (_, _, oh, ow) = y.dims4()?;
@@ -462,11 +441,10 @@ fn unpooled(
     image(op, x, kernel.len(), false)?;
     let dims = x.dims()?;
     let lead = dims.len() - kernel.len();
-    if indices.dims()? != dims || indices.dtype()? != DType::I64 {
-        return Err(Error::msg(format_args!(
-            "{op}: indices {indices:?} must be of int64 and have the shape of input {dims:?}"
-        )));
-    }
+    require(
+        op,
+        indices.dims()? == dims && indices.dtype()? == DType::I64,
+    )?;
     let natural = (0..kernel.len()).map(|i| {
         let steps = dims[lead + i].checked_sub(1)?.checked_mul(stride[i])?;
         steps
@@ -485,18 +463,10 @@ fn unpooled(
                 .collect();
             let fits = sizes.len() == natural.len()
                 && (0..sizes.len()).all(|i| sizes[i].abs_diff(natural[i]) < stride[i]);
-            if !fits {
-                return Err(Error::msg(format_args!(
-                    "{op}: output_size {given:?} is a stride or more from {natural:?}"
-                )));
-            }
+            require(op, fits)?;
             sizes
         }
-        _ => {
-            return Err(Error::msg(format_args!(
-                "{op}: windows {kernel:?} with padding {padding:?} leave nothing of input {dims:?}"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let places = match indices.dims()?.contains(&0) {
         true => Vec::new(),

@@ -4,10 +4,10 @@ use super::cost;
 use crate::op;
 use std::borrow::Borrow;
 
-use fx_core::{Error, Result, wrap};
+use fx_core::{Error, Result};
 
 use super::matrix::matmul;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::scale::Scale;
 use crate::kernels::{self, dim, expand};
 use crate::tensor::{Dims, Number, Tensor};
@@ -16,12 +16,7 @@ use crate::tensor::{Dims, Number, Tensor};
 fn ranks(op: &str, given: &[(&Tensor, usize)]) -> Result<()> {
     for (x, rank) in given {
         let dims = x.dims()?;
-        if dims.len() != *rank {
-            return Err(Error::msg(format_args!(
-                "{op}: shape {dims:?} has {} dims, not {rank}: matmul takes any",
-                dims.len()
-            )));
-        }
+        require(op, dims.len() == *rank)?;
     }
     Ok(())
 }
@@ -41,9 +36,7 @@ fn batched(op: &str, a: &Tensor, b: &Tensor) -> Result<()> {
     ranks(op, &[(a, 3), (b, 3)])?;
     match (a.dims()?, b.dims()?) {
         (&[n, ..], &[m, ..]) if n == m => Ok(()),
-        (a, b) => Err(Error::msg(format_args!(
-            "{op}: batches of {a:?} and {b:?} are not as many: matmul broadcasts"
-        ))),
+        _ => Err(unfit(op)),
     }
 }
 
@@ -98,11 +91,7 @@ pub fn inner(x: &Tensor, other: &Tensor) -> Result<Tensor> {
     if a.is_empty() || b.is_empty() {
         return x * other;
     }
-    if a.last() != b.last() {
-        return Err(Error::msg(format_args!(
-            "{op}: the last sizes of shapes {a:?} and {b:?} differ"
-        )));
-    }
+    require(op, a.last() == b.last())?;
     folded(
         op,
         x,
@@ -156,9 +145,7 @@ pub fn tensordot(a: &Tensor, b: &Tensor, #[default(2)] dims: usize) -> Result<Te
     let kept = left.len().checked_sub(dims);
     let Some(kept) = kept.filter(|kept| right.len() >= dims && left[*kept..] == right[..dims])
     else {
-        return Err(Error::msg(format_args!(
-            "{op}: the last {dims} dims of shape {left:?} are not the first of {right:?}"
-        )));
+        return Err(unfit(op));
     };
     let shape = [&left[..kept], &right[dims..]].concat();
     folded(op, a, b, dims, |b| Ok(b.clone()), &shape, true)
@@ -190,11 +177,7 @@ pub fn tensordot_dims(
         .permute([of_b.clone(), kept(right.rank(), &of_b)].concat())
         .map(|data| b.with_data(data))
         .fx()?;
-    if of_a.len() != of_b.len() {
-        return Err(Error::msg(format_args!(
-            "{op}: {of_a:?} and {of_b:?} are not as many dims"
-        )));
-    }
+    require(op, of_a.len() == of_b.len())?;
     tensordot(&a, &b, of_a.len())
 }
 
@@ -209,13 +192,10 @@ fn plus(
     sums_batch: bool,
 ) -> Result<Tensor> {
     let dtype = x.dtype()?;
-    if x.is_bool() || dtype != a.dtype()? || dtype != b.dtype()? {
-        return Err(Error::msg(format_args!(
-            "{op}: types {dtype}, {} and {} must be one, and not of truth values",
-            a.dtype()?,
-            b.dtype()?
-        )));
-    }
+    require(
+        op,
+        !x.is_bool() && dtype == a.dtype()? && dtype == b.dtype()?,
+    )?;
     let product = |a: &candle_core::Tensor, b: &candle_core::Tensor| {
         let y = kernels::matmul::matmul(a, b)?;
         match sums_batch {
@@ -240,9 +220,7 @@ fn plus(
         .fx();
     }
     let (Number::Int(beta), Number::Int(alpha)) = (beta, alpha) else {
-        return Err(Error::msg(format_args!(
-            "{op}: beta {beta} and alpha {alpha} of integers are integers"
-        )));
+        return Err(unfit(op));
     };
     let y = (&Tensor::from(product(left, right).fx()?) * alpha)?;
     let own = Tensor::from(fitted(op, own, y.dims()?).fx()?);
@@ -273,7 +251,7 @@ macro_rules! sums {
         ///
         /// # Errors
         /// Returns an error if the shapes do not fit, or the types differ.
-        #[wrap(method, path = $path)]
+        #[op(method, path = $path)]
         pub fn $name(
             x: &Tensor,
             $a: &Tensor,
@@ -392,7 +370,7 @@ pub fn kron(x: &Tensor, other: &Tensor) -> Result<Tensor> {
 pub fn multi_dot(tensors: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let op = "multi_dot";
     let [first, middle @ .., last] = tensors else {
-        return Err(Error::msg(format_args!("{op}: give at least two matrices")));
+        return Err(unfit(op));
     };
     let between: Vec<(&Tensor, usize)> = middle.iter().map(|x| (x, 2)).collect();
     ranks(op, &between)?;
@@ -415,9 +393,7 @@ pub fn chain_matmul(matrices: &[impl Borrow<Tensor>]) -> Result<Tensor> {
     let all: Vec<(&Tensor, usize)> = matrices.iter().map(|x| (x, 2)).collect();
     ranks(op, &all)?;
     match matrices {
-        [] => Err(Error::msg(format_args!(
-            "{op}: the list of matrices is empty"
-        ))),
+        [] => Err(unfit(op)),
         [one] => Ok(one.clone()),
         several => cheapest(several),
     }
@@ -485,11 +461,7 @@ pub fn cross(x: &Tensor, other: &Tensor, dim: impl Into<Option<i64>>) -> Result<
     let op = "cross";
     dim::same_dtype(op, x.data(op)?, other.data(op)?).fx()?;
     let (own, theirs) = (x.dims()?, other.dims()?);
-    if own.len() != theirs.len() {
-        return Err(Error::msg(format_args!(
-            "{op}: shapes {own:?} and {theirs:?} have not as many dims"
-        )));
-    }
+    require(op, own.len() == theirs.len())?;
     let shape = expand::shape(op, own, theirs).fx()?;
     let at = match dim {
         Some(dim) => Some(dim::dim(op, dim, shape.len()).fx()?),
@@ -497,9 +469,7 @@ pub fn cross(x: &Tensor, other: &Tensor, dim: impl Into<Option<i64>>) -> Result<
     };
     let fits = |at: &usize| own.get(*at) == Some(&3) && theirs.get(*at) == Some(&3);
     let Some(at) = at.filter(fits) else {
-        return Err(Error::msg(format_args!(
-            "{op}: shapes {own:?} and {theirs:?} have no such dim of size 3"
-        )));
+        return Err(unfit(op));
     };
     let part = |x: &Tensor, i: usize| -> Result<Tensor> {
         let wide = expand::to(x.data(op)?, &shape).fx()?;
@@ -524,10 +494,7 @@ pub fn vander(
 ) -> Result<Tensor> {
     let op = "vander";
     let &[size] = x.dims()? else {
-        return Err(Error::msg(format_args!(
-            "{op}: shape {:?} is not a vector",
-            x.dims()?
-        )));
+        return Err(unfit(op));
     };
     let n = n.unwrap_or(size);
     crate::room::of(op, &[size, n], candle_core::DType::I64).fx()?;
@@ -575,26 +542,16 @@ pub fn bilinear(
     let (Some((n, lead)), Some((m, other)), &[out, rows, columns]) =
         (x1.dims().split_last(), x2.dims().split_last(), w.dims())
     else {
-        return Err(Error::msg(format_args!(
-            "{op}: inputs {:?} and {:?} must be [.., n] and [.., m], and weight {:?} [out, n, m]",
-            x1.dims(),
-            x2.dims(),
-            w.dims()
-        )));
+        return Err(unfit(op));
     };
     let bias_fits = bias
         .map(|b| Ok::<_, Error>(b.dims()? == [out]))
         .transpose()?
         .unwrap_or(true);
-    if (*n, *m) != (rows, columns) || lead != other || !bias_fits {
-        return Err(Error::msg(format_args!(
-            "{op}: inputs {:?} and {:?} do not fit weight {:?} and bias {:?}",
-            x1.dims(),
-            x2.dims(),
-            w.dims(),
-            bias.map(Tensor::dims).transpose()?
-        )));
-    }
+    require(
+        op,
+        (*n, *m) == (rows, columns) && lead == other && bias_fits,
+    )?;
     let bias = bias.map(|b| b.data(op)).transpose()?;
     let count: usize = lead.iter().product();
     let shape = [lead, &[out]].concat();

@@ -5,10 +5,10 @@ use crate::op;
 use std::borrow::Borrow;
 
 use candle_core::Tensor as Data;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
 use super::activation::dropout;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::lstm::{Weights, layer as lstm_layer};
 use crate::kernels::recurrent::{Unit, layer};
 use crate::room;
@@ -38,24 +38,12 @@ fn network(
         3 if plan.batch_first => (true, data.transpose(0, 1).fx()?),
         3 => (true, data.clone()),
         2 => (false, data.unsqueeze(1).fx()?),
-        _ => {
-            return Err(Error::msg(format_args!(
-                "{op}: input {:?} must be [L, N, in], [N, L, in] with batch_first, or [L, in]",
-                data.dims()
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let directions = if plan.bidirectional { 2 } else { 1 };
     let each = if plan.has_biases { 4 } else { 2 };
     let count = plan.num_layers.checked_mul(directions * each);
-    if count != Some(params.len()) || plan.num_layers == 0 {
-        return Err(Error::msg(format_args!(
-            "{op}: {} layers in {directions} directions have {} parameters each, and {} are given",
-            plan.num_layers,
-            directions * each,
-            params.len()
-        )));
-    }
+    require(op, count == Some(params.len()) && plan.num_layers != 0)?;
     let params = params
         .iter()
         .map(|p| p.data(op))
@@ -73,12 +61,7 @@ fn network(
                 true => given.clone(),
                 false => given.unsqueeze(1).fx()?,
             };
-            if given.dims() != shape {
-                return Err(Error::msg(format_args!(
-                    "{op}: a state {:?} does not fit, it must be {shape:?}",
-                    given.dims()
-                )));
-            }
+            require(op, given.dims() == shape)?;
             given
         }
     };
@@ -213,9 +196,7 @@ fn biases<'a>(
     match (b_ih, b_hh) {
         (Some(a), Some(b)) => Ok(Some((a.data(op)?, b.data(op)?))),
         (None, None) => Ok(None),
-        _ => Err(Error::msg(format_args!(
-            "{op}: b_ih and b_hh come together: give both or neither"
-        ))),
+        _ => Err(unfit(op)),
     }
 }
 
@@ -231,12 +212,7 @@ fn batch(op: &str, x: &Tensor, hx: Option<&Tensor>, w_hh: &Tensor) -> Result<(Da
         }
     };
     let data = rows(data).fx()?;
-    if data.rank() != 2 {
-        return Err(Error::msg(format_args!(
-            "{op}: input {:?} must be [N, in] or [in]",
-            data.dims()
-        )));
-    }
+    require(op, data.rank() == 2)?;
     let h = match hx {
         Some(hx) => rows(hx.data(op)?).fx()?,
         None => {

@@ -1,12 +1,12 @@
 //! Reductions over dims: `..` for all of them.
 
 use crate::op;
+use fx_core::Result;
 use fx_core::ir::{Argument, Written, WrittenArg};
 use fx_core::value::Int;
-use fx_core::{Error, Result};
 
 use super::create::count;
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels;
 use crate::kernels::reduce::{Side, Spread};
 use crate::tensor::{Dims, Tensor};
@@ -185,12 +185,7 @@ pub fn cumsum(x: &Tensor, dim: i64) -> Result<Tensor> {
 
 /// Refuses truth values, which PyTorch does not put in order either.
 pub(super) fn no_truth(op: &str, x: &Tensor) -> Result<()> {
-    if x.is_bool() {
-        return Err(Error::msg(format_args!(
-            "{op}: truth values are not in order: convert them with to_dtype"
-        )));
-    }
-    Ok(())
+    require(op, !x.is_bool())
 }
 
 /// Where the largest element along `dim` is (`int64`); the first of several.

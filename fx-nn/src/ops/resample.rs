@@ -1,9 +1,9 @@
 //! Images in other sizes.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::resample::{Line, Mode, Way, resample};
 use crate::kernels::widen::is_half;
 use crate::tensor::{Scales, Sizes, Tensor};
@@ -94,11 +94,7 @@ pub fn interpolate_with(
     antialias: bool,
 ) -> Result<Tensor> {
     let recomputed = recompute_scale_factor.unwrap_or(false);
-    if recomputed && size.is_some() {
-        return Err(Error::msg(
-            "interpolate_with: recompute_scale_factor is for a scale_factor, and not for a size",
-        ));
-    }
+    require("interpolate_with", !recomputed || size.is_none())?;
     let way = |rank| Way::of(mode, rank, align_corners, antialias);
     resized("interpolate_with", x, way, size, &scale_factor, recomputed)
 }
@@ -112,13 +108,9 @@ fn resized(
     recomputed: bool,
 ) -> Result<Tensor> {
     let data = x.data(op)?;
-    let wrong =
-        |problem: String| Error::msg(format_args!("{op}: input {:?}: {problem}", data.dims()));
-    let way = way(data.rank()).map_err(wrong)?;
+    let way = way(data.rank()).map_err(|_| unfit(op))?;
     let over = &data.dims()[2..];
-    let factors = factors
-        .each(over.len())
-        .map_err(|e| Error::msg(format_args!("{op}: {e}")))?;
+    let factors = factors.each(over.len()).map_err(|_| unfit(op))?;
     let lines: Vec<Line> = match (size, factors) {
         (Some(size), None) => {
             let size: Option<Vec<usize>> = size
@@ -129,12 +121,7 @@ fn resized(
             let size = match size {
                 Some(size) if size.len() == 1 => vec![size[0]; over.len()],
                 Some(size) if size.len() == over.len() => size,
-                _ => {
-                    return Err(wrong(format!(
-                        "size is one number, or one for each of the {} dims behind the channels, above 0",
-                        over.len()
-                    )));
-                }
+                _ => return Err(unfit(op)),
             };
             let pairs = over.iter().zip(size);
             pairs
@@ -154,13 +141,12 @@ fn resized(
             };
             pairs.map(line).collect()
         }
-        _ => return Err(wrong("give one of size and scale_factor".into())),
+        _ => return Err(unfit(op)),
     };
     let dtype = data.dtype();
     let is_byte = dtype == candle_core::DType::U8 && !x.is_bool();
-    let own = x.dtype()?;
     way.check(dtype.is_float(), is_half(dtype), is_byte)
-        .map_err(|problem| wrong(format!("{problem}, and not {own}")))?;
+        .map_err(|_| unfit(op))?;
     resample(op, data, &way, &lines)
         .map(|data| x.with_data(data))
         .fx()

@@ -5,10 +5,10 @@ use crate::op;
 use std::borrow::Borrow;
 
 use candle_core::Tensor as Data;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
 use super::activation::dropout;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::lstm::{Weights, layer};
 use crate::room;
 use crate::tensor::Tensor;
@@ -42,23 +42,12 @@ pub fn lstm(
         3 if batch_first => (true, data.transpose(0, 1).fx()?),
         3 => (true, data.clone()),
         2 => (false, data.unsqueeze(1).fx()?),
-        _ => {
-            return Err(Error::msg(format_args!(
-                "lstm: input {:?} must be [L, N, in], [N, L, in] with batch_first, or [L, in]",
-                data.dims()
-            )));
-        }
+        _ => return Err(unfit("lstm")),
     };
     let directions = if bidirectional { 2 } else { 1 };
     let each = if has_biases { 4 } else { 2 };
     let expected = num_layers.checked_mul(directions * each);
-    if expected != Some(params.len()) || num_layers == 0 {
-        return Err(Error::msg(format_args!(
-            "lstm: {num_layers} layers in {directions} directions have {} parameters each, and {} are given",
-            directions * each,
-            params.len()
-        )));
-    }
+    require("lstm", expected == Some(params.len()) && num_layers != 0)?;
     let params = params
         .iter()
         .map(|p| p.data("lstm"))
@@ -82,13 +71,7 @@ pub fn lstm(
         } else {
             given.unsqueeze(1).fx()?
         };
-        if given.dims() != [shape.0, shape.1, shape.2] {
-            return Err(Error::msg(format_args!(
-                "lstm: a state {:?} does not fit, it must be [{}, {batch}, {hidden}]",
-                given.dims(),
-                shape.0
-            )));
-        }
+        require("lstm", given.dims() == [shape.0, shape.1, shape.2])?;
         Ok(given)
     };
     let (h_0, c_0) = (states(h_0)?, states(c_0)?);

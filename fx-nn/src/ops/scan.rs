@@ -2,10 +2,10 @@
 //! and products of dims.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
 use super::reduce::reduced;
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels::{self, dim, lanes, norms, select, view};
 use crate::tensor::{Dims, Tensor};
 
@@ -142,11 +142,7 @@ pub fn diff(
     #[kw] append: Option<&Tensor>,
 ) -> Result<Tensor> {
     let rank = x.dims()?.len();
-    if rank == 0 || n < 0 {
-        return Err(Error::msg(format_args!(
-            "diff: the tensor has a dim, and n is not below 0: of {rank} dims, with n {n}"
-        )));
-    }
+    require("diff", rank != 0 && n >= 0)?;
     if n == 0 && prepend.is_none() && append.is_none() {
         return Ok(x.clone());
     }
@@ -154,11 +150,10 @@ pub fn diff(
     for part in [prepend, append].into_iter().flatten() {
         let (own, dims) = (x.dims()?, part.dims()?);
         let mut others = own.iter().zip(dims).enumerate();
-        if dims.len() != rank || !others.all(|(dim, (a, b))| dim == at || a == b) {
-            return Err(Error::msg(format_args!(
-                "diff: what stands before and behind has the sizes of the tensor but along dim {at}: {dims:?} beside {own:?}"
-            )));
-        }
+        require(
+            "diff",
+            dims.len() == rank && others.all(|(dim, (a, b))| dim == at || a == b),
+        )?;
     }
     if n == 0 {
         return Ok(x.clone());

@@ -9,30 +9,19 @@ use fx_core::{Error, Result};
 use super::create::known;
 use super::dims::position;
 use super::selection::indices;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::diagonal::Diagonal;
 use crate::kernels::{self, dim, expand, places, scatter as kernels_of};
 use crate::tensor::{Number, Tensor};
 
 /// Refuses two element types where PyTorch promotes none.
 fn same(op: &str, x: &Tensor, source: &Tensor) -> Result<()> {
-    let (own, other) = (x.dtype()?, source.dtype()?);
-    if own != other {
-        return Err(Error::msg(format_args!(
-            "{op}: input is {own} and source {other}: convert one with to_dtype"
-        )));
-    }
-    Ok(())
+    require(op, x.dtype()? == source.dtype()?)
 }
 
 /// Refuses truth values, which have no sums.
 fn no_truth(op: &str, x: &Tensor) -> Result<()> {
-    if x.is_bool() {
-        return Err(Error::msg(format_args!(
-            "{op}: truth values have no sums: convert them with to_dtype"
-        )));
-    }
-    Ok(())
+    require(op, !x.is_bool())
 }
 
 /// `x` with the elements of `src` put at their own place, but for `dim`, where it is at the `index`.
@@ -179,13 +168,7 @@ fn sliced(
     let source = source.data(op)?;
     // A number is a slice of a vector, and of a number.
     let fits = source.dims() == dims || source.rank() == 0 && data.rank() <= 1 && at.len() == 1;
-    if !fits {
-        return Err(Error::msg(format_args!(
-            "{op}: source {:?} must have shape {dims:?}: a slice of input {:?} for each index along dim {of}",
-            source.dims(),
-            data.dims()
-        )));
-    }
+    require(op, fits)?;
     Ok((source.clone(), at))
 }
 
@@ -209,20 +192,10 @@ pub fn index_add(
         Number::Int(1) => source.clone(),
         alpha if x.dtype()?.is_floating_point() => (source * alpha.as_f64())?,
         Number::Int(alpha) => (source * alpha)?,
-        other => {
-            return Err(Error::msg(format_args!(
-                "{op}: alpha of integers is an integer, not {other}"
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let (source, at) = sliced(op, x, dim, index, &source)?;
-    if source.rank() != x.data(op)?.rank() {
-        return Err(Error::msg(format_args!(
-            "{op}: source {:?} must have as many dims as input {:?}",
-            source.dims(),
-            x.data(op)?.dims()
-        )));
-    }
+    require(op, source.rank() == x.data(op)?.rank())?;
     kernels_of::reduce(x.data(op)?, &source, at, kernels_of::Reduce::Sum, true)
         .map(|data| x.with_data(data))
         .fx()
@@ -235,11 +208,7 @@ pub fn index_add(
 #[op(pick, member, method, path = "fx_nn::ops::index_copy")]
 pub fn index_copy(x: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Result<Tensor> {
     let op = "index_copy";
-    if index.dtype()? != DType::I64 {
-        return Err(Error::msg(format_args!(
-            "{op}: an index is of int64: convert it with to_dtype"
-        )));
-    }
+    require(op, index.dtype()? == DType::I64)?;
     let (source, at) = sliced(op, x, dim, index, source)?;
     places::put(op, x.data(op)?, &source, &at)
         .map(|data| x.with_data(data))
@@ -258,11 +227,7 @@ pub fn index_fill(
     value: impl Into<Number>,
 ) -> Result<Tensor> {
     let op = "index_fill";
-    if index.dtype()? != DType::I64 {
-        return Err(Error::msg(format_args!(
-            "{op}: an index is of int64: convert it with to_dtype"
-        )));
-    }
+    require(op, index.dtype()? == DType::I64)?;
     let data = x.data(op)?;
     let value = value.checked(op, x.dtype()?)?;
     let of = dim::dim(op, dim, data.rank()).fx()?;
@@ -295,13 +260,7 @@ pub fn index_put(
     let op = "index_put";
     same(op, x, values)?;
     let data = x.data(op)?;
-    if indices.is_empty() || indices.len() > data.rank() {
-        return Err(Error::msg(format_args!(
-            "{op}: {} indices for the dims of shape {:?}: give one for each of the first ones",
-            indices.len(),
-            data.dims()
-        )));
-    }
+    require(op, !indices.is_empty() && indices.len() <= data.rank())?;
     let mut shape = Vec::new();
     for index in indices {
         shape = expand::shape(op, &shape, index.dims()?).fx()?;
@@ -324,12 +283,7 @@ pub fn index_put(
         .flat_map(|start| inner.iter().map(move |place| start + place))
         .collect();
     let values = values.data(op)?;
-    if expand::shape(op, &shape, values.dims()).fx()? != shape {
-        return Err(Error::msg(format_args!(
-            "{op}: values {:?} do not broadcast to {shape:?}",
-            values.dims()
-        )));
-    }
+    require(op, expand::shape(op, &shape, values.dims()).fx()? == shape)?;
     let values = expand::to(values, &shape).fx()?;
     match accumulate {
         true => {
@@ -389,12 +343,7 @@ pub(super) fn true_places(
 fn part(op: &str, x: &Tensor, src: &Tensor, dims: &[usize], at: &[i64]) -> Result<Tensor> {
     same(op, x, src)?;
     let source = src.data(op)?;
-    if source.dims() != dims {
-        return Err(Error::msg(format_args!(
-            "{op}: src {:?} must have the shape {dims:?} of the part",
-            source.dims()
-        )));
-    }
+    require(op, source.dims() == dims)?;
     places::put(op, x.data(op)?, source, at)
         .map(|data| x.with_data(data))
         .fx()
@@ -442,9 +391,7 @@ pub fn slice_scatter(
     let own = x.dims()?;
     let of = dim::dim(op, dim, own.len()).fx()?;
     let Some(size) = own.get(of).copied().filter(|_| step > 0) else {
-        return Err(Error::msg(format_args!(
-            "{op}: shape {own:?} has no slices by steps of {step}"
-        )));
+        return Err(unfit(op));
     };
     let place = |n: i64| match n < 0 {
         true => size.saturating_sub(usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX)),

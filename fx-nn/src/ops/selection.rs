@@ -1,21 +1,16 @@
 //! Picking elements: by a condition, by their place in a matrix, by index.
 
 use crate::op;
+use fx_core::Result;
 use fx_core::value::DType;
-use fx_core::{Error, Result};
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::select;
 use crate::tensor::{Number, Tensor, TensorOrNumber};
 
 /// Truth values, as zeros and ones.
 pub(super) fn condition<'a>(op: &str, mask: &'a Tensor) -> Result<&'a candle_core::Tensor> {
-    if !mask.is_bool() {
-        return Err(Error::msg(format_args!(
-            "{op}: the condition is of truth values, not {}: compare first",
-            mask.dtype()?
-        )));
-    }
+    require(op, mask.is_bool())?;
     mask.data(op)
 }
 
@@ -23,9 +18,7 @@ pub(super) fn condition<'a>(op: &str, mask: &'a Tensor) -> Result<&'a candle_cor
 pub(super) fn indices<'a>(op: &str, index: &'a Tensor) -> Result<&'a candle_core::Tensor> {
     match index.dtype()? {
         DType::I32 | DType::I64 => index.data(op),
-        other => Err(Error::msg(format_args!(
-            "{op}: an index is of integers, int64 or int32, not {other}: convert it with to_dtype"
-        ))),
+        _ => Err(unfit(op)),
     }
 }
 
@@ -134,19 +127,10 @@ pub fn index_select(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
     path = "fx_nn::ops::one_hot"
 )]
 pub fn one_hot(x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tensor> {
-    if x.dtype()? != DType::I64 {
-        return Err(Error::msg(format_args!(
-            "one_hot: classes are integers of int64, not {}: convert them with to_dtype",
-            x.dtype()?
-        )));
-    }
+    require("one_hot", x.dtype()? == DType::I64)?;
     let classes = match num_classes {
         -1 => None,
-        n => Some(usize::try_from(n).map_err(|_| {
-            Error::msg(format_args!(
-                "one_hot: num_classes is a number of classes or -1, not {n}"
-            ))
-        })?),
+        n => Some(usize::try_from(n).map_err(|_| unfit("one_hot"))?),
     };
     select::one_hot(x.data("one_hot")?, classes)
         .map(Tensor::made)

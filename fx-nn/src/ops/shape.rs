@@ -5,7 +5,7 @@ use std::borrow::Borrow;
 
 use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, unfit};
 use crate::kernels::shape;
 use crate::tensor::Tensor;
 
@@ -91,9 +91,7 @@ pub(super) fn joined(
         .map(Tensor::dtype)
         .reduce(|a, b| Ok(a?.promote(b?)));
     let Some(common) = common else {
-        return Err(fx_core::Error::msg(format_args!(
-            "{what}: the list of tensors is empty"
-        )));
+        return Err(unfit(what));
     };
     let common = common?;
     let data = tensors

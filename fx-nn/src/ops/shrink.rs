@@ -1,9 +1,9 @@
 //! Piecewise activation functions, gates, and slopes that are learned or drawn.
 
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::{activation, pointwise, shrink};
 use crate::random;
 use crate::tensor::{Number, Tensor};
@@ -40,15 +40,11 @@ pub fn hardtanh(
     #[default(-1.0)] min_val: impl Into<Number>,
     #[default(1.0)] max_val: impl Into<Number>,
 ) -> Result<Tensor> {
-    if x.is_bool() {
-        return Err(Error::msg("hardtanh: bool tensors are not supported"));
-    }
+    require("hardtanh", !x.is_bool())?;
     let dtype = x.dtype()?;
     let (low, high) = (min_val.as_f64(), max_val.as_f64());
     if low > high {
-        return Err(Error::msg(format_args!(
-            "hardtanh: min_val {low} is above max_val {high}"
-        )));
+        return Err(unfit("hardtanh"));
     }
     if dtype.is_floating_point() {
         return activation::hardtanh("hardtanh", x.data("hardtanh")?, low, high)
@@ -98,9 +94,7 @@ pub fn threshold(
     threshold: impl Into<Number>,
     value: impl Into<Number>,
 ) -> Result<Tensor> {
-    if x.is_bool() {
-        return Err(Error::msg("threshold: bool tensors are not supported"));
-    }
+    require("threshold", !x.is_bool())?;
     let dtype = x.dtype()?;
     let (threshold, value) = (
         threshold.checked("threshold", dtype)?,
@@ -142,11 +136,7 @@ pub fn prelu(x: &Tensor, weight: &Tensor) -> Result<Tensor> {
             }
             own.reshape(shape).fx()?
         }
-        dims => {
-            return Err(Error::msg(format_args!(
-                "prelu: weight {dims:?} is neither one number nor one for each of {channels} channels"
-            )));
-        }
+        _ => return Err(unfit("prelu")),
     };
     shrink::prelu(data, &weight).map(Tensor::made).fx()
 }
@@ -168,12 +158,7 @@ pub fn glu(x: &Tensor, #[default(-1)] dim: i64) -> Result<Tensor> {
     let data = x.data("glu")?;
     let at = crate::kernels::dim::dim("glu", dim, data.rank()).fx()?;
     let size = data.dims().get(at).copied().unwrap_or(1);
-    if !size.is_multiple_of(2) {
-        return Err(Error::msg(format_args!(
-            "glu: dim {dim} of shape {:?} has an odd size: it is split in two halves",
-            data.dims()
-        )));
-    }
+    require("glu", size.is_multiple_of(2))?;
     crate::kernels::widen::widened(data, data, |x| {
         let half = |start| crate::kernels::view::narrow(&x, at, start, size / 2);
         half(0)?.mul(&pointwise::sigmoid(&half(size / 2)?)?)
@@ -204,11 +189,10 @@ pub fn rrelu(
     #[default(false)] training: bool,
 ) -> Result<Tensor> {
     super::elementary::floating("rrelu", x)?;
-    if !(lower <= upper && lower.is_finite() && upper.is_finite()) {
-        return Err(Error::msg(format_args!(
-            "rrelu: lower {lower} is above upper {upper}, or one of them is not finite"
-        )));
-    }
+    require(
+        "rrelu",
+        lower <= upper && lower.is_finite() && upper.is_finite(),
+    )?;
     let data = x.data("rrelu")?;
     if !training {
         return activation::leaky_relu(data, (lower + upper) / 2.0)

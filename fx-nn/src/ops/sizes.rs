@@ -7,7 +7,7 @@ use fx_core::trace::{FromValue, List};
 use fx_core::value::{Dim, Int, IntoValue, Value};
 use fx_core::{Error, Result, function, function_table};
 
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels;
 use crate::tensor::Tensor;
 use crate::tensor::fake::int_of;
@@ -19,9 +19,7 @@ use crate::tensor::fake::int_of;
 #[op(member, flat = "gives a number", path = "fx_nn::ops::size")]
 pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
     let data = x.data("size")?;
-    if data.rank() == 0 {
-        return Err(Error::msg("size: the tensor has no dims"));
-    }
+    require("size", data.rank() != 0)?;
     let at = kernels::dim::dim("size", dim, data.rank()).fx()?;
     Ok(data.dims()[at].into())
 }

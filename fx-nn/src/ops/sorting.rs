@@ -1,11 +1,11 @@
 //! Elements in order, the distinct ones among them, and the place of a value in a sequence.
 
 use crate::op;
+use fx_core::Result;
 use fx_core::value::DType;
-use fx_core::{Error, Result};
 
 use super::selection::{condition, indices};
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::unique::{self as kernels, Elements};
 use crate::kernels::{dim, expand, places, select, topk};
 use crate::tensor::Tensor;
@@ -152,12 +152,7 @@ pub fn bincount(
     #[default(0)] minlength: usize,
 ) -> Result<Tensor> {
     let op = "bincount";
-    if x.is_bool() || x.dtype()?.is_floating_point() {
-        return Err(Error::msg(format_args!(
-            "{op}: what is counted are integers, not {}: convert them with to_dtype",
-            x.dtype()?
-        )));
-    }
+    require(op, !x.is_bool() && !x.dtype()?.is_floating_point())?;
     let weights = weights.map(|w| w.data(op)).transpose()?;
     kernels::bincount(x.data(op)?, weights, minlength)
         .map(Tensor::from)
@@ -176,29 +171,19 @@ fn searched(
     let (sorted, values) = (sorted.cast(common)?, values.cast(common)?);
     let (rows, data) = (sorted.data(op)?, values.data(op)?);
     let Some((size, lead)) = rows.dims().split_last() else {
-        return Err(Error::msg(format_args!(
-            "{op}: the boundaries have no dims"
-        )));
+        return Err(unfit(op));
     };
     let each = match (lead, data.dims().split_last()) {
         ([], _) => 0,
         (lead, Some((each, other))) if lead == other => *each,
-        _ => {
-            return Err(Error::msg(format_args!(
-                "{op}: values {:?} do not have a row for each of boundaries {:?}",
-                data.dims(),
-                rows.dims()
-            )));
-        }
+        _ => return Err(unfit(op)),
     };
     let order = sorter
         .map(|sorter| {
-            if sorter.dims()? != rows.dims() || sorter.dtype()? != DType::I64 {
-                return Err(Error::msg(format_args!(
-                    "{op}: sorter {sorter:?} must be of int64 and have shape {:?}",
-                    rows.dims()
-                )));
-            }
+            require(
+                op,
+                sorter.dims()? == rows.dims() && sorter.dtype()? == DType::I64,
+            )?;
             places::indices(op, sorter.data(op)?, *size, false).fx()
         })
         .transpose()?;
@@ -255,11 +240,7 @@ pub fn searchsorted(
         None => right,
         Some("right") => true,
         Some("left") if !right => false,
-        Some(other) => {
-            return Err(Error::msg(format_args!(
-                "{op}: side is \"left\" or \"right\" and agrees with right, not {other:?}"
-            )));
-        }
+        Some(_) => return Err(unfit(op)),
     };
     searched(op, sorted_sequence, values, out_int32, right, sorter)
 }
@@ -280,12 +261,7 @@ pub fn bucketize(
     right: bool,
 ) -> Result<Tensor> {
     let op = "bucketize";
-    if boundaries.dims()?.len() != 1 {
-        return Err(Error::msg(format_args!(
-            "{op}: boundaries of shape {:?} are not vector",
-            boundaries.dims()?
-        )));
-    }
+    require(op, boundaries.dims()?.len() == 1)?;
     searched(op, boundaries, x, out_int32, right, None)
 }
 
@@ -306,11 +282,7 @@ pub fn isin(
 ) -> Result<Tensor> {
     let op = "isin";
     let _ = assume_unique;
-    if elements.is_bool() || test_elements.is_bool() {
-        return Err(Error::msg(format_args!(
-            "{op}: truth values are not supported: convert them with to_dtype"
-        )));
-    }
+    require(op, !elements.is_bool() && !test_elements.is_bool())?;
     let common = elements.common(test_elements)?;
     let (x, others) = (elements.cast(common)?, test_elements.cast(common)?);
     let data = x.data(op)?;
@@ -371,11 +343,7 @@ pub fn argwhere(x: &Tensor) -> Result<Tensor> {
 #[op(pick, member, method, path = "fx_nn::ops::take")]
 pub fn take(x: &Tensor, index: &Tensor) -> Result<Tensor> {
     let op = "take";
-    if index.dtype()? != DType::I64 {
-        return Err(Error::msg(format_args!(
-            "{op}: an index is of int64: convert it with to_dtype"
-        )));
-    }
+    require(op, index.dtype()? == DType::I64)?;
     let (data, at) = (x.data(op)?, index.data(op)?);
     let found = match at.elem_count() {
         0 => Vec::new(),
@@ -394,11 +362,7 @@ pub fn take(x: &Tensor, index: &Tensor) -> Result<Tensor> {
 pub fn take_along_dim(x: &Tensor, indices: &Tensor, dim: impl Into<Option<i64>>) -> Result<Tensor> {
     let op = "take_along_dim";
     let (data, index) = (x.data(op)?, self::indices(op, indices)?);
-    if indices.dtype()? != DType::I64 {
-        return Err(Error::msg(format_args!(
-            "{op}: an index is of int64: convert it with to_dtype"
-        )));
-    }
+    require(op, indices.dtype()? == DType::I64)?;
     let Some(dim) = dim else {
         let flat = |t: &candle_core::Tensor| t.flatten_all();
         return flat(data)
@@ -407,13 +371,7 @@ pub fn take_along_dim(x: &Tensor, indices: &Tensor, dim: impl Into<Option<i64>>)
             .fx();
     };
     let at = dim::dim(op, dim, data.rank()).fx()?;
-    if data.rank() != index.rank() {
-        return Err(Error::msg(format_args!(
-            "{op}: indices {:?} must have as many dims as input {:?}",
-            index.dims(),
-            data.dims()
-        )));
-    }
+    require(op, data.rank() == index.rank())?;
     let without = |dims: &[usize]| -> Vec<usize> {
         let all = dims.iter().enumerate();
         all.map(|(i, n)| if i == at { 1 } else { *n }).collect()

@@ -8,7 +8,7 @@ use fx_core::{Error, Result};
 use super::elementary::floating;
 use super::reduce::{amax, amin, mean, no_truth, reduced, std, sum, var};
 use super::scan::without_nan;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::ranks::{self, Between};
 use crate::kernels::{dim, reduce};
 use crate::room;
@@ -343,29 +343,16 @@ fn quantiles(
     skip_nan: bool,
 ) -> Result<Tensor> {
     let between = Between::parse(op, interpolation).fx()?;
-    if x.dims()?.contains(&0) {
-        return Err(Error::msg(format_args!(
-            "{op}: a tensor without elements has no quantiles: its shape is {:?}",
-            x.dims()?
-        )));
-    }
+    require(op, !x.dims()?.contains(&0))?;
     let dtype = x.dtype()?;
-    if !matches!(dtype, DType::F32 | DType::F64) {
-        return Err(Error::msg(format_args!(
-            "{op}: the tensor is float32 or float64, not {dtype}: convert it with to_dtype"
-        )));
-    }
+    require(op, matches!(dtype, DType::F32 | DType::F64))?;
     let (q, learning, many) = match q {
         TensorOrNumber::Number(q) => (vec![q.as_f64()], None, None),
         TensorOrNumber::Tensor(q) => {
             let count = match (q.dtype()? == dtype, q.dims()?) {
                 (true, []) => None,
                 (true, [count]) => Some(*count),
-                _ => {
-                    return Err(Error::msg(format_args!(
-                        "{op}: q is a number or a tensor of {dtype} of one dim at most"
-                    )));
-                }
+                _ => return Err(unfit(op)),
             };
             let data = q.data(op)?;
             (q.to_vec()?, data.track_op().then_some(data), count)
@@ -465,11 +452,7 @@ pub fn cov(
 
 fn covariances(op: &str, x: &Tensor, correction: i64) -> Result<Tensor> {
     let rank = x.dims()?.len();
-    if rank > 2 || x.is_bool() {
-        return Err(Error::msg(format_args!(
-            "{op}: numbers of variables in rows have 2 dims at most, not {rank}, and are not truth values"
-        )));
-    }
+    require(op, rank <= 2 && !x.is_bool())?;
     let x = x.as_float()?;
     let data = x.data(op)?;
     let result = crate::kernels::widen::widened(data, data, |x| {

@@ -6,7 +6,7 @@ use fx_core::value::Int;
 use fx_core::{Error, Result};
 
 use super::create::count;
-use crate::error::Fx;
+use crate::error::{Fx, require, unfit};
 use crate::kernels::dim;
 use crate::kernels::view::narrow;
 use crate::room;
@@ -15,19 +15,13 @@ use crate::tensor::{Dims, Sizes, Tensor};
 /// The sizes that a request with at most one -1 stands for.
 fn resolve(op: &str, x: &Tensor, sizes: &Sizes) -> Result<Vec<usize>> {
     let data = x.data(op)?;
-    fitted(op, data.dims(), data.elem_count(), &sizes.known()?)
+    fitted(op, data.elem_count(), &sizes.known()?)
 }
 
 /// The sizes, of which at most one is -1, that `count` elements of `dims` have.
-pub(super) fn fitted(op: &str, dims: &[usize], count: usize, sizes: &[i64]) -> Result<Vec<usize>> {
-    let shown = || format!("{op}: shape {dims:?} cannot become {sizes:?}");
+pub(super) fn fitted(op: &str, count: usize, sizes: &[i64]) -> Result<Vec<usize>> {
     let unknown = sizes.iter().filter(|n| **n == -1).count();
-    if unknown > 1 || sizes.iter().any(|n| *n < -1) {
-        return Err(Error::msg(format_args!(
-            "{}: sizes are not negative, but for one -1 that stands for the rest",
-            shown()
-        )));
-    }
+    require(op, unknown <= 1 && !sizes.iter().any(|n| *n < -1))?;
     let given: Vec<usize> = sizes
         .iter()
         .filter_map(|n| usize::try_from(*n).ok())
@@ -37,12 +31,7 @@ pub(super) fn fitted(op: &str, dims: &[usize], count: usize, sizes: &[i64]) -> R
         0 => known == count,
         _ => known > 0 && count.is_multiple_of(known),
     };
-    if !fits {
-        return Err(Error::msg(format_args!(
-            "{}: it has {count} elements",
-            shown()
-        )));
-    }
+    require(op, fits)?;
     Ok(sizes
         .iter()
         .map(|n| usize::try_from(*n).unwrap_or_else(|_| count / known.max(1)))
@@ -96,13 +85,8 @@ pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
 pub(super) fn expanded(op: &str, x: &Tensor, size: &Sizes) -> Result<Tensor> {
     let data = x.data(op)?;
     let wanted = size.known()?;
-    let fail = || {
-        Error::msg(format_args!(
-            "{op}: shape {:?} cannot become {wanted:?}: only dims of size 1 are repeated, and new ones are in front",
-            data.dims()
-        ))
-    };
-    let new = wanted.len().checked_sub(data.rank()).ok_or_else(fail)?;
+    let new = wanted.len().checked_sub(data.rank());
+    let new = new.ok_or_else(|| unfit(op))?;
     let sizes = wanted
         .iter()
         .enumerate()
@@ -112,7 +96,7 @@ pub(super) fn expanded(op: &str, x: &Tensor, size: &Sizes) -> Result<Tensor> {
                 (Some(own), Err(_)) if *n == -1 => Ok(own),
                 (Some(own), Ok(n)) if own == n || own == 1 => Ok(n),
                 (None, Ok(n)) => Ok(n),
-                _ => Err(fail()),
+                _ => Err(unfit(op)),
             }
         })
         .collect::<Result<Vec<_>>>()?;
@@ -139,13 +123,7 @@ pub fn permute(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
     let order = dims.resolve("permute", data.rank()).fx()?;
     let names_more = matches!(&dims, Dims::Many(dims) if dims.len() != data.rank())
         || matches!(dims, Dims::One(_)) && data.rank() != 1;
-    if order.len() != data.rank() || names_more {
-        return Err(Error::msg(format_args!(
-            "permute: {dims:?} does not name each of the {} dims of shape {:?} once",
-            data.rank(),
-            data.dims()
-        )));
-    }
+    require("permute", order.len() == data.rank() && !names_more)?;
     data.permute(order).map(|d| x.with_data(d)).fx()
 }
 
@@ -174,10 +152,7 @@ pub fn t(x: &Tensor) -> Result<Tensor> {
     match data.rank() {
         0 | 1 => Ok(x.clone()),
         2 => data.t().map(|d| x.with_data(d)).fx(),
-        rank => Err(Error::msg(format_args!(
-            "t: shape {:?} has {rank} dims, a matrix has two: use transpose or permute",
-            data.dims()
-        ))),
+        _ => Err(unfit("t")),
     }
 }
 
@@ -210,9 +185,7 @@ fn pieces(op: &str, x: &Tensor, size: usize, dim: i64) -> Result<List<Tensor>> {
     let data = x.data(op)?;
     let at = dim::dim(op, dim, data.rank()).fx()?;
     let Some(total) = data.dims().get(at).copied() else {
-        return Err(Error::msg(format_args!(
-            "{op}: a tensor without dims has no pieces"
-        )));
+        return Err(unfit(op));
     };
     let size = size.max(1);
     (0..total.div_ceil(size).max(1))
@@ -240,9 +213,7 @@ pub fn split(
     let split_size = count("split", split_size)?;
     let data = x.data("split")?;
     let at = dim::dim("split", dim, data.rank()).fx()?;
-    if split_size == 0 && data.dims().get(at) != Some(&0) {
-        return Err(Error::msg("split: the size of the pieces is at least 1"));
-    }
+    require("split", split_size != 0 || data.dims().get(at) == Some(&0))?;
     pieces("split", x, split_size, dim)
 }
 
@@ -254,9 +225,7 @@ pub fn split(
 #[op(view, member, method, path = "fx_nn::ops::chunk")]
 pub fn chunk(x: &Tensor, chunks: impl Into<Int>, #[default(0)] dim: i64) -> Result<List<Tensor>> {
     let chunks = count("chunk", chunks)?;
-    if chunks == 0 {
-        return Err(Error::msg("chunk: the number of chunks is at least 1"));
-    }
+    require("chunk", chunks != 0)?;
     let data = x.data("chunk")?;
     let at = dim::dim("chunk", dim, data.rank()).fx()?;
     if data.dims().get(at) == Some(&0) {
@@ -297,12 +266,7 @@ pub fn split_with_sizes(
     let sum = split_sizes
         .iter()
         .try_fold(0usize, |sum, n| sum.checked_add(*n));
-    if sum != total {
-        return Err(Error::msg(format_args!(
-            "{op}: sizes {split_sizes:?} do not add up to dim {at} of shape {:?}",
-            data.dims()
-        )));
-    }
+    require(op, sum == total)?;
     let mut start = 0;
     split_sizes
         .iter()
@@ -331,7 +295,7 @@ pub fn unbind(x: &Tensor, #[default(0)] dim: i64) -> Result<List<Tensor>> {
     let data = x.data("unbind")?;
     let at = dim::dim("unbind", dim, data.rank()).fx()?;
     let Some(count) = data.dims().get(at).copied() else {
-        return Err(Error::msg("unbind: a tensor without dims has no slices"));
+        return Err(unfit("unbind"));
     };
     (0..count)
         .map(|i| {

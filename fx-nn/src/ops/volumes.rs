@@ -2,9 +2,9 @@
 
 use super::cost;
 use crate::op;
-use fx_core::{Error, Result};
+use fx_core::Result;
 
-use crate::error::Fx;
+use crate::error::{Fx, require};
 use crate::kernels;
 use crate::tensor::{Tensor, Triple};
 
@@ -55,13 +55,7 @@ pub fn conv_transpose1d(
 ) -> Result<Tensor> {
     let op = "conv_transpose1d";
     let (data, kernel) = (x.data(op)?, weight.data(op)?);
-    if !matches!(data.rank(), 2 | 3) || kernel.rank() != 3 {
-        return Err(Error::msg(format_args!(
-            "{op}: input {:?} must be [N, C, L] or [C, L], and weight {:?} [C, O / groups, k]",
-            data.dims(),
-            kernel.dims()
-        )));
-    }
+    require(op, matches!(data.rank(), 2 | 3) && kernel.rank() == 3)?;
     let bias = bias.map(|b| b.data(op)).transpose()?;
     // A row is an image of height 1.
     let row = data.unsqueeze(data.rank() - 1).fx()?;

@@ -141,7 +141,10 @@ fn chain_matmul(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
 /// The product of several matrices; one is itself.
 fn chain(call: &mut RuleCall<'_>, tensors: &[&TensorMeta]) -> Result<ValueMeta> {
     let [first, rest @ ..] = tensors else {
-        return Err(wrong(call, "the list of matrices is empty"));
+        return Err(wrong(
+            call,
+            "the list of matrices is empty: give one at least",
+        ));
     };
     let mut shape = first.shape.clone();
     for next in rest {
@@ -163,11 +166,14 @@ fn cross(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     };
     let sizes = place.and_then(|at| x.shape.get(at).zip(other.shape.get(at)));
     let Some((own, theirs)) = sizes else {
-        return Err(wrong(call, "there is no dim of size 3"));
+        return Err(wrong(
+            call,
+            "the tensors have no dim of size 3 to multiply along",
+        ));
     };
     for size in [own, theirs] {
         call.same(size, &3.into(), || {
-            "a vector has three elements".to_string()
+            "the dim of the vectors has the size 3".to_string()
         })?;
     }
     Ok(tensor(call.broadcast(&[&x.shape, &other.shape])?, x.dtype))
@@ -178,7 +184,7 @@ fn cdist(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (a, b) = (call.tensor("x1")?, call.tensor("x2")?);
     require(call, a, Elements::Fractions)?;
     require_one_type(call, a, b)?;
-    require_number(call, "p", "not below 0", |p| p >= 0.0)?;
+    require_number(call, "p", "0 or above", |p| p >= 0.0)?;
     let modes = [
         "use_mm_for_euclid_dist_if_necessary",
         "use_mm_for_euclid_dist",
@@ -207,7 +213,10 @@ fn bilinear(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_type_of(call, a, &["input2", "weight", "bias"])?;
     let ([lead, rows], [others, columns]) = (last_of(call, a)?, last_of(call, b)?);
     let [outputs, sizes @ ..] = &weight.shape[..] else {
-        return Err(wrong(call, "the weight has three dims"));
+        return Err(wrong(
+            call,
+            "the weight has three dims: [outputs, rows, columns]",
+        ));
     };
     require_equal(call, lead, others)?;
     require_equal(call, &[rows, columns].concat(), sizes)?;
@@ -225,6 +234,6 @@ fn last_of<'m>(call: &RuleCall<'_>, meta: &'m TensorMeta) -> Result<[&'m [Dim]; 
             let (lead, last) = meta.shape.split_at(last);
             Ok([lead, last])
         }
-        None => Err(wrong(call, "an input has a dim at least")),
+        None => Err(wrong(call, "an input has a dim of features at least")),
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn count(call: &RuleCall<'_>, param: &str) -> Result<i64> {
         number @ 0.. => Ok(number),
         number => Err(wrong(
             call,
-            format_args!("`{param}` is not below 0, and not {number}"),
+            format_args!("`{param}` is 0 or above, and not {number}"),
         )),
     }
 }
@@ -108,13 +108,13 @@ pub(super) fn require_rank(
         (_, Bound::Included(b)) => format!("{b} at most"),
         _ => "others".to_string(),
     };
+    let dims = match meta.shape.len() {
+        1 => "1 dim".to_string(),
+        many => format!("{many} dims"),
+    };
     Err(wrong(
         call,
-        format_args!(
-            "the shape {:?} has {} dims, and not {wanted}",
-            meta.shape,
-            meta.shape.len()
-        ),
+        format_args!("the shape {:?} has {dims}, and not {wanted}", meta.shape),
     ))
 }
 
@@ -206,7 +206,7 @@ pub(super) fn require_one_type(call: &RuleCall<'_>, a: &TensorMeta, b: &TensorMe
     match (a.dtype, b.dtype) {
         (Some(a), Some(b)) if a != b => Err(wrong(
             call,
-            format_args!("the types {a} and {b} differ: convert one with `to_dtype`"),
+            format_args!("the dtypes {a} and {b} differ: convert one with `to_dtype`"),
         )),
         _ => Ok(()),
     }
@@ -266,30 +266,34 @@ pub(super) fn require_type(
         return Ok(());
     };
     let (fits, what) = match elements {
-        Elements::Any => (true, "any elements"),
-        Elements::Fractions => (dtype.is_floating_point(), "floats"),
+        Elements::Any => (true, "of any elements"),
+        Elements::Fractions => (dtype.is_floating_point(), "floating point"),
         Elements::Single => (
             matches!(dtype, DType::F32 | DType::F64),
-            "`float32` or `float64`",
+            "of `float32` or `float64`",
         ),
         Elements::Places => (
             matches!(dtype, DType::I32 | DType::I64),
-            "`int64` or `int32`",
+            "of integers, `int64` or `int32`",
         ),
-        Elements::Long => (dtype == DType::I64, "`int64`"),
-        Elements::Truths => (dtype == DType::Bool, "truth values"),
+        Elements::Long => (dtype == DType::I64, "of integers of `int64`"),
+        Elements::Truths => (dtype == DType::Bool, "of booleans"),
         Elements::WholeNumbers => (
             !dtype.is_floating_point() && dtype != DType::Bool,
-            "whole numbers",
+            "of integers",
         ),
-        Elements::Bits => (!dtype.is_floating_point(), "whole numbers or truths"),
-        Elements::Numbers => (dtype != DType::Bool, "numbers"),
+        Elements::Bits => (!dtype.is_floating_point(), "of integers or booleans"),
+        Elements::Numbers => (dtype != DType::Bool, "of numbers"),
+    };
+    let remedy = match elements {
+        Elements::Truths => "compare first, or convert it with `to_dtype`",
+        _ => "convert it with `to_dtype`",
     };
     match fits {
         true => Ok(()),
-        false => Err(Error::msg(format_args!(
-            "{}: the tensor is of {dtype}, and not of {what}: convert it with `to_dtype`",
-            call.function().name()
-        ))),
+        false => Err(wrong(
+            call,
+            format_args!("the tensor is of {dtype}, and not {what}: {remedy}"),
+        )),
     }
 }

@@ -6,8 +6,7 @@ use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 
 use super::{
-    Elements, at_least, kind, like, not_negative, require_held, require_number, require_type,
-    rules, tensor, wrong, x,
+    at_least, kind, like, not_negative, require_held, require_number, rules, tensor, wrong, x,
 };
 use crate::ops;
 use crate::tensor::Number;
@@ -38,7 +37,7 @@ fn sizes(call: &mut RuleCall<'_>, param: &str) -> Result<Vec<Dim>> {
             call,
             size,
             0,
-            format_args!("a size is not below 0, and not {size}"),
+            format_args!("a size is 0 or above, and not {size}"),
         )?;
     }
     Ok(sizes)
@@ -50,8 +49,15 @@ fn dtype_or(call: &RuleCall<'_>, default: DType) -> Result<Option<DType>> {
 
 /// Random numbers are floats.
 fn floats(call: &RuleCall<'_>, dtype: Option<DType>) -> Result<Option<DType>> {
-    require_type(call, dtype, Elements::Fractions)?;
-    Ok(dtype)
+    match dtype.filter(|dtype| !dtype.is_floating_point()) {
+        None => Ok(dtype),
+        Some(dtype) => Err(wrong(
+            call,
+            format_args!(
+                "random numbers are floats, and not {dtype}: name a float `dtype`, or draw with `randint`"
+            ),
+        )),
+    }
 }
 
 fn of_sizes(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
@@ -66,7 +72,7 @@ fn drawn(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
 
 fn normal(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let dtype = floats(call, dtype_or(call, DType::F32)?)?;
-    require_number(call, "std", "not below 0", |std| std >= 0.0)?;
+    require_number(call, "std", "0 or above", |std| std >= 0.0)?;
     Ok(tensor(sizes(call, "size")?, dtype))
 }
 
@@ -106,11 +112,15 @@ fn full_like(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     as_another(call)
 }
 
-/// Numbers stand in a row, truth values do not.
+/// Numbers stand in a row, booleans do not.
 fn in_a_row(call: &RuleCall<'_>, default: DType) -> Result<Option<DType>> {
-    let dtype = dtype_or(call, default)?;
-    require_type(call, dtype, Elements::Numbers)?;
-    Ok(dtype)
+    match dtype_or(call, default)? {
+        Some(DType::Bool) => Err(wrong(
+            call,
+            "booleans do not stand in a row: name the `dtype` of numbers",
+        )),
+        dtype => Ok(dtype),
+    }
 }
 
 fn arange(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
@@ -119,16 +129,14 @@ fn arange(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let step = call.int("step")?;
     let way = (&end - &start)?;
     // Rounded up.
-    let count = match (way.as_number(), step) {
-        (_, 0) => return Err(wrong(call, "the step is 0")),
-        (Some(way), step) if way != 0 && (way > 0) != (step > 0) => {
-            return Err(wrong(
-                call,
-                format_args!("steps of {step} do not lead from {start} to {end}"),
-            ));
-        }
-        _ => ((way + step)? - step.signum())?.div(step)?,
-    };
+    let is_away = |way: i64| way != 0 && (way > 0) != (step > 0);
+    if step == 0 || way.as_number().is_some_and(is_away) {
+        return Err(wrong(
+            call,
+            format_args!("steps of {step} do not lead from {start} to {end}"),
+        ));
+    }
+    let count = ((way + step)? - step.signum())?.div(step)?;
     Ok(tensor(vec![not_negative(call, count)?], dtype))
 }
 

@@ -115,7 +115,7 @@ fn triangle(call: &mut RuleCall<'_>, is_upper: bool) -> Result<ValueMeta> {
             call,
             size,
             0,
-            format_args!("a size is not below 0, and not {size}"),
+            format_args!("a size is 0 or above, and not {size}"),
         )?;
     }
     let many = match (rows.as_number(), columns.as_number()) {
@@ -145,7 +145,9 @@ fn places(rows: i64, columns: i64, offset: i64, is_upper: bool) -> Result<i64> {
         true => below(offset - 1).and_then(|below| (rows * columns).checked_sub(below)),
     };
     let many = many.and_then(|many| i64::try_from(many).ok());
-    many.ok_or_else(|| Error::msg("the number of places does not fit an `i64`"))
+    many.ok_or_else(|| {
+        Error::msg("the number of indices does not fit an `int64`: take fewer rows or columns")
+    })
 }
 
 /// On and below a diagonal of a square of a size with a name.

@@ -1,5 +1,7 @@
 //! Einstein's summation, of tensors whose dims are named by letters.
 
+use std::fmt;
+
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
 use fx_core::ir::ValueMeta;
@@ -19,6 +21,15 @@ rules! {
 enum Label {
     Letter(char),
     Ellipsis(usize),
+}
+
+impl fmt::Display for Label {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Label::Letter(letter) => write!(f, "`{letter}`"),
+            Label::Ellipsis(_) => f.write_str("`...`"),
+        }
+    }
 }
 
 fn einsum(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
@@ -47,10 +58,10 @@ fn einsum(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
         for (at, (label, size)) in labels.iter().zip(&meta.shape).enumerate() {
             // A diagonal does not broadcast.
             if let Some(before) = labels.iter().take(at).position(|own| own == label) {
-                let says = || format!("the sizes of {label:?} in one operand");
+                let says = || format!("the sizes of {label} in one operand");
                 call.same(&meta.shape[before], size, says)?;
             }
-            join(call, &mut sizes, *label, size)?;
+            join(call, equation, &mut sizes, *label, size)?;
         }
         all.extend(labels);
     }
@@ -74,12 +85,14 @@ fn einsum(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
             Some((_, size)) if !output.iter().take(at).any(|before| before == label) => {
                 shape.push(size.clone());
             }
-            _ => {
+            found => {
+                let why = match found {
+                    None => "which no operand has",
+                    Some(_) => "more than once",
+                };
                 return Err(wrong(
                     call,
-                    format_args!(
-                        "each dim of the result of `{equation}` is one of an operand, named once"
-                    ),
+                    format_args!("`{equation}` has {label} in its result, {why}"),
                 ));
             }
         }
@@ -98,7 +111,7 @@ fn dtype_of(
         (Some(dtype), true, 1) if !dtype.is_floating_point() => Ok(Some(DType::I64)),
         (Some(DType::Bool), true, 2..) => Err(wrong(
             call,
-            "products of truth values have no sum: convert them with `to_dtype`",
+            "products of booleans have no sum: convert them with `to_dtype`",
         )),
         _ => Ok(common),
     }
@@ -160,6 +173,7 @@ fn labels(call: &RuleCall<'_>, equation: &str, term: &str, rank: usize) -> Resul
 /// Adds a size to those of the labels; a size of 1 takes the other's.
 fn join(
     call: &mut RuleCall<'_>,
+    equation: &str,
     sizes: &mut Vec<(Label, Dim)>,
     label: Label,
     size: &Dim,
@@ -168,7 +182,7 @@ fn join(
         None => sizes.push((label, size.clone())),
         Some((_, known)) if *known == 1 => *known = size.clone(),
         Some(_) if *size == 1 => {}
-        Some((_, known)) => call.same(known, size, || format!("the sizes of {label:?}"))?,
+        Some((_, known)) => call.same(known, size, || format!("{label} of `{equation}`"))?,
     }
     Ok(())
 }

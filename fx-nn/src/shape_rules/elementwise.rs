@@ -91,7 +91,7 @@ fn round(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
 }
 
 fn celu(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
-    require_number(call, "alpha", "not 0", |alpha| alpha != 0.0)?;
+    require_number(call, "alpha", "another number than 0", |alpha| alpha != 0.0)?;
     same_of(call, Elements::Fractions)
 }
 
@@ -101,9 +101,12 @@ fn gelu(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
 }
 
 fn softshrink(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
-    require_number(call, "lambd", "a number that is not below 0", |lambda| {
-        lambda >= 0.0 && lambda.is_finite()
-    })?;
+    require_number(
+        call,
+        "lambd",
+        "a finite number that is 0 or above",
+        |lambda| lambda >= 0.0 && lambda.is_finite(),
+    )?;
     same_of(call, Elements::Fractions)
 }
 
@@ -112,7 +115,10 @@ fn hardtanh(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     if let (Some(low), Some(high)) = (number(call, "min_val")?, number(call, "max_val")?)
         && low > high
     {
-        return Err(wrong(call, format_args!("{low} is above {high}")));
+        return Err(wrong(
+            call,
+            format_args!("`min_val` {low} is above `max_val` {high}"),
+        ));
     }
     // Whole numbers drop a fraction of their bounds.
     for (param, lower) in [("min_val", true), ("max_val", false)] {
@@ -142,7 +148,7 @@ fn rrelu(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     {
         return Err(wrong(
             call,
-            format_args!("{lower} is above {upper}, or one of them is not finite"),
+            format_args!("`lower` {lower} is above `upper` {upper}, or one of them is not finite"),
         ));
     }
     same_of(call, Elements::Fractions)
@@ -222,7 +228,10 @@ fn quotient(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
         && of_two(call).is_some_and(|dtype| !dtype.is_floating_point())
         && x(call)?.shape.iter().all(|size| *size != 0)
     {
-        return Err(wrong(call, "whole numbers are not divided by 0"));
+        return Err(wrong(
+            call,
+            "integers are not divided by 0: convert the tensor with `to_dtype`",
+        ));
     }
     both_of(call, Elements::Numbers)
 }
@@ -280,7 +289,7 @@ fn compared(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
 fn close(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_type_of(call, x(call)?, &["other"])?;
     for param in ["rtol", "atol"] {
-        require_number(call, param, "not below 0", |number| number >= 0.0)?;
+        require_number(call, param, "0 or above", |number| number >= 0.0)?;
     }
     compared(call)
 }
@@ -384,7 +393,7 @@ fn addcdiv(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     {
         return Err(wrong(
             call,
-            "whole numbers are not divided by each other: convert one with `to_dtype`",
+            "integers are not divided by each other: convert one with `to_dtype`",
         ));
     }
     three(call, result_type(call.args().iter().take(3)))

@@ -51,7 +51,7 @@ fn transformed(
     word(call, "norm", NORMS)?;
     let place = place(call, "dim", dims.len())?;
     let Some(size) = dims.get(place) else {
-        return Err(wrong(call, "there is no dim to transform"));
+        return Err(wrong(call, "a tensor without dims has none to transform"));
     };
     let n = match call.arg("n")?.is_none() {
         true => default(size)?,
@@ -111,7 +111,11 @@ fn several(call: &mut RuleCall<'_>, is_plane: bool) -> Result<ValueMeta> {
     if sizes.len() != places.len() {
         return Err(wrong(
             call,
-            format_args!("{} sizes are given for {} dims", sizes.len(), places.len()),
+            format_args!(
+                "{} sizes are given for {} dims: give one for each",
+                sizes.len(),
+                places.len()
+            ),
         ));
     }
     let mut shape = x.shape.clone();

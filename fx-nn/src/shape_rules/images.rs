@@ -45,7 +45,7 @@ fn interpolate(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
         truth(call, "align_corners")?,
         antialias,
     )
-    .map_err(|problem| wrong(call, problem))?;
+    .map_err(|problem| wrong(call, format_args!("the input {:?}: {problem}", x.shape)))?;
     if let Some(dtype) = x.dtype {
         let is_half = matches!(dtype, DType::F16 | DType::BF16);
         way.check(dtype.is_floating_point(), is_half, dtype == DType::U8)
@@ -89,13 +89,23 @@ fn interpolate(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
             call,
             size,
             least,
-            format_args!("an image of {size} is empty"),
+            format_args!("an image has at least one pixel along each dim, and not {size}"),
         )?;
     }
     for size in over {
-        at_least(call, size, 1, format_args!("an image of {size} is empty"))?;
+        at_least(
+            call,
+            size,
+            1,
+            format_args!("an image has at least one pixel along each dim, and not {size}"),
+        )?;
     }
-    at_least(call, &before[1], least, "an image has channels")?;
+    at_least(
+        call,
+        &before[1],
+        least,
+        "the image has no channels, and needs one at least",
+    )?;
     let shape = before.iter().cloned().chain(sizes).collect();
     Ok(tensor(shape, x.dtype))
 }
@@ -156,7 +166,12 @@ fn unfold(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
         .skip(shape.len().saturating_sub(1))
         .chain(&over)
     {
-        at_least(call, size, 1, "an image has channels and pixels")?;
+        at_least(
+            call,
+            size,
+            1,
+            "an image has one channel and one pixel at least",
+        )?;
     }
     let count = blocks(call, &over)?;
     if let Some(channels) = shape.last_mut() {
@@ -178,7 +193,12 @@ fn fold(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     };
     let size = call.ints::<2>("output_size")?.map(Dim::from);
     for size in &size {
-        at_least(call, size, 1, format_args!("an image of {size} is empty"))?;
+        at_least(
+            call,
+            size,
+            1,
+            format_args!("an image has at least one pixel along each dim, and not {size}"),
+        )?;
     }
     let found = blocks(call, &size)?;
     call.same(&found, count, || {
@@ -189,7 +209,7 @@ fn fold(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     })?;
     let pixels = pixels(call)?;
     let channels = divided(call, wide, pixels, "rows of pixels")?;
-    at_least(call, &channels, 1, "there is one channel at least")?;
+    at_least(call, &channels, 1, "the rows make one channel at least")?;
     let mut shape = before.to_vec();
     shape.push(channels);
     shape.extend(size);
@@ -199,7 +219,12 @@ fn fold(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
 /// How many times an image is wider.
 fn factor(call: &mut RuleCall<'_>, param: &str) -> Result<Dim> {
     let by = Dim::from(call.int(param)?);
-    at_least(call, &by, 1, format_args!("`{param}` is above 0"))?;
+    at_least(
+        call,
+        &by,
+        1,
+        format_args!("`{param}` is 1 or above, and not {by}"),
+    )?;
     Ok(by)
 }
 
@@ -255,10 +280,15 @@ fn grid_sample(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     call.same(n, m, || "there is a grid for each image".to_string())?;
     let dims = pixels.len();
     call.same(parts, &dims.into(), || {
-        format!("a point has {dims} numbers")
+        format!("a point of the grid has {dims} numbers in the last dim")
     })?;
     for size in pixels {
-        at_least(call, size, 1, "an image has pixels")?;
+        at_least(
+            call,
+            size,
+            1,
+            "an image has one pixel at least along each dim",
+        )?;
     }
     let shape = [n, channels].into_iter().chain(over).cloned().collect();
     Ok(tensor(shape, x.dtype))
@@ -279,7 +309,12 @@ fn affine_grid(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require(call, theta, Elements::Fractions)?;
     let sizes = call.sizes("size")?;
     for size in &sizes {
-        at_least(call, size, 1, format_args!("a size of {size} is empty"))?;
+        at_least(
+            call,
+            size,
+            1,
+            format_args!("each size is 1 or above, and not {size}"),
+        )?;
     }
     let ([n, _, over @ ..], 4..=5, [maps, rows, columns]) =
         (&sizes[..], sizes.len(), &theta.shape[..])

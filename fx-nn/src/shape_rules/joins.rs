@@ -31,7 +31,7 @@ rules! {
 const LONGEST: i64 = 16;
 
 fn empty(call: &RuleCall<'_>) -> Error {
-    wrong(call, "the list of tensors is empty")
+    wrong(call, "the list of tensors is empty: give one at least")
 }
 
 /// The shape of all, with the sum of the sizes of one dim; without such a dim all are equal.
@@ -219,7 +219,7 @@ fn product(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let tensors = call.tensors("tensors")?;
     let sizes = axes(call, &tensors)?;
     if tensors.iter().any(|meta| meta.shape.is_empty()) {
-        return Err(wrong(call, "a tensor is not a vector"));
+        return Err(wrong(call, "each tensor is a vector, and one has no dims"));
     }
     let shape = match &sizes[..] {
         [one] => vec![one.clone()],

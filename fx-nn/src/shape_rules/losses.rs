@@ -62,7 +62,7 @@ fn loss(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
 /// Of the difference, in the larger type; the edge of a curve is above 0, or 0 of `beta`.
 fn difference(call: &mut RuleCall<'_>, edge: Option<&str>) -> Result<ValueMeta> {
     match edge {
-        Some("beta") => require_number(call, "beta", "not below 0", |beta| beta >= 0.0)?,
+        Some("beta") => require_number(call, "beta", "0 or above", |beta| beta >= 0.0)?,
         Some(edge) => require_number(call, edge, "above 0", |edge| edge > 0.0)?,
         None => {}
     }
@@ -80,7 +80,7 @@ fn absolute(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     match (dtype, call.text("reduction")?) {
         (Some(dtype), "mean") if !dtype.is_floating_point() => Err(wrong(
             call,
-            "whole numbers have no mean: convert one with `to_dtype`",
+            "integers have no mean: convert one with `to_dtype`",
         )),
         (dtype, "sum") => reduced(call, shape, dtype.map(summed)),
         (dtype, _) => reduced(call, shape, dtype),
@@ -221,7 +221,7 @@ fn gaussian(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
         }
     }
     if var.as_tensor().is_none() && number(call, "var")?.is_some_and(|var| var < 0.0) {
-        return Err(wrong(call, "a variance is not below 0"));
+        return Err(wrong(call, "`var` is 0 or above"));
     }
     let shape = call.broadcast(&[&x.shape, &target.shape, &own])?;
     reduced(call, shape, dtype)
@@ -241,7 +241,7 @@ fn rows(call: &mut RuleCall<'_>, x: &TensorMeta) -> Result<(Dim, Dim)> {
             ));
         }
     };
-    at_least(call, &classes, 1, "there is one class at least")?;
+    at_least(call, &classes, 1, "the scores have one class at least")?;
     Ok((rows, classes))
 }
 
@@ -250,11 +250,11 @@ fn multi_margin(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (rows, classes) = rows(call, x)?;
     require(call, target, Elements::Long)?;
     if !matches!(call.int("p")?, 1 | 2) {
-        return Err(wrong(call, "`p` is 1 or 2"));
+        return Err(wrong(call, "`p` is 1 or 2, and no other number"));
     }
     match &target.shape[..] {
         [] | [_] => call.same(&rows, &Dim::product(&target.shape)?, || {
-            "each row has one class".to_string()
+            "`target` has one class for each row".to_string()
         })?,
         other => {
             return Err(wrong(
@@ -299,7 +299,7 @@ fn multilabel_soft_margin(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require(call, target, Elements::Numbers)?;
     require_weight(call, &x.shape, "weight")?;
     let Some(classes) = x.shape.len().checked_sub(1) else {
-        return Err(wrong(call, "the scores have a dim of classes"));
+        return Err(wrong(call, "the scores have one dim at least: the classes"));
     };
     let dtype = common(call, call.args().iter().take(2))?;
     let shape = call.broadcast(&[&x.shape, &target.shape])?;
@@ -311,7 +311,7 @@ fn distances(call: &mut RuleCall<'_>, a: &TensorMeta, b: &TensorMeta) -> Result<
     let mut shape = call.broadcast(&[&a.shape, &b.shape])?;
     match shape.pop() {
         Some(_) => Ok(shape),
-        None => Err(wrong(call, "a point has a dim at least")),
+        None => Err(wrong(call, "a point has one dim at least: its numbers")),
     }
 }
 
@@ -391,7 +391,15 @@ fn ctc(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (logs, targets) = (call.tensor("log_probs")?, call.tensor("targets")?);
     require(call, logs, Elements::Single)?;
     require(call, targets, Elements::Places)?;
-    require_rank(call, targets, 1..=2)?;
+    if !matches!(targets.shape.len(), 1 | 2) {
+        return Err(wrong(
+            call,
+            format_args!(
+                "the targets have one dim or two, and not {:?}",
+                targets.shape
+            ),
+        ));
+    }
     let one = Dim::known(1);
     let (steps, samples, classes, is_single) = match &logs.shape[..] {
         [steps, classes] => (steps, &one, classes, true),

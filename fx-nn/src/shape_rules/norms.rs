@@ -7,7 +7,7 @@ use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 
 use super::{
-    Elements, at_least, count, divided, like, require, require_equal, require_rank, rules, truth,
+    Elements, are_equal, at_least, count, divided, like, require, require_rank, rules, truth,
     wrong, x,
 };
 use crate::ops;
@@ -26,7 +26,7 @@ rules! {
 fn require_shape(call: &mut RuleCall<'_>, shape: &[Dim], params: &[&str]) -> Result<()> {
     for param in params {
         if let Some(meta) = call.optional_tensor(param)?
-            && !super::are_equal(call, &meta.shape, shape)?
+            && !are_equal(call, &meta.shape, shape)?
         {
             return Err(wrong(
                 call,
@@ -92,7 +92,7 @@ fn batch_norm(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
                 call,
                 &each,
                 2,
-                "a channel has two values at least in training",
+                "training needs more than one value per channel",
             )?;
         }
     }
@@ -113,8 +113,13 @@ fn instance_norm(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     match truth(call, "use_input_stats")? {
         Some(true) => {
             let each = Dim::product(rest)?;
-            at_least(call, &each, 2, "a channel has two values at least")?;
-            at_least(call, channels, 1, "there is one channel at least")?;
+            at_least(
+                call,
+                &each,
+                2,
+                "a channel has two values at least, or it has no variance",
+            )?;
+            at_least(call, channels, 1, "the input has one channel at least")?;
             require_shape(call, one, &["weight", "bias"])?;
             require_types(call, x, &["weight", "bias"])?;
         }
@@ -154,7 +159,10 @@ fn group_norm(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_shape(call, std::slice::from_ref(channels), &params)?;
     require_types(call, x, &params)?;
     if Dim::product(&x.shape)?.as_number() == Some(groups) {
-        return Err(wrong(call, "a group has two values at least"));
+        return Err(wrong(
+            call,
+            "a group has two values at least, or it has no variance",
+        ));
     }
     Ok(like(x, x.dtype))
 }
@@ -166,7 +174,7 @@ fn of_last_dims(call: &mut RuleCall<'_>, params: &[&str]) -> Result<ValueMeta> {
     let before = x.shape.len().checked_sub(normalized.len());
     let last = before.and_then(|before| x.shape.get(before..));
     match last {
-        Some(last) if !normalized.is_empty() => require_equal(call, last, &normalized)?,
+        Some(last) if !normalized.is_empty() && are_equal(call, last, &normalized)? => {}
         _ => {
             return Err(wrong(
                 call,
@@ -186,7 +194,7 @@ fn local_response_norm(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require(call, x, Elements::Fractions)?;
     require_rank(call, x, 3..)?;
     match count(call, "size")? {
-        0 => Err(wrong(call, "`size` is above 0")),
+        0 => Err(wrong(call, "`size` is 1 or above, and not 0")),
         _ => Ok(like(x, x.dtype)),
     }
 }

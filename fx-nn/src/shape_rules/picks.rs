@@ -51,7 +51,7 @@ pub(super) fn not_of_nothing(call: &RuleCall<'_>, size: Option<&Dim>, index: &[D
 /// Returns an error unless a whole number is a place of a dim; a negative one counts from the end.
 pub(super) fn inside(call: &mut RuleCall<'_>, size: Option<&Dim>, param: &str) -> Result<()> {
     let Some(size) = size else {
-        return Err(wrong(call, "a tensor without dims has no places"));
+        return Err(wrong(call, "a tensor without dims has no index"));
     };
     let index = call.size(param)?;
     let Some(number) = index.as_number() else {
@@ -66,7 +66,7 @@ pub(super) fn inside(call: &mut RuleCall<'_>, size: Option<&Dim>, param: &str) -
         call,
         size,
         least,
-        format_args!("there is no place {number} in a dim of {size}"),
+        format_args!("the index {number} is out of range for a dim of {size}"),
     )
 }
 
@@ -78,7 +78,9 @@ fn index_select(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let many = Dim::product(&index.shape)?;
     not_of_nothing(call, x.shape.get(place), &index.shape)?;
     if x.shape.is_empty() {
-        call.same(&many, &1.into(), || "a number has one place".to_string())?;
+        call.same(&many, &1.into(), || {
+            "a tensor without dims has one element".to_string()
+        })?;
     }
     Ok(tensor(resized(&x.shape, place, many), x.dtype))
 }
@@ -224,16 +226,17 @@ fn unique(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (whole, place) = match (call.arg("dim")?.is_none(), &x.shape[..]) {
         (true, shape) => (vec![Dim::product(shape)?], 0),
         (false, []) => {
+            let dim = call.int("dim")?;
             return Err(wrong(
                 call,
-                "a tensor without dims has no dim: take no `dim`",
+                format_args!("a tensor without dims has no dim {dim}: take no `dim`"),
             ));
         }
         (false, shape) => (shape.to_vec(), place(call, "dim", shape.len())?),
     };
     let others = whole.iter().enumerate().filter(|(at, _)| *at != place);
     if others.into_iter().any(|(_, size)| *size == 0) {
-        return Err(wrong(call, "the slices have no elements"));
+        return Err(wrong(call, "the slices along the dim have no elements"));
     }
     let size = whole.get(place).cloned().unwrap_or(Dim::known(1));
     let found = some_of(call, std::slice::from_ref(&size), 1)?;
@@ -272,7 +275,10 @@ fn searchsorted(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
         return Err(wrong(call, "`side` is \"left\", and `right` is true"));
     }
     let [lead @ .., _] = &sequence.shape[..] else {
-        return Err(wrong(call, "the sequence has a dim at least"));
+        return Err(wrong(
+            call,
+            "the sequence has one dim at least, and is sorted along the last",
+        ));
     };
     if !lead.is_empty() {
         let rows = values.shape.split_last().map(|(_, rows)| rows);
@@ -405,7 +411,7 @@ fn repeat_interleave(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
             call,
             repeats,
             0,
-            format_args!("a number of times is not below 0, and not {repeats}"),
+            format_args!("a number of times is 0 or above, and not {repeats}"),
         )?;
     }
     let size = shape.get(place).cloned().unwrap_or(Dim::known(1));

@@ -49,7 +49,7 @@ fn pieces_of(
 /// The dim that is cut, and its size.
 fn cut<'c>(call: &RuleCall<'c>, place: usize) -> Result<&'c Dim> {
     let size = x(call)?.shape.get(place);
-    size.ok_or_else(|| wrong(call, "a tensor without dims has no pieces"))
+    size.ok_or_else(|| wrong(call, "a tensor without dims has no dim to split"))
 }
 
 /// A size that decides how many pieces there are.
@@ -91,7 +91,10 @@ fn split(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let size = known(call, size)?;
     match call.int("split_size")? {
         by if by > 0 || (by == 0 && size == 0) => steps(call, place, size, by),
-        by => Err(wrong(call, format_args!("pieces of {by}"))),
+        by => Err(wrong(
+            call,
+            format_args!("the size of a chunk is 1 or above, and not {by}"),
+        )),
     }
 }
 
@@ -103,10 +106,15 @@ fn split_with_sizes(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     for size in &sizes {
         sum = (sum + size)?;
         if size.as_number().is_some_and(|size| size < 0) {
-            return Err(wrong(call, format_args!("a piece of {size}")));
+            return Err(wrong(
+                call,
+                format_args!("the size of a chunk is 0 or above, and not {size}"),
+            ));
         }
     }
-    call.same(size, &sum, || format!("the sizes {sizes:?} do not add up"))?;
+    call.same(size, &sum, || {
+        format!("the sizes {sizes:?} do not add up to the dim")
+    })?;
     pieces_of(call, place, sizes.into_iter().map(Ok))
 }
 
@@ -115,7 +123,10 @@ fn chunk(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let size = cut(call, place)?;
     let chunks = call.int("chunks")?;
     if chunks < 1 {
-        return Err(wrong(call, format_args!("{chunks} pieces")));
+        return Err(wrong(
+            call,
+            format_args!("the number of chunks is 1 or above, and not {chunks}"),
+        ));
     }
     if let Some(each) = size.exact_div(&chunks.into())? {
         let many = few(call, chunks)?;
@@ -155,7 +166,10 @@ fn even(call: &mut RuleCall<'_>, place: usize, least: usize) -> Result<ValueMeta
     }
     let count = given.int()?;
     if count < 1 {
-        return Err(wrong(call, format_args!("{count} pieces")));
+        return Err(wrong(
+            call,
+            format_args!("the number of chunks is 1 or above, and not {count}"),
+        ));
     }
     let many = few(call, count)?;
     let each = divided(call, size, count, "elements in pieces")?;
@@ -169,7 +183,10 @@ fn sections(call: &mut RuleCall<'_>, place: usize) -> Result<ValueMeta> {
     let Some(ends) = given.items() else {
         let count = given.int()?;
         if count < 1 {
-            return Err(wrong(call, format_args!("{count} pieces")));
+            return Err(wrong(
+                call,
+                format_args!("the number of chunks is 1 or above, and not {count}"),
+            ));
         }
         let many = few(call, count)?;
         let each = |at: usize| ((size + (count - 1))? - at)?.div(count);

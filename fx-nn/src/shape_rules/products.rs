@@ -61,7 +61,9 @@ fn of_ranks(call: &mut RuleCall<'_>, other: &str, ranks: [usize; 2]) -> Result<V
 fn require_batches(call: &mut RuleCall<'_>, a: &TensorMeta, b: &TensorMeta) -> Result<()> {
     require_ranks(call, a, b, [3, 3])?;
     match (a.shape.first(), b.shape.first()) {
-        (Some(a), Some(b)) => call.same(a, b, || "the batches are not as many".to_string()),
+        (Some(a), Some(b)) => call.same(a, b, || {
+            "the batches are not as many on both sides: `matmul` broadcasts".to_string()
+        }),
         _ => Ok(()),
     }
 }
@@ -117,7 +119,7 @@ fn sum(call: &mut RuleCall<'_>, product: Vec<Dim>, factors: [&TensorMeta; 2]) ->
             Some(number) if is_whole && !matches!(number, Number::Int(_)) => {
                 return Err(wrong(
                     call,
-                    format_args!("`{param}` of whole numbers is one, and not {number}"),
+                    format_args!("`{param}` of integers is an integer, and not {number}"),
                 ));
             }
             _ => {}
@@ -187,6 +189,11 @@ fn attention(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
         true => (repeated(call, key, query)?, repeated(call, value, query)?),
         false => (key.shape.clone(), value.shape.clone()),
     };
+    if let (Some(width), Some(other)) = (query.shape.last(), key.last()) {
+        call.same(width, other, || {
+            format!("the query {:?} does not fit the key {key:?}", query.shape)
+        })?;
+    }
     let mut turned = key;
     turned.reverse();
     let swapped = turned.get(..2).map(<[Dim]>::to_vec).unwrap_or_default();

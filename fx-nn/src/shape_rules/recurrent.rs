@@ -89,11 +89,13 @@ fn layers(call: &mut RuleCall<'_>, gates: i64, states: &[&str]) -> Result<(Value
         other => {
             return Err(wrong(
                 call,
-                format_args!("the input has two or three dims, and not {other:?}"),
+                format_args!(
+                    "the input {other:?} is none of [L, N, in], [N, L, in] with `batch_first`, and [L, in]"
+                ),
             ));
         }
     };
-    at_least(call, time, 1, "there is one step at least")?;
+    at_least(call, time, 1, "the input has no time steps, and needs one")?;
     let wide = (hidden * directions)?;
     for (at, layer) in params.chunks(each).enumerate() {
         // Behind the first layer, the input is what the directions gave.
@@ -138,7 +140,10 @@ fn step(call: &mut RuleCall<'_>, gates: i64, states: &[&str]) -> Result<ValueMet
     let biases = [call.optional_tensor("b_ih")?, call.optional_tensor("b_hh")?];
     params.extend(biases.into_iter().flatten());
     if params.len() == 3 {
-        return Err(wrong(call, "`b_ih` and `b_hh` come together"));
+        return Err(wrong(
+            call,
+            "`b_ih` and `b_hh` come together: give both or neither",
+        ));
     }
     let hidden = hidden(call, params.get(1))?;
     let (batch, inputs) = match &x.shape[..] {

@@ -89,7 +89,11 @@ fn not_empty(call: &mut RuleCall<'_>, elements: Elements) -> Result<ValueMeta> {
     require(call, x, elements)?;
     for place in call.places("dim", x.shape.len())? {
         if let Some(size) = x.shape.get(place) {
-            at_least(call, size, 1, "a dim without elements has no least one")?;
+            let problem = format_args!(
+                "a dim without elements has no least one: dim {place} of {:?}",
+                x.shape
+            );
+            at_least(call, size, 1, problem)?;
         }
     }
     reduced(call, own)
@@ -222,7 +226,7 @@ fn diff(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let n = super::count(call, "n")?;
     if x.shape.is_empty() {
-        return Err(wrong(call, "the tensor has a dim at least"));
+        return Err(wrong(call, "a tensor without dims has no differences"));
     }
     let (before, behind) = (
         call.optional_tensor("prepend")?,
@@ -239,7 +243,9 @@ fn diff(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
         for (at, (a, b)) in x.shape.iter().zip(&part.shape).enumerate() {
             if at != place {
                 call.same(a, b, || {
-                    format!("what stands beside the tensor fits but along dim {place}")
+                    format!(
+                        "`prepend` and `append` have the sizes of the tensor but along dim {place}"
+                    )
                 })?;
             }
         }

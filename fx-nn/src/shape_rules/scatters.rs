@@ -10,7 +10,7 @@ use super::diagonals::of_dims;
 use super::picks::{inside, may_be_empty, not_of_nothing};
 use super::reductions::without;
 use super::{
-    Elements, at_least, kind, like, place, require, require_equal, require_fits, require_held,
+    Elements, are_equal, at_least, kind, like, place, require, require_fits, require_held,
     require_rank, require_type_of, resized, rules, tensor, word, wrong, x,
 };
 use crate::ops;
@@ -108,6 +108,25 @@ fn slices(call: &mut RuleCall<'_>) -> Result<Vec<Dim>> {
     Ok(resized(&with_a_dim(&x.shape), along, many))
 }
 
+/// Returns an error unless what is written has the shape of the part that it is written to.
+fn require_shape(
+    call: &mut RuleCall<'_>,
+    what: &str,
+    source: &TensorMeta,
+    shape: &[Dim],
+) -> Result<()> {
+    match are_equal(call, &source.shape, shape)? {
+        true => Ok(()),
+        false => Err(wrong(
+            call,
+            format_args!(
+                "the {what} {:?} is not of the shape {shape:?} of what it replaces",
+                source.shape
+            ),
+        )),
+    }
+}
+
 fn require_source(call: &mut RuleCall<'_>) -> Result<()> {
     let (x, source) = (x(call)?, call.tensor("source")?);
     let shape = slices(call)?;
@@ -119,7 +138,7 @@ fn require_source(call: &mut RuleCall<'_>) -> Result<()> {
                 "the source is a number, for one index".to_string()
             })
         }
-        false => require_equal(call, &source.shape, &shape),
+        false => require_shape(call, "source", source, &shape),
     }
 }
 
@@ -136,7 +155,7 @@ fn index_add(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
         (Some(alpha), false) => {
             return Err(wrong(
                 call,
-                format_args!("`alpha` of whole numbers is one, and not {alpha}"),
+                format_args!("`alpha` of integers is an integer, and not {alpha}"),
             ));
         }
     };
@@ -146,7 +165,7 @@ fn index_add(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     {
         return Err(wrong(
             call,
-            format_args!("the types {own} and {dtype} differ: convert one with `to_dtype`"),
+            format_args!("the dtypes {own} and {dtype} differ: convert one with `to_dtype`"),
         ));
     }
     let source = call.tensor("source")?;
@@ -218,8 +237,7 @@ fn masked_scatter(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
 /// Returns an error unless the source has the shape of a part.
 fn require_part(call: &mut RuleCall<'_>, shape: &[Dim]) -> Result<ValueMeta> {
     require_type_of(call, x(call)?, &["src"])?;
-    let src = call.tensor("src")?;
-    require_equal(call, &src.shape, shape)?;
+    require_shape(call, "src", call.tensor("src")?, shape)?;
     written(call)
 }
 
@@ -236,7 +254,10 @@ fn slice_scatter(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (Some(size), step @ 1..) = (x.shape.get(place), call.int("step")?) else {
         return Err(wrong(
             call,
-            format_args!("{:?} has no slices by such steps", x.shape),
+            format_args!(
+                "`step` is 1 or above, and the shape {:?} has the dim",
+                x.shape
+            ),
         ));
     };
     let start = match call.optional_int("start")? {

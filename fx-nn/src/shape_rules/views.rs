@@ -114,7 +114,10 @@ fn flatten(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (Some(merged), Some(behind)) = (merged, x.shape.get(end + 1..)) else {
         return match rank {
             0 => Ok(tensor(vec![Dim::known(1)], x.dtype)),
-            _ => Err(wrong(call, "the first dim is behind the last")),
+            _ => Err(wrong(
+                call,
+                "`start_dim` is behind `end_dim`: name the first one first",
+            )),
         };
     };
     let before = x.shape.iter().take(start).cloned();
@@ -142,7 +145,15 @@ fn exchanged(shape: &[Dim], a: usize, b: usize) -> Vec<Dim> {
 
 fn transposed(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
-    require_rank(call, x, ..=2)?;
+    if x.shape.len() > 2 {
+        return Err(wrong(
+            call,
+            format_args!(
+                "the shape {:?} has more than two dims: use `transpose` or `permute`",
+                x.shape
+            ),
+        ));
+    }
     let shape = x.shape.iter().rev().cloned();
     Ok(tensor(shape.collect(), x.dtype))
 }
@@ -159,7 +170,10 @@ fn permute(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     if named != rank {
         return Err(wrong(
             call,
-            format_args!("{named} dims are named, and not each of {rank} once"),
+            format_args!(
+                "{named} dims are named, and not each of the shape {:?} once",
+                x.shape
+            ),
         ));
     }
     let shape = places.iter().filter_map(|at| x.shape.get(*at)).cloned();
@@ -173,7 +187,10 @@ fn expand(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let Some(new) = shape.len().checked_sub(x.shape.len()) else {
         return Err(wrong(
             call,
-            format_args!("{:?} has more dims than {shape:?}", x.shape),
+            format_args!(
+                "the shape {:?} has more dims than {shape:?}: name a size for each",
+                x.shape
+            ),
         ));
     };
     for (size, own) in shape.iter_mut().skip(new).zip(&x.shape) {
@@ -181,7 +198,10 @@ fn expand(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
             *size = own.clone();
         } else if *own != 1 {
             call.same(own, size, || {
-                format!("the shape {:?} does not expand", x.shape)
+                format!(
+                    "only dims of size 1 are repeated, of the shape {:?}",
+                    x.shape
+                )
             })?;
         }
     }
@@ -201,7 +221,7 @@ fn size(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let place = place(call, "dim", x.shape.len())?;
     let size = x.shape.get(place).cloned();
     size.map(ValueMeta::Int)
-        .ok_or_else(|| wrong(call, "the tensor has no dims"))
+        .ok_or_else(|| wrong(call, "a tensor without dims has no sizes"))
 }
 
 fn select(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
@@ -236,7 +256,10 @@ fn unflatten(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let place = place(call, "dim", x.shape.len())?;
     let to = call.sizes("sizes")?;
     let Some(from) = x.shape.get(place).filter(|_| !to.is_empty()) else {
-        return Err(wrong(call, "a dim becomes one dim at least"));
+        return Err(wrong(
+            call,
+            "a dim becomes one dim or more: give one size at least",
+        ));
     };
     let sizes = filled(call, std::slice::from_ref(from), to)?;
     let mut shape = x.shape.clone();
@@ -253,7 +276,7 @@ fn repeat(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     if times.len() < rank && !is_tile {
         return Err(wrong(
             call,
-            format_args!("{} numbers for {rank} dims", times.len()),
+            format_args!("{} numbers for {rank} dims: give one for each", times.len()),
         ));
     }
     for times in &times {
@@ -261,7 +284,7 @@ fn repeat(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
             call,
             times,
             0,
-            format_args!("a number of times is not below 0, and not {times}"),
+            format_args!("a number of times is 0 or above, and not {times}"),
         )?;
     }
     let sizes = wide(&x.shape, rank).into_iter().zip(wide(&times, rank));
@@ -277,7 +300,11 @@ fn pad(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     if !rest.is_empty() || pairs.len() > x.shape.len() {
         return Err(wrong(
             call,
-            format_args!("{} numbers for {} dims", pads.len(), x.shape.len()),
+            format_args!(
+                "{} numbers for {} dims: give two for each dim that is padded",
+                pads.len(),
+                x.shape.len()
+            ),
         ));
     }
     let mode = word(
@@ -292,12 +319,12 @@ fn pad(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
             return Err(wrong(call, "a value is for the mode \"constant\""));
         }
         if pairs.is_empty() || pairs.len() > 3 {
-            return Err(wrong(call, "one, two or three dims are padded"));
+            return Err(wrong(call, "the mode pads one, two or three dims"));
         }
         require_rank(call, x, pairs.len() + 1..=pairs.len() + 2)?;
         let batch = usize::from(x.shape.len() == pairs.len() + 2);
         for size in x.shape.iter().skip(batch).filter(|_| mode != "circular") {
-            at_least(call, size, 1, "only the batch may be empty")?;
+            at_least(call, size, 1, "no dim but that of the batch may be empty")?;
         }
     }
     let mut shape = x.shape.clone();
@@ -342,7 +369,11 @@ fn moved(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     if from.len() != to.len() {
         return Err(wrong(
             call,
-            format_args!("{} dims move to {} places", from.len(), to.len()),
+            format_args!(
+                "{} dims do not move to {} dims: name as many",
+                from.len(),
+                to.len()
+            ),
         ));
     }
     let mut left = (0..rank).filter(|at| !from.contains(at));
@@ -363,7 +394,7 @@ fn rotated(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     let places = call.places("dims", x.shape.len())?;
     let [a, b] = places[..] else {
-        return Err(wrong(call, "two dims are turned"));
+        return Err(wrong(call, "a plane is turned: name two dims"));
     };
     Ok(match call.int("k")? % 2 {
         0 => like(x, x.dtype),
@@ -395,7 +426,11 @@ fn roll(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     if shifts.len() != named.len().max(1) {
         return Err(wrong(
             call,
-            format_args!("{} shifts for {} dims", shifts.len(), named.len()),
+            format_args!(
+                "{} shifts for {} dims: give one for each, or one without dims",
+                shifts.len(),
+                named.len()
+            ),
         ));
     }
     // Nothing is rolled along any dim.

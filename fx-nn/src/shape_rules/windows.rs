@@ -127,7 +127,7 @@ fn convolved<'c, const N: usize>(call: &mut RuleCall<'c>) -> Result<Convolved<'c
     require_rank(call, weight, N + 2..=N + 2)?;
     let (mut batch, over) = images::<N>(call, x)?;
     let groups = match count(call, "groups")? {
-        0 => return Err(wrong(call, "there is one group at least")),
+        0 => return Err(wrong(call, "`groups` is 1 or above, and not 0")),
         groups => groups,
     };
     match (batch.pop(), &weight.shape[..]) {
@@ -260,7 +260,12 @@ fn pooled<const N: usize>(
 
 fn require_elements(call: &mut RuleCall<'_>, over: &[Dim]) -> Result<()> {
     for size in over {
-        at_least(call, size, 1, "a dim that is pooled has elements")?;
+        at_least(
+            call,
+            size,
+            1,
+            "each dim that is pooled has one element at least",
+        )?;
     }
     Ok(())
 }
@@ -269,7 +274,7 @@ fn require_elements(call: &mut RuleCall<'_>, over: &[Dim]) -> Result<()> {
 fn require_some_channels<const N: usize>(call: &mut RuleCall<'_>) -> Result<()> {
     let (before, _) = images::<N>(call, x(call)?)?;
     match before.last() {
-        Some(channels) => at_least(call, channels, 1, "there is one channel at least"),
+        Some(channels) => at_least(call, channels, 1, "the input needs channels, one at least"),
         None => Ok(()),
     }
 }
@@ -311,7 +316,7 @@ fn adaptive<const N: usize>(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
             call,
             &size,
             0,
-            format_args!("a size is not below 0, and not {size}"),
+            format_args!("a size is 0 or above, and not {size}"),
         )?;
         shape.push(size);
     }
@@ -335,7 +340,12 @@ fn unpooled<const N: usize>(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     require_elements(call, &over)?;
     for (at, size) in over.iter().enumerate() {
         let own = ((((size - 1)? * stride[at])? + kernel[at])? - (Dim::from(padding[at]) * 2)?)?;
-        at_least(call, &own, 0, "the padding leaves nothing")?;
+        at_least(
+            call,
+            &own,
+            0,
+            "the padding leaves nothing of a dim: make it smaller",
+        )?;
         let Some(given) = &given else {
             shape.push(own);
             continue;

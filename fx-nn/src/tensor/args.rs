@@ -1,6 +1,7 @@
 //! Arguments of operations besides tensors: shapes, and the dims to work on.
 
 use std::ops::RangeFull;
+use std::sync::Arc;
 
 use fx_core::tensor::Param;
 use fx_core::trace::{FromValue, List};
@@ -151,7 +152,8 @@ pub struct Sizes(Held);
 
 #[derive(Debug, Clone)]
 enum Held {
-    Each(Vec<Int>),
+    // Shared: a call keeps its arguments until it has succeeded.
+    Each(Arc<[Int]>),
     /// A list whose length only the run knows.
     List(Proxy),
 }
@@ -160,7 +162,7 @@ impl Sizes {
     /// Not inlined: a program has many of these lists.
     #[inline(never)]
     fn of(sizes: &[Int]) -> Sizes {
-        Sizes(Held::Each(sizes.to_vec()))
+        Sizes(Held::Each(sizes.into()))
     }
 
     /// The numbers, during a run.
@@ -178,7 +180,7 @@ impl Sizes {
 
 impl From<Vec<Int>> for Sizes {
     fn from(sizes: Vec<Int>) -> Self {
-        Sizes(Held::Each(sizes))
+        Sizes(Held::Each(sizes.into()))
     }
 }
 
@@ -186,7 +188,7 @@ impl From<List<Int>> for Sizes {
     fn from(sizes: List<Int>) -> Self {
         match sizes.proxy() {
             Some(list) => Sizes(Held::List(list)),
-            None => Sizes(Held::Each(sizes.known().to_vec())),
+            None => Sizes(Held::Each(sizes.known().into())),
         }
     }
 }
@@ -212,7 +214,7 @@ macro_rules! sizes_from {
         }
         impl From<$t> for Sizes {
             fn from(size: $t) -> Self {
-                Sizes(Held::Each(vec![size.into_size()]))
+                Sizes(Held::Each([size.into_size()].into()))
             }
         }
         impl<const N: usize> From<[$t; N]> for Sizes {
@@ -249,7 +251,7 @@ impl From<Vec<i64>> for Sizes {
 
 impl From<()> for Sizes {
     fn from((): ()) -> Self {
-        Sizes(Held::Each(Vec::new()))
+        Sizes(Held::Each([].into()))
     }
 }
 
@@ -274,7 +276,7 @@ sizes_from_tuple! { A B C D E F }
 impl IntoValue for Sizes {
     fn into_value(self) -> Value {
         match self.0 {
-            Held::Each(sizes) => sizes.into_value(),
+            Held::Each(sizes) => sizes.to_vec().into_value(),
             Held::List(list) => Value::Proxy(list),
         }
     }
@@ -287,7 +289,7 @@ impl<'v> Param<'v> for Sizes {
         match value {
             Value::Int(n) => Ok(Sizes::from(*n)),
             Value::Proxy(list) => Ok(Sizes(Held::List(*list))),
-            other => Ok(Sizes(Held::Each(Vec::from_value(other.clone())?))),
+            other => Vec::from_value(other.clone()).map(|sizes: Vec<Int>| sizes.into()),
         }
     }
 

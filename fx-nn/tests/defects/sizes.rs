@@ -288,7 +288,9 @@ fn wrong_counts_and_labels_are_named_in_plain_words() -> Result<()> {
     );
     let sizes = ops::einsum("ij,ij->i", &[&a, &Tensor::ones((2, 4))?]).expect_err("`j` differs");
     assert!(
-        sizes.to_string().contains("`j` of `ij,ij->i` is 3 and 4"),
+        sizes
+            .to_string()
+            .contains("`j` of `ij,ij->i`: 3 and 4 differ"),
         "{sizes}"
     );
     Ok(())

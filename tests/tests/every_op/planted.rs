@@ -59,6 +59,17 @@ fn triple(points: &mut Points<'_, '_>) -> Option<Point> {
     Some(points.binary(Binary::Add, twice, x))
 }
 
+/// Refuses every tensor in other words than its rule, by an error of another kind.
+#[op(rule = refuses)]
+#[allow(dead_code, reason = "graphs call it by `function!`")]
+fn by_words(x: &Tensor) -> Result<Tensor> {
+    Err(Error::expected("another tensor", format_args!("{x:?}")))
+}
+
+fn refuses(_: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    Err(Error::msg("by_words: no tensor is taken"))
+}
+
 /// A route whose values are moved by a thousandth.
 struct Moved<'r>(&'r dyn Route);
 
@@ -128,5 +139,14 @@ fn twelve_planted_faults_are_each_found() -> Result<()> {
         finds(function!(fx_nn::ops::exp), &[name], &[&route])?;
     }
     assert_eq!(planted, 12);
+    Ok(())
+}
+
+#[test]
+fn a_second_wording_of_a_refusal_is_found() -> Result<()> {
+    use fx_nn::value::IntoValue;
+    let x = Tensor::ones(2)?.into_value();
+    let sample = Sample::refused(function!(by_words), vec![x])?;
+    assert_eq!(found(&[sample], &routes()), ["shape rule"]);
     Ok(())
 }

@@ -15,6 +15,7 @@ use fx_core::{Error, ErrorKind, GraphModule, Result};
 use super::super::close;
 use super::{Given, Missing, Route, Sample};
 use crate::cpu::Cpu;
+use crate::error::UNFIT;
 use crate::lowering::compositions;
 use crate::passes::backend::{Backend, Compile, Executable, LowerReport, Metas, Support};
 use crate::tensor::Tensor;
@@ -201,7 +202,10 @@ fn shape_rule(sample: &Sample<'_>) -> Result<Given> {
     if let Err(error) = gm.infer_shapes(&specs) {
         return match error.kind() {
             ErrorKind::Unregistered { .. } => Ok(Given::Missing(Missing::NotYet)),
-            _ => Err(error),
+            _ => match another_text(sample, error.kind()) {
+                Some(text) => Ok(Given::Differs(text)),
+                None => Err(error),
+            },
         };
     }
     let output = gm.graph().output_node();
@@ -210,10 +214,24 @@ fn shape_rule(sample: &Sample<'_>) -> Result<Given> {
     };
     let value = match sample.traced() {
         Ok(value) => value,
+        Err(error) if error.to_string().contains(UNFIT) => {
+            let text = "the rule does not say why the call is refused";
+            return Ok(Given::Differs(text.to_string()));
+        }
         // What elements decide, a shape does not.
         Err(_) => return Ok(Given::Missing(Missing::HostValue)),
     };
     compared(&inferred, &ValueMeta::of(&value))
+}
+
+/// What a run says where the rule refuses, if it says it in other words: a refusal has one text.
+fn another_text(sample: &Sample<'_>, rule: &ErrorKind) -> Option<String> {
+    let rule = rule.to_string();
+    let runs = [("eager", sample.eager()), ("traced", sample.traced())];
+    runs.into_iter().find_map(|(how, run)| {
+        let text = run.err()?.kind().to_string();
+        (text != rule).then(|| format!("{rule:?}, where the {how} call says {text:?}"))
+    })
 }
 
 /// A rule beside what a run gives.

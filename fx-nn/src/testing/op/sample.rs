@@ -256,10 +256,10 @@ fn is_drawn(function: Function) -> bool {
 }
 
 fn run(function: Function, args: &[Value]) -> Result<Value> {
-    let mut out = Value::None;
-    let lent: Vec<&Value> = args.iter().collect();
-    function.run(&lent, &mut out)?;
-    Ok(out)
+    function.call(CallArgs {
+        args: args.to_vec(),
+        kwargs: Vec::new(),
+    })
 }
 
 /// The graph of a call, and the arguments that are its inputs.
