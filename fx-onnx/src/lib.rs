@@ -13,7 +13,8 @@ pub mod testing;
 pub use compare::max_rel_err;
 pub use export::OnnxExt;
 pub use load::{
-    Import, ImportReport, Limits, Load, Support, from_bytes, int_of, load, support, tensor,
+    Import, ImportReport, Limits, Load, ReadOperator, Support, from_bytes, int_of, load, operators,
+    support, tensor,
 };
 pub use opaque::Opaque;
 pub use out::{Cx, Export, ExportReport, Layers, Name, OpCall, Operand, Rule, Val, Weights};

@@ -1,4 +1,5 @@
-//! `docs/operations.md`, written from the rules: the test fails if it is stale, and `UPDATE_DOCS=1` writes it again.
+//! `docs/operations.md` and `docs/operators.md`, written from the rules and from the table of operators: a test fails if
+//! its page is stale, and `UPDATE_DOCS=1` writes it again.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -39,14 +40,39 @@ fn the_page_has_every_operation() -> Result<()> {
         without.is_empty(),
         "neither a rule nor a reason: {without:?}"
     );
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/operations.md");
+    recorded("operations", &page)
+}
+
+/// Compares a page with what it has to be, or writes it again.
+fn recorded(name: &str, page: &str) -> Result<()> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("docs/{name}.md"));
     if std::env::var_os("UPDATE_DOCS").is_some() {
-        std::fs::write(&path, &page).map_err(Error::other)?;
+        std::fs::write(&path, page).map_err(Error::other)?;
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == page,
-        "fx-onnx/docs/operations.md is stale: UPDATE_DOCS=1 writes it again"
+        "fx-onnx/docs/{name}.md is stale: UPDATE_DOCS=1 writes it again"
     );
     Ok(())
+}
+
+#[test]
+fn the_page_has_every_operator_that_is_read() -> Result<()> {
+    let mut page = String::from(
+        "# Operators that are read\n\nWritten by `UPDATE_DOCS=1 cargo test -p fx-onnx --test operations` from the table by which files are read; a stale page\nfails that test. `fx_onnx::operators()` lists them, `fx_onnx::support(path)` compares a file with them.\n",
+    );
+    let mut domain = None;
+    for op in fx_onnx::operators() {
+        if domain != Some(op.domain) {
+            domain = Some(op.domain);
+            let name = match op.domain {
+                "" => "ONNX's own",
+                name => name,
+            };
+            write!(page, "\n## {name}\n\n").map_err(Error::other)?;
+        }
+        writeln!(page, "- `{}`", op.name).map_err(Error::other)?;
+    }
+    recorded("operators", &page)
 }

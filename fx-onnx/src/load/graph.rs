@@ -119,13 +119,17 @@ pub(super) fn sorted(nodes: &[NodeProto]) -> Result<Vec<usize>> {
 }
 
 impl Reader<'_> {
-    /// The version of ONNX's own operators.
-    fn version(&self) -> Result<i64> {
-        let version = self.versions.get("").copied();
+    /// The version of a domain's operators.
+    fn version(&self, domain: &str) -> Result<i64> {
+        let version = self.versions.get(domain).copied();
         version.ok_or_else(|| {
-            Error::msg(
-                "the file does not say which version of ONNX's operators it uses (`opset_import`)",
-            )
+            let of = match domain {
+                "" => "ONNX's operators",
+                domain => domain,
+            };
+            Error::msg(format_args!(
+                "the file does not say which version of {of} it uses (`opset_import`)"
+            ))
         })
     }
 
@@ -240,18 +244,31 @@ impl Reader<'_> {
         {
             return self.function(node, function, inputs);
         }
-        if let Some(rule) = ops::rule(versions::domain(&node.domain), &node.op_type) {
+        if ops::is(&node.domain, &node.op_type, |_| true) {
+            let version = self.version(versions::domain(&node.domain))?;
+            let Some(entry) = ops::entry(&node.domain, &node.op_type, version) else {
+                return Err(Error::msg(format_args!(
+                    "fx reads the operator of later versions than {version}: convert the file with `onnx.version_converter`"
+                )));
+            };
             let mut cx = NodeCx {
                 node,
                 inputs,
-                version: self.version()?,
+                version,
                 reader: self,
                 scopes,
             };
-            checks::check(&cx)?;
-            checks::room(&cx)?;
-            let given = rule(&mut cx)?;
-            checks::spent(&cx, &given)?;
+            if !entry.any_numbers {
+                checks::numbers(&cx)?;
+            }
+            if let Some(check) = entry.check {
+                check(&cx)?;
+            }
+            checks::room(&cx, entry.made)?;
+            let given = (entry.rule)(&mut cx)?;
+            if !entry.is_view {
+                checks::spent(&cx, &given)?;
+            }
             return Ok(given);
         }
         let key = node.output.first().cloned().unwrap_or_default();

@@ -13,6 +13,7 @@ use fx_nn::value::NodeId;
 use fx_nn::{Result, operator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::ops as table;
 use crate::proto::NodeProto;
 
 /// Matrices of the file that its nodes turn, by the identity of what they give: the path and the matrix before.
@@ -47,13 +48,9 @@ struct Layer {
 pub(super) fn weights(nodes: &[NodeProto]) -> FxHashSet<&str> {
     let mut all = FxHashSet::default();
     for node in nodes {
-        let places: &[usize] = match &*node.op_type {
-            "Conv" | "ConvTranspose" | "Gemm" | "BatchNormalization" | "LayerNormalization"
-            | "GroupNormalization" => &[1, 2],
-            "Gather" | "Transpose" => &[0],
-            _ => &[],
-        };
-        let names = places.iter().filter_map(|at| node.input.get(*at));
+        let entries = table::entries(&node.domain, &node.op_type);
+        let places = entries.flat_map(|entry| entry.weights);
+        let names = places.filter_map(|at| node.input.get(*at));
         all.extend(names.map(String::as_str));
     }
     all

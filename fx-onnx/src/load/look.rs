@@ -11,6 +11,7 @@ use fx_nn::tensor::Object;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::{Reader, Scope, Scopes, read_inside};
+use super::ops as table;
 use super::value::{V, as_type};
 use crate::proto::{GraphProto, NodeProto};
 
@@ -176,8 +177,7 @@ fn draws(reader: &Reader<'_>, body: &GraphProto) -> bool {
     let mut left: Vec<&NodeProto> = body.node.iter().collect();
     let mut opened = FxHashSet::default();
     while let Some(node) = left.pop() {
-        let op = &*node.op_type;
-        if op.starts_with("Random") || matches!(op, "Bernoulli" | "Multinomial" | "Dropout") {
+        if table::is(&node.domain, &node.op_type, |entry| entry.draws) {
             return true;
         }
         let graphs = node.attribute.iter().filter_map(|a| a.g.as_ref());

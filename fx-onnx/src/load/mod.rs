@@ -40,7 +40,7 @@ use crate::proto::{
 };
 
 pub use scan::Limits;
-pub use support::{Support, support};
+pub use support::{ReadOperator, Support, operators, support};
 pub use value::int_of;
 
 /// What was read.
@@ -340,11 +340,10 @@ impl Load {
 
 /// Whether only operators of quantized numbers read a constant.
 fn quantized(nodes: &[NodeProto], name: &str) -> bool {
-    let ops = ["DequantizeLinear", "MatMulInteger", "ConvInteger"];
     nodes
         .iter()
         .filter(|node| node.input.iter().any(|input| input == name))
-        .all(|node| ops.contains(&&*node.op_type))
+        .all(|node| ops::is(&node.domain, &node.op_type, |entry| entry.small_ints))
 }
 
 /// A name of a size: letters, digits and `_`, or an expression of such.
@@ -478,7 +477,7 @@ fn opaque(
             .any(|f| f.domain == node.domain && f.name == node.op_type)
     };
     for node in &graph.node {
-        if ops::rule(versions::domain(&node.domain), &node.op_type).is_some() || is_function(node) {
+        if ops::is(&node.domain, &node.op_type, |_| true) || is_function(node) {
             continue;
         }
         let results: Option<Vec<(i32, Vec<String>)>> =

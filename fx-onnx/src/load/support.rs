@@ -7,7 +7,7 @@ use std::path::Path;
 use fx_nn::Result;
 
 use super::scan::Limits;
-use super::{bytes_of, decoded, ops, versions};
+use super::{bytes_of, decoded, ops};
 use crate::dtype;
 use crate::proto::GraphProto;
 
@@ -81,7 +81,7 @@ pub fn support(path: impl AsRef<Path>) -> Result<Support> {
         }
     }
     let operators = counted.into_iter().map(|((domain, op), count)| {
-        let has = ops::rule(versions::domain(&domain), &op).is_some()
+        let has = ops::is(&domain, &op, |_| true)
             || model
                 .functions
                 .iter()
@@ -97,6 +97,32 @@ pub fn support(path: impl AsRef<Path>) -> Result<Support> {
         operators: operators.collect(),
         types,
     })
+}
+
+/// An operator that fx reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub struct ReadOperator {
+    /// The domain; empty for ONNX's own.
+    pub domain: &'static str,
+    /// The name.
+    pub name: &'static str,
+}
+
+/// The operators that fx reads, by domain and name.
+///
+/// ```
+/// assert!(fx_onnx::operators().iter().any(|op| op.domain.is_empty() && op.name == "Conv"));
+/// ```
+pub fn operators() -> Vec<ReadOperator> {
+    let each = ops::all().map(|entry| ReadOperator {
+        domain: entry.domain,
+        name: entry.name,
+    });
+    let mut all: Vec<ReadOperator> = each.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
 }
 
 fn note(types: &mut Vec<String>, code: i32) {

@@ -6,21 +6,19 @@ use fx_nn::tensor::Object;
 use fx_nn::value::{Dim, IntoValue};
 use fx_nn::{Error, Result};
 
-use super::Rule;
+use super::{Operator, op};
 use crate::load::graph::{Scope, Scopes};
 use crate::load::look::{address, look};
 use crate::load::node::{Given, NodeCx};
 use crate::load::value::V;
 use crate::proto::GraphProto;
 
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "If" => branch,
-        "Loop" => turns,
-        "Scan" => scan,
-        _ => return None,
-    })
-}
+pub(super) const TABLE: &[Operator] = &[
+    op("If", branch),
+    op("Loop", turns),
+    op("Scan", scan_of_batch),
+    op("Scan", scan).since(9),
+];
 
 /// What a graph gives for inputs.
 fn inside(cx: &NodeCx<'_>, graph: &GraphProto, inputs: Vec<V>) -> Given {
@@ -209,7 +207,7 @@ fn turns(cx: &mut NodeCx<'_>) -> Given {
 }
 
 /// A scan of opset 8 goes over a batch: it is one for each row.
-fn scan_of_batch(cx: &NodeCx<'_>) -> Given {
+fn scan_of_batch(cx: &mut NodeCx<'_>) -> Given {
     let sequences = cx.int("num_scan_inputs", 1) as usize;
     let values = &cx.inputs[1.min(cx.inputs.len())..];
     let carries = values
@@ -256,9 +254,6 @@ fn scan_of_batch(cx: &NodeCx<'_>) -> Given {
 }
 
 fn scan(cx: &mut NodeCx<'_>) -> Given {
-    if cx.version < 9 {
-        return scan_of_batch(cx);
-    }
     let sequences = cx.int("num_scan_inputs", 1) as usize;
     let axes = |name: &str, count: usize| {
         cx.ints(name)

@@ -3,197 +3,215 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use super::Rule;
-use crate::load::node::NodeCx;
+use super::{Operator, op};
+use crate::load::node::{Given, NodeCx};
 use crate::load::tensors;
 use crate::load::value::{V, as_type};
 
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "Constant" => |cx| {
-            let of = |name: &str| cx.attribute(name);
-            if let Some(tensor) = of("value").and_then(|a| a.t.as_ref()) {
+pub(super) const TABLE: &[Operator] = &[
+    op("Constant", |cx| {
+        let of = |name: &str| cx.attribute(name);
+        if let Some(tensor) = of("value").and_then(|a| a.t.as_ref()) {
+            let tensor = tensors::tensor(tensor, cx.reader.folder, false)?;
+            let dtype = Tensor::dtype(&tensor)?;
+            return cx.of(tensor, dtype);
+        }
+        if let Some(a) = of("value_float") {
+            return cx.of(Tensor::from_vec(vec![a.f.unwrap_or(0.0)], ())?, DType::F32);
+        }
+        if let Some(a) = of("value_int") {
+            return cx.of(Tensor::from_vec(vec![a.i.unwrap_or(0)], ())?, DType::I64);
+        }
+        if let Some(a) = of("value_floats") {
+            let count = a.floats.len();
+            return cx.of(Tensor::from_vec(a.floats.clone(), count)?, DType::F32);
+        }
+        if let Some(a) = of("value_ints") {
+            let count = a.ints.len();
+            return cx.of(Tensor::from_vec(a.ints.clone(), count)?, DType::I64);
+        }
+        Err(Error::msg("a constant of text, or of a sparse tensor"))
+    })
+    .any_numbers()
+    .makes(|of| of.first()),
+    op("ConstantOfShape", |cx| {
+        let sizes = cx.input(0).ints()?;
+        let (value, dtype) = match cx.attribute("value").and_then(|a| a.t.as_ref()) {
+            Some(tensor) => {
                 let tensor = tensors::tensor(tensor, cx.reader.folder, false)?;
-                let dtype = Tensor::dtype(&tensor)?;
-                return cx.of(tensor, dtype);
+                (tensor.number_of(), Tensor::dtype(&tensor)?)
             }
-            if let Some(a) = of("value_float") {
-                return cx.of(Tensor::from_vec(vec![a.f.unwrap_or(0.0)], ())?, DType::F32);
-            }
-            if let Some(a) = of("value_int") {
-                return cx.of(Tensor::from_vec(vec![a.i.unwrap_or(0)], ())?, DType::I64);
-            }
-            if let Some(a) = of("value_floats") {
-                let count = a.floats.len();
-                return cx.of(Tensor::from_vec(a.floats.clone(), count)?, DType::F32);
-            }
-            if let Some(a) = of("value_ints") {
-                let count = a.ints.len();
-                return cx.of(Tensor::from_vec(a.ints.clone(), count)?, DType::I64);
-            }
-            Err(Error::msg("a constant of text, or of a sparse tensor"))
-        },
-        "ConstantOfShape" => |cx| {
-            let sizes = cx.input(0).ints()?;
-            let (value, dtype) = match cx.attribute("value").and_then(|a| a.t.as_ref()) {
-                Some(tensor) => {
-                    let tensor = tensors::tensor(tensor, cx.reader.folder, false)?;
-                    (tensor.number_of(), Tensor::dtype(&tensor)?)
-                }
-                None => (fx_nn::Number::Float(0.0), DType::F32),
-            };
-            let count = sizes.iter().try_fold(1u64, |n, size| {
-                size.concrete()
-                    .and_then(|s| n.checked_mul(u64::try_from(s).ok()?))
-            });
-            if sizes.iter().all(|size| size.concrete().is_some())
-                && count.is_none_or(|n| {
-                    n.saturating_mul(dtype.size_in_bytes() as u64)
-                        > cx.reader.limits.constant_bytes as u64
-                })
-            {
-                return Err(Error::msg(format_args!(
-                    "a constant of more than {} bytes: raise `Limits::constant_bytes` if that is meant",
-                    cx.reader.limits.constant_bytes
-                )));
-            }
-            cx.of(ops::full(sizes, value, Some(dtype))?, dtype)
-        },
-        "Range" => |cx| {
-            let dtype = cx.dtype(0)?;
-            if dtype.is_floating_point() {
-                let (start, limit, delta) = (
-                    cx.tensor(0)?.item()?,
-                    cx.tensor(1)?.item()?,
-                    cx.tensor(2)?.item()?,
-                );
-                let count = ((limit - start) / delta).ceil().max(0.0) as i64;
-                if count > cx.reader.limits.constant_bytes as i64 / 8 {
-                    return Err(Error::msg(
-                        "a range of more numbers than `Limits::constant_bytes` holds",
-                    ));
-                }
-                let all = ops::arange(0, count, 1, Some(DType::F64))?;
-                return cx.of(as_type(&((all * delta)? + start)?, dtype)?, dtype);
-            }
-            let one = |at: usize| -> Result<Int> {
-                cx.input(at)
-                    .ints()?
-                    .into_iter()
-                    .next()
-                    .ok_or_else(|| Error::msg("a range without an end"))
-            };
-            let (start, limit, delta) = (one(0)?, one(1)?, one(2)?);
-            if let (Some(start), Some(limit), Some(delta)) =
-                (start.concrete(), limit.concrete(), delta.concrete())
-                && (delta == 0
-                    || limit.saturating_sub(start) / delta
-                        > cx.reader.limits.constant_bytes as i64 / 8)
-            {
+            None => (fx_nn::Number::Float(0.0), DType::F32),
+        };
+        let count = sizes.iter().try_fold(1u64, |n, size| {
+            size.concrete()
+                .and_then(|s| n.checked_mul(u64::try_from(s).ok()?))
+        });
+        if sizes.iter().all(|size| size.concrete().is_some())
+            && count.is_none_or(|n| {
+                n.saturating_mul(dtype.size_in_bytes() as u64)
+                    > cx.reader.limits.constant_bytes as u64
+            })
+        {
+            return Err(Error::msg(format_args!(
+                "a constant of more than {} bytes: raise `Limits::constant_bytes` if that is meant",
+                cx.reader.limits.constant_bytes
+            )));
+        }
+        cx.of(ops::full(sizes, value, Some(dtype))?, dtype)
+    })
+    .any_numbers()
+    .makes(|of| of.first()),
+    op("Range", |cx| {
+        let dtype = cx.dtype(0)?;
+        if dtype.is_floating_point() {
+            let (start, limit, delta) = (
+                cx.tensor(0)?.item()?,
+                cx.tensor(1)?.item()?,
+                cx.tensor(2)?.item()?,
+            );
+            let count = ((limit - start) / delta).ceil().max(0.0) as i64;
+            if count > cx.reader.limits.constant_bytes as i64 / 8 {
                 return Err(Error::msg(
                     "a range of more numbers than `Limits::constant_bytes` holds",
                 ));
             }
-            if let (Some(first), Some(last), Some(delta)) =
-                (start.concrete(), limit.concrete(), delta.concrete())
-                && (first < last) != (delta > 0)
-            {
-                // Steps that lead away from the limit give nothing.
-                return cx.of(ops::arange(first, first, 1, Some(dtype))?, dtype);
-            }
-            cx.of(ops::arange(start, limit, delta, Some(dtype))?, dtype)
-        },
-        "EyeLike" => |cx| {
-            let dtype = cx.type_of("dtype")?.unwrap_or(cx.dtype(0)?);
-            let shape = cx.known_shape(0)?;
-            let k = cx.int("k", 0);
-            let [rows, columns] = *shape else {
-                return Err(Error::msg("ones on the diagonal of other than two dims"));
-            };
-            let (rows, columns) = (rows as i64, columns as i64);
-            if rows.saturating_mul(columns) > cx.reader.limits.constant_bytes as i64 / 8 {
-                return Err(Error::msg("a matrix larger than `Limits::constant_bytes`"));
-            }
-            let ones = (0..rows).flat_map(|row| {
-                (0..columns).map(move |column| f32::from(u8::from(column - row == k)))
-            });
-            let ones: Vec<f32> = ones.collect();
-            cx.of(
-                as_type(
-                    &Tensor::from_vec(ones, (rows as usize, columns as usize))?,
-                    dtype,
-                )?,
-                dtype,
-            )
-        },
-        "Dropout" => |cx| {
-            let x = cx.tensor(0)?;
-            let training = cx.has(2) && cx.tensor(2)?.item()? != 0.0;
-            let ratio = if cx.has(1) {
-                cx.tensor(1)?.item()?
-            } else {
-                cx.float("ratio", 0.5)
-            };
-            let y = if training && ratio > 0.0 {
-                ops::dropout(&x, ratio, true)?
-            } else {
-                x.clone()
-            };
-            let mask = ops::ones_like(&x, Some(DType::Bool))?;
-            let dtype = cx.input(0).dtype();
-            Ok(vec![V::Tensor(y, dtype), V::of(mask, DType::Bool)])
-        },
-        "RandomNormal" | "RandomUniform" => |cx| {
-            let shape = cx.ints("shape").unwrap_or_default();
-            let dtype = cx.type_of("dtype")?.unwrap_or(DType::F32);
-            drawn(cx, shape.into_iter().map(Int::from).collect(), dtype)
-        },
-        "RandomNormalLike" | "RandomUniformLike" => |cx| {
-            let x = cx.tensor(0)?;
-            let dtype = cx.type_of("dtype")?.unwrap_or(cx.dtype(0)?);
-            let sizes = (0..cx.rank(0)? as i64)
-                .map(|dim| x.size(dim))
-                .collect::<Result<Vec<Int>>>()?;
-            drawn(cx, sizes, dtype)
-        },
-        "Bernoulli" => |cx| {
-            let x = cx.tensor(0)?;
-            let dtype = cx.type_of("dtype")?.unwrap_or(cx.dtype(0)?);
-            cx.of(as_type(&ops::bernoulli(&x)?, dtype)?, dtype)
-        },
-        "HannWindow" | "HammingWindow" | "BlackmanWindow" => |cx| {
-            let size = cx
-                .input(0)
-                .known_ints()?
-                .first()
-                .copied()
-                .unwrap_or(1)
-                .max(0);
-            if size > cx.reader.limits.constant_bytes as i64 / 8 {
-                return Err(Error::msg("a window larger than `Limits::constant_bytes`"));
-            }
-            let dtype = cx.type_of("output_datatype")?.unwrap_or(DType::F32);
-            let of = if cx.int("periodic", 1) != 0 {
-                size
-            } else {
-                size - 1
-            } as f64;
-            let (a, b, c) = match &*cx.node.op_type {
-                "HannWindow" => (0.5, 0.5, 0.0),
-                "HammingWindow" => (25.0 / 46.0, 21.0 / 46.0, 0.0),
-                _ => (0.42, 0.5, 0.08),
-            };
-            let turn = 2.0 * std::f64::consts::PI / of;
-            let all: Vec<f64> = (0..size)
-                .map(|n| a - b * (turn * n as f64).cos() + c * (2.0 * turn * n as f64).cos())
-                .collect();
-            cx.of(
-                as_type(&Tensor::from_vec(all, size as usize)?, dtype)?,
-                dtype,
-            )
-        },
-        _ => return None,
+            let all = ops::arange(0, count, 1, Some(DType::F64))?;
+            return cx.of(as_type(&((all * delta)? + start)?, dtype)?, dtype);
+        }
+        let one = |at: usize| -> Result<Int> {
+            cx.input(at)
+                .ints()?
+                .into_iter()
+                .next()
+                .ok_or_else(|| Error::msg("a range without an end"))
+        };
+        let (start, limit, delta) = (one(0)?, one(1)?, one(2)?);
+        if let (Some(start), Some(limit), Some(delta)) =
+            (start.concrete(), limit.concrete(), delta.concrete())
+            && (delta == 0
+                || limit.saturating_sub(start) / delta > cx.reader.limits.constant_bytes as i64 / 8)
+        {
+            return Err(Error::msg(
+                "a range of more numbers than `Limits::constant_bytes` holds",
+            ));
+        }
+        if let (Some(first), Some(last), Some(delta)) =
+            (start.concrete(), limit.concrete(), delta.concrete())
+            && (first < last) != (delta > 0)
+        {
+            // Steps that lead away from the limit give nothing.
+            return cx.of(ops::arange(first, first, 1, Some(dtype))?, dtype);
+        }
+        cx.of(ops::arange(start, limit, delta, Some(dtype))?, dtype)
     })
+    .makes(|of| of.first()),
+    op("EyeLike", |cx| {
+        let dtype = cx.type_of("dtype")?.unwrap_or(cx.dtype(0)?);
+        let shape = cx.known_shape(0)?;
+        let k = cx.int("k", 0);
+        let [rows, columns] = *shape else {
+            return Err(Error::msg("ones on the diagonal of other than two dims"));
+        };
+        let (rows, columns) = (rows as i64, columns as i64);
+        if rows.saturating_mul(columns) > cx.reader.limits.constant_bytes as i64 / 8 {
+            return Err(Error::msg("a matrix larger than `Limits::constant_bytes`"));
+        }
+        let ones = (0..rows)
+            .flat_map(|row| (0..columns).map(move |column| f32::from(u8::from(column - row == k))));
+        let ones: Vec<f32> = ones.collect();
+        cx.of(
+            as_type(
+                &Tensor::from_vec(ones, (rows as usize, columns as usize))?,
+                dtype,
+            )?,
+            dtype,
+        )
+    })
+    .makes(|of| of.first()),
+    op("Dropout", |cx| {
+        let x = cx.tensor(0)?;
+        let training = cx.has(2) && cx.tensor(2)?.item()? != 0.0;
+        let ratio = if cx.has(1) {
+            cx.tensor(1)?.item()?
+        } else {
+            cx.float("ratio", 0.5)
+        };
+        let y = if training && ratio > 0.0 {
+            ops::dropout(&x, ratio, true)?
+        } else {
+            x.clone()
+        };
+        let mask = ops::ones_like(&x, Some(DType::Bool))?;
+        let dtype = cx.input(0).dtype();
+        Ok(vec![V::Tensor(y, dtype), V::of(mask, DType::Bool)])
+    })
+    .draws()
+    .views(),
+    op("RandomNormal", random)
+        .draws()
+        .makes(|of| of.attribute("shape")),
+    op("RandomUniform", random)
+        .draws()
+        .makes(|of| of.attribute("shape")),
+    op("RandomNormalLike", random_like).draws(),
+    op("RandomUniformLike", random_like).draws(),
+    op("Bernoulli", |cx| {
+        let x = cx.tensor(0)?;
+        let dtype = cx.type_of("dtype")?.unwrap_or(cx.dtype(0)?);
+        cx.of(as_type(&ops::bernoulli(&x)?, dtype)?, dtype)
+    })
+    .draws(),
+    op("HannWindow", cosine_window).makes(|of| of.product(0)),
+    op("HammingWindow", cosine_window).makes(|of| of.product(0)),
+    op("BlackmanWindow", cosine_window).makes(|of| of.product(0)),
+];
+
+fn random(cx: &mut NodeCx<'_>) -> Given {
+    let shape = cx.ints("shape").unwrap_or_default();
+    let dtype = cx.type_of("dtype")?.unwrap_or(DType::F32);
+    drawn(cx, shape.into_iter().map(Int::from).collect(), dtype)
+}
+
+fn random_like(cx: &mut NodeCx<'_>) -> Given {
+    let x = cx.tensor(0)?;
+    let dtype = cx.type_of("dtype")?.unwrap_or(cx.dtype(0)?);
+    let sizes = (0..cx.rank(0)? as i64)
+        .map(|dim| x.size(dim))
+        .collect::<Result<Vec<Int>>>()?;
+    drawn(cx, sizes, dtype)
+}
+
+fn cosine_window(cx: &mut NodeCx<'_>) -> Given {
+    let size = cx
+        .input(0)
+        .known_ints()?
+        .first()
+        .copied()
+        .unwrap_or(1)
+        .max(0);
+    if size > cx.reader.limits.constant_bytes as i64 / 8 {
+        return Err(Error::msg("a window larger than `Limits::constant_bytes`"));
+    }
+    let dtype = cx.type_of("output_datatype")?.unwrap_or(DType::F32);
+    let of = if cx.int("periodic", 1) != 0 {
+        size
+    } else {
+        size - 1
+    } as f64;
+    let (a, b, c) = match &*cx.node.op_type {
+        "HannWindow" => (0.5, 0.5, 0.0),
+        "HammingWindow" => (25.0 / 46.0, 21.0 / 46.0, 0.0),
+        _ => (0.42, 0.5, 0.08),
+    };
+    let turn = 2.0 * std::f64::consts::PI / of;
+    let all: Vec<f64> = (0..size)
+        .map(|n| a - b * (turn * n as f64).cos() + c * (2.0 * turn * n as f64).cos())
+        .collect();
+    cx.of(
+        as_type(&Tensor::from_vec(all, size as usize)?, dtype)?,
+        dtype,
+    )
 }
 
 fn drawn(cx: &NodeCx<'_>, sizes: Vec<Int>, dtype: DType) -> super::Given {

@@ -4,230 +4,232 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 
-use super::Rule;
+use super::{Operator, op};
 use crate::load::node::{Given, NodeCx};
 use crate::load::value::{V, as_type};
 
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "Abs" => |cx| unary(cx, |x| x.abs()),
-        "Acos" => |cx| unary(cx, ops::acos),
-        "Acosh" => |cx| unary(cx, ops::acosh),
-        "Asin" => |cx| unary(cx, ops::asin),
-        "Asinh" => |cx| unary(cx, ops::asinh),
-        "Atan" => |cx| unary(cx, ops::atan),
-        "Atanh" => |cx| unary(cx, ops::atanh),
-        "Ceil" => |cx| unary(cx, ops::ceil),
-        "Cos" => |cx| unary(cx, ops::cos),
-        "Cosh" => |cx| unary(cx, ops::cosh),
-        "Erf" => |cx| unary(cx, ops::erf),
-        "Exp" => |cx| unary(cx, ops::exp),
-        "Floor" => |cx| unary(cx, ops::floor),
-        "Identity" => |cx| Ok(vec![cx.input(0).clone()]),
-        "Log" => |cx| unary(cx, ops::log),
-        "Neg" => |cx| match cx.input(0) {
-            V::Ints(items, scalar) => {
-                let items = items
-                    .iter()
-                    .map(|n| *n * -1)
-                    .collect::<Result<Vec<Int>>>()?;
-                Ok(vec![V::Ints(items, *scalar)])
+pub(super) const TABLE: &[Operator] = &[
+    op("Abs", |cx| unary(cx, |x| x.abs())),
+    op("Acos", |cx| unary(cx, ops::acos)),
+    op("Acosh", |cx| unary(cx, ops::acosh)),
+    op("Asin", |cx| unary(cx, ops::asin)),
+    op("Asinh", |cx| unary(cx, ops::asinh)),
+    op("Atan", |cx| unary(cx, ops::atan)),
+    op("Atanh", |cx| unary(cx, ops::atanh)),
+    op("Ceil", |cx| unary(cx, ops::ceil)),
+    op("Cos", |cx| unary(cx, ops::cos)),
+    op("Cosh", |cx| unary(cx, ops::cosh)),
+    op("Erf", |cx| unary(cx, ops::erf)),
+    op("Exp", |cx| unary(cx, ops::exp)),
+    op("Floor", |cx| unary(cx, ops::floor)),
+    op("Identity", |cx| Ok(vec![cx.input(0).clone()])).views(),
+    op("Log", |cx| unary(cx, ops::log)),
+    op("Neg", |cx| match cx.input(0) {
+        V::Ints(items, scalar) => {
+            let items = items
+                .iter()
+                .map(|n| *n * -1)
+                .collect::<Result<Vec<Int>>>()?;
+            Ok(vec![V::Ints(items, *scalar)])
+        }
+        _ => unary(cx, |x| -x),
+    }),
+    op("Reciprocal", |cx| unary(cx, ops::reciprocal)),
+    op("Relu", |cx| {
+        unary(cx, |x| match x.dtype() {
+            Ok(dtype) if !dtype.is_floating_point() => {
+                ops::clamp(x, 0, fx_nn::Bound::from(None::<f64>))
             }
-            _ => unary(cx, |x| -x),
-        },
-        "Reciprocal" => |cx| unary(cx, ops::reciprocal),
-        "Relu" => |cx| {
-            unary(cx, |x| match x.dtype() {
-                Ok(dtype) if !dtype.is_floating_point() => {
-                    ops::clamp(x, 0, fx_nn::Bound::from(None::<f64>))
-                }
-                _ => ops::relu(x),
-            })
-        },
-        "Round" => |cx| unary(cx, |x| ops::round(x, 0)),
-        "Sigmoid" => |cx| unary(cx, ops::sigmoid),
-        "Sign" => |cx| match cx.is_float(0) {
-            // Of what is no number it is none, where PyTorch's is 0.
-            true => unary(cx, |x| ops::r#where(&ops::isnan(x)?, x, ops::sign(x)?)),
-            false => unary(cx, ops::sign),
-        },
-        "Sin" => |cx| unary(cx, ops::sin),
-        "Sinh" => |cx| unary(cx, ops::sinh),
-        "Softsign" => |cx| unary(cx, ops::softsign),
-        "Sqrt" => |cx| unary(cx, ops::sqrt),
-        "Tan" => |cx| unary(cx, ops::tan),
-        "Tanh" => |cx| unary(cx, ops::tanh),
-        "Not" => |cx| {
-            let x = cx.tensor(0)?;
-            cx.of(ops::logical_not(&x)?, DType::Bool)
-        },
-        "BitwiseNot" => |cx| unary(cx, ops::bitwise_not),
-        "Add" => |cx| match with_number(cx, |a, b| a + b, |a, b| a + b)? {
+            _ => ops::relu(x),
+        })
+    }),
+    op("Round", |cx| unary(cx, |x| ops::round(x, 0))),
+    op("Sigmoid", |cx| unary(cx, ops::sigmoid)),
+    op("Sign", |cx| match cx.is_float(0) {
+        // Of what is no number it is none, where PyTorch's is 0.
+        true => unary(cx, |x| ops::r#where(&ops::isnan(x)?, x, ops::sign(x)?)),
+        false => unary(cx, ops::sign),
+    }),
+    op("Sin", |cx| unary(cx, ops::sin)),
+    op("Sinh", |cx| unary(cx, ops::sinh)),
+    op("Softsign", |cx| unary(cx, ops::softsign)),
+    op("Sqrt", |cx| unary(cx, ops::sqrt)),
+    op("Tan", |cx| unary(cx, ops::tan)),
+    op("Tanh", |cx| unary(cx, ops::tanh)),
+    op("Not", |cx| {
+        let x = cx.tensor(0)?;
+        cx.of(ops::logical_not(&x)?, DType::Bool)
+    }),
+    op("BitwiseNot", |cx| unary(cx, ops::bitwise_not)),
+    op("Add", |cx| {
+        match with_number(cx, |a, b| a + b, |a, b| a + b)? {
             Some(y) => cx.like(y),
             None => arithmetic(cx, |a, b| a + b, |a, b| *a + *b),
-        },
-        "Sub" => |cx| match with_number(cx, |a, b| a - b, |a, b| a - b)? {
+        }
+    }),
+    op("Sub", |cx| {
+        match with_number(cx, |a, b| a - b, |a, b| a - b)? {
             Some(y) => cx.like(y),
             None => arithmetic(cx, |a, b| a - b, |a, b| *a - *b),
-        },
-        "Mul" => |cx| match with_number(cx, |a, b| a * b, |a, b| a * b)? {
+        }
+    }),
+    op("Mul", |cx| {
+        match with_number(cx, |a, b| a * b, |a, b| a * b)? {
             Some(y) => cx.like(y),
             None => arithmetic(cx, |a, b| a * b, |a, b| *a * *b),
+        }
+    }),
+    op("Div", |cx| match cx.is_float(0) {
+        true => match with_number(cx, |a, b| a / b, |a, b| a / b)? {
+            Some(y) => cx.like(y),
+            None => arithmetic(cx, |a, b| a / b, |a, b| (*a).floordiv(*b)),
         },
-        "Div" => |cx| match cx.is_float(0) {
-            true => match with_number(cx, |a, b| a / b, |a, b| a / b)? {
-                Some(y) => cx.like(y),
-                None => arithmetic(cx, |a, b| a / b, |a, b| (*a).floordiv(*b)),
-            },
-            // Toward zero.
-            false => arithmetic(cx, truncated, |a, b| (*a).floordiv(*b)),
-        },
-        "Mod" => |cx| match cx.flag("fmod") {
-            true => {
-                let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
-                cx.like(ops::fmod(&a, &b)?)
-            }
-            false => arithmetic(
-                cx,
-                |a, b| ops::remainder(a, b),
-                |a, b| *a - ((*a).floordiv(*b)? * *b)?,
-            ),
-        },
-        "Pow" => |cx| {
+        // Toward zero.
+        false => arithmetic(cx, truncated, |a, b| (*a).floordiv(*b)),
+    }),
+    op("Mod", |cx| match cx.flag("fmod") {
+        true => {
             let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
-            let dtype = cx.dtype(0)?;
-            let b = match (dtype.is_floating_point(), cx.dtype(1)?.is_floating_point()) {
-                (false, true) => {
-                    let wide = as_type(&a, DType::F64)?;
-                    let y = wide.pow(&as_type(&b, DType::F64)?)?;
-                    return cx.of(as_type(&y, dtype)?, dtype);
-                }
-                _ if cx.dtype(1)? != dtype => as_type(&b, dtype)?,
-                _ => b,
-            };
-            cx.of(a.pow(&b)?, dtype)
-        },
-        "And" => |cx| pair(cx, ops::logical_and),
-        "Or" => |cx| pair(cx, ops::logical_or),
-        "Xor" => |cx| pair(cx, ops::logical_xor),
-        "BitwiseAnd" => |cx| pair(cx, |a, b| ops::bitwise_and(a, b)),
-        "BitwiseOr" => |cx| pair(cx, |a, b| ops::bitwise_or(a, b)),
-        "BitwiseXor" => |cx| pair(cx, |a, b| ops::bitwise_xor(a, b)),
-        "BitShift" => |cx| {
-            let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
-            let y = match &*cx.text("direction", "") {
-                "LEFT" => ops::bitwise_left_shift(&a, &b)?,
-                _ => ops::bitwise_right_shift(&a, &b)?,
-            };
-            cx.like(y)
-        },
-        "Equal" => |cx| compared(cx, |a, b| a.eq(b)),
-        "Less" => |cx| compared(cx, |a, b| a.lt(b)),
-        "LessOrEqual" => |cx| compared(cx, |a, b| a.le(b)),
-        "Greater" => |cx| compared(cx, |a, b| a.gt(b)),
-        "GreaterOrEqual" => |cx| compared(cx, |a, b| a.ge(b)),
-        "Max" => |cx| many(cx, ops::maximum),
-        "Min" => |cx| many(cx, ops::minimum),
-        "Sum" => |cx| many(cx, |a, b| a + b),
-        "Mean" => |cx| {
-            let count = cx.inputs.len() as f64;
-            let sum = many(cx, |a, b| a + b)?.remove(0).tensor()?;
-            cx.like((sum / count)?)
-        },
-        "Where" => |cx| {
-            let (c, a, b) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
-            let dtype = cx.input(1).dtype();
-            Ok(vec![V::Tensor(ops::r#where(&c, &a, &b)?, dtype)])
-        },
-        "Clip" => clip,
-        "IsNaN" => |cx| {
-            let x = cx.tensor(0)?;
-            cx.of(ops::isnan(&x)?, DType::Bool)
-        },
-        "IsInf" => |cx| {
-            let x = cx.tensor(0)?;
-            let y = match (cx.int("detect_negative", 1), cx.int("detect_positive", 1)) {
-                (0, 0) => ops::zeros_like(&x, Some(DType::Bool))?,
-                (0, _) => ops::isposinf(&x)?,
-                (_, 0) => ops::isneginf(&x)?,
-                _ => ops::isinf(&x)?,
-            };
-            cx.of(y, DType::Bool)
-        },
-        "Cast" => |cx| {
-            let dtype = cx
-                .type_of("to")?
-                .ok_or_else(|| Error::msg("the type to cast to is missing"))?;
-            if dtype == DType::I64
-                && cx.input(0).as_sizes().is_some()
-                && matches!(cx.input(0), V::Ints(..))
-            {
-                return Ok(vec![cx.input(0).clone()]);
+            cx.like(ops::fmod(&a, &b)?)
+        }
+        false => arithmetic(
+            cx,
+            |a, b| ops::remainder(a, b),
+            |a, b| *a - ((*a).floordiv(*b)? * *b)?,
+        ),
+    }),
+    op("Pow", |cx| {
+        let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
+        let dtype = cx.dtype(0)?;
+        let b = match (dtype.is_floating_point(), cx.dtype(1)?.is_floating_point()) {
+            (false, true) => {
+                let wide = as_type(&a, DType::F64)?;
+                let y = wide.pow(&as_type(&b, DType::F64)?)?;
+                return cx.of(as_type(&y, dtype)?, dtype);
             }
-            cast(cx, dtype)
-        },
-        "CastLike" => |cx| {
-            let dtype = cx.dtype(1)?;
-            cast(cx, dtype)
-        },
-        "Elu" => |cx| {
-            let alpha = cx.float("alpha", 1.0);
-            unary(cx, |x| ops::elu(x, alpha))
-        },
-        "Celu" => |cx| {
-            let alpha = cx.float("alpha", 1.0);
-            unary(cx, |x| ops::celu(x, alpha))
-        },
-        "Selu" => |cx| {
-            let (alpha, gamma) = (
-                cx.float("alpha", 1.673_263_192_176_818_8),
-                cx.float("gamma", 1.050_701_022_148_132_3),
-            );
-            unary(cx, |x| ops::elu(x, alpha)? * gamma)
-        },
-        "LeakyRelu" => |cx| {
-            let alpha = cx.float("alpha", 0.01);
-            unary(cx, |x| ops::leaky_relu(x, alpha))
-        },
-        "ThresholdedRelu" => |cx| {
-            let alpha = cx.float("alpha", 1.0);
-            // What is no number is not above it, where PyTorch's threshold keeps it.
-            unary(cx, |x| ops::r#where(&x.gt(alpha)?, x, 0.0))
-        },
-        "HardSigmoid" => |cx| {
-            let (alpha, beta) = (cx.float("alpha", 0.2), cx.float("beta", 0.5));
-            unary(cx, |x| ops::clamp(&((x * alpha)? + beta)?, 0.0, 1.0))
-        },
-        "HardSwish" => |cx| unary(cx, ops::hardswish),
-        "Mish" => |cx| unary(cx, ops::mish),
-        "Softplus" => |cx| {
-            unary(cx, |x| {
-                ops::maximum(x, &ops::zeros_like(x, None)?)?
-                    + ops::log1p(&ops::exp(&(-x.abs()?)?)?)?
-            })
-        },
-        "Shrink" => |cx| {
-            let (bias, lambd) = (cx.float("bias", 0.0), cx.float("lambd", 0.5));
-            let x = cx.tensor(0)?;
-            let zero = ops::zeros_like(&x, None)?;
-            let low = ops::r#where(&x.lt(-lambd)?, (&x + bias)?, zero)?;
-            cx.like(ops::r#where(&x.gt(lambd)?, (&x - bias)?, low)?)
-        },
-        "Gelu" => |cx| {
-            let approximate = cx.text("approximate", "none");
-            unary(cx, |x| ops::gelu(x, &approximate))
-        },
-        "Swish" => |cx| {
-            let alpha = cx.float("alpha", 1.0);
-            unary(cx, |x| x * ops::sigmoid(&(x * alpha)?)?)
-        },
-        "PRelu" => |cx| {
-            let (x, slope) = (cx.tensor(0)?, cx.tensor(1)?);
-            cx.like(ops::r#where(&x.gt(0.0)?, &x, (&x * slope)?)?)
-        },
-        _ => return None,
-    })
-}
+            _ if cx.dtype(1)? != dtype => as_type(&b, dtype)?,
+            _ => b,
+        };
+        cx.of(a.pow(&b)?, dtype)
+    }),
+    op("And", |cx| pair(cx, ops::logical_and)),
+    op("Or", |cx| pair(cx, ops::logical_or)),
+    op("Xor", |cx| pair(cx, ops::logical_xor)),
+    op("BitwiseAnd", |cx| pair(cx, |a, b| ops::bitwise_and(a, b))),
+    op("BitwiseOr", |cx| pair(cx, |a, b| ops::bitwise_or(a, b))),
+    op("BitwiseXor", |cx| pair(cx, |a, b| ops::bitwise_xor(a, b))),
+    op("BitShift", |cx| {
+        let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
+        let y = match &*cx.text("direction", "") {
+            "LEFT" => ops::bitwise_left_shift(&a, &b)?,
+            _ => ops::bitwise_right_shift(&a, &b)?,
+        };
+        cx.like(y)
+    }),
+    op("Equal", |cx| compared(cx, |a, b| a.eq(b))),
+    op("Less", |cx| compared(cx, |a, b| a.lt(b))),
+    op("LessOrEqual", |cx| compared(cx, |a, b| a.le(b))),
+    op("Greater", |cx| compared(cx, |a, b| a.gt(b))),
+    op("GreaterOrEqual", |cx| compared(cx, |a, b| a.ge(b))),
+    op("Max", |cx| many(cx, ops::maximum)),
+    op("Min", |cx| many(cx, ops::minimum)),
+    op("Sum", |cx| many(cx, |a, b| a + b)),
+    op("Mean", |cx| {
+        let count = cx.inputs.len() as f64;
+        let sum = many(cx, |a, b| a + b)?.remove(0).tensor()?;
+        cx.like((sum / count)?)
+    }),
+    op("Where", |cx| {
+        let (c, a, b) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
+        let dtype = cx.input(1).dtype();
+        Ok(vec![V::Tensor(ops::r#where(&c, &a, &b)?, dtype)])
+    }),
+    op("Clip", clip),
+    op("IsNaN", |cx| {
+        let x = cx.tensor(0)?;
+        cx.of(ops::isnan(&x)?, DType::Bool)
+    }),
+    op("IsInf", |cx| {
+        let x = cx.tensor(0)?;
+        let y = match (cx.int("detect_negative", 1), cx.int("detect_positive", 1)) {
+            (0, 0) => ops::zeros_like(&x, Some(DType::Bool))?,
+            (0, _) => ops::isposinf(&x)?,
+            (_, 0) => ops::isneginf(&x)?,
+            _ => ops::isinf(&x)?,
+        };
+        cx.of(y, DType::Bool)
+    }),
+    op("Cast", |cx| {
+        let dtype = cx
+            .type_of("to")?
+            .ok_or_else(|| Error::msg("the type to cast to is missing"))?;
+        if dtype == DType::I64
+            && cx.input(0).as_sizes().is_some()
+            && matches!(cx.input(0), V::Ints(..))
+        {
+            return Ok(vec![cx.input(0).clone()]);
+        }
+        cast(cx, dtype)
+    }),
+    op("CastLike", |cx| {
+        let dtype = cx.dtype(1)?;
+        cast(cx, dtype)
+    }),
+    op("Elu", |cx| {
+        let alpha = cx.float("alpha", 1.0);
+        unary(cx, |x| ops::elu(x, alpha))
+    }),
+    op("Celu", |cx| {
+        let alpha = cx.float("alpha", 1.0);
+        unary(cx, |x| ops::celu(x, alpha))
+    }),
+    op("Selu", |cx| {
+        let (alpha, gamma) = (
+            cx.float("alpha", 1.673_263_192_176_818_8),
+            cx.float("gamma", 1.050_701_022_148_132_3),
+        );
+        unary(cx, |x| ops::elu(x, alpha)? * gamma)
+    }),
+    op("LeakyRelu", |cx| {
+        let alpha = cx.float("alpha", 0.01);
+        unary(cx, |x| ops::leaky_relu(x, alpha))
+    }),
+    op("ThresholdedRelu", |cx| {
+        let alpha = cx.float("alpha", 1.0);
+        // What is no number is not above it, where PyTorch's threshold keeps it.
+        unary(cx, |x| ops::r#where(&x.gt(alpha)?, x, 0.0))
+    }),
+    op("HardSigmoid", |cx| {
+        let (alpha, beta) = (cx.float("alpha", 0.2), cx.float("beta", 0.5));
+        unary(cx, |x| ops::clamp(&((x * alpha)? + beta)?, 0.0, 1.0))
+    }),
+    op("HardSwish", |cx| unary(cx, ops::hardswish)),
+    op("Mish", |cx| unary(cx, ops::mish)),
+    op("Softplus", |cx| {
+        unary(cx, |x| {
+            ops::maximum(x, &ops::zeros_like(x, None)?)? + ops::log1p(&ops::exp(&(-x.abs()?)?)?)?
+        })
+    }),
+    op("Shrink", |cx| {
+        let (bias, lambd) = (cx.float("bias", 0.0), cx.float("lambd", 0.5));
+        let x = cx.tensor(0)?;
+        let zero = ops::zeros_like(&x, None)?;
+        let low = ops::r#where(&x.lt(-lambd)?, (&x + bias)?, zero)?;
+        cx.like(ops::r#where(&x.gt(lambd)?, (&x - bias)?, low)?)
+    }),
+    op("Gelu", |cx| {
+        let approximate = cx.text("approximate", "none");
+        unary(cx, |x| ops::gelu(x, &approximate))
+    }),
+    op("Swish", |cx| {
+        let alpha = cx.float("alpha", 1.0);
+        unary(cx, |x| x * ops::sigmoid(&(x * alpha)?)?)
+    }),
+    op("PRelu", |cx| {
+        let (x, slope) = (cx.tensor(0)?, cx.tensor(1)?);
+        cx.like(ops::r#where(&x.gt(0.0)?, &x, (&x * slope)?)?)
+    }),
+];
 
 /// Between two bounds. One that is left out is the largest number of the type, as ONNX defines it: infinities become
 /// finite.

@@ -3,86 +3,86 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use super::Rule;
+use super::{Operator, op};
 use crate::load::node::NodeCx;
 use crate::load::value::{V, as_type};
 
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "QuantizeLinear" => |cx| {
-            let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
-            let dtype = match (cx.has(2), cx.type_of("output_dtype")?) {
-                (true, _) => cx.dtype(2)?,
-                (_, Some(dtype)) => dtype,
-                _ => DType::U8,
-            };
-            let (low, high) = match dtype {
-                DType::U8 => (0.0, 255.0),
-                DType::I16 => (f64::from(i16::MIN), f64::from(i16::MAX)),
-                other => {
-                    return Err(Error::msg(format_args!(
-                        "quantizing to {other}: fx quantizes to uint8 and int16"
-                    )));
-                }
-            };
-            let scale = along(cx, &scale, 1)?;
-            let mut y = ops::round(
-                &(as_type(&x, DType::F32)? / as_type(&scale, DType::F32)?)?,
-                0,
-            )?;
-            if cx.has(2) {
-                let zero = along(cx, &cx.tensor(2)?, 2)?;
-                y = (y + as_type(&zero, DType::F32)?)?;
+pub(super) const TABLE: &[Operator] = &[
+    op("QuantizeLinear", |cx| {
+        let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
+        let dtype = match (cx.has(2), cx.type_of("output_dtype")?) {
+            (true, _) => cx.dtype(2)?,
+            (_, Some(dtype)) => dtype,
+            _ => DType::U8,
+        };
+        let (low, high) = match dtype {
+            DType::U8 => (0.0, 255.0),
+            DType::I16 => (f64::from(i16::MIN), f64::from(i16::MAX)),
+            other => {
+                return Err(Error::msg(format_args!(
+                    "quantizing to {other}: fx quantizes to uint8 and int16"
+                )));
             }
-            let y = ops::clamp(&y, low, high)?;
-            cx.of(as_type(&y, dtype)?, dtype)
-        },
-        "DequantizeLinear" => |cx| {
-            let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
-            let to = cx.dtype(1)?;
-            let scale = along(cx, &scale, 1)?;
-            let mut y = as_type(&x, DType::F32)?;
-            if cx.has(2) {
-                let zero = along(cx, &cx.tensor(2)?, 2)?;
-                y = (y - as_type(&zero, DType::F32)?)?;
-            }
-            let y = (y * as_type(&scale, DType::F32)?)?;
-            cx.of(as_type(&y, to)?, to)
-        },
-        "DynamicQuantizeLinear" => |cx| {
-            let x = cx.tensor(0)?;
-            let (low, high) = (ops::amin(&x, .., false)?, ops::amax(&x, .., false)?);
-            let zero = ops::zeros_like(&low, None)?;
-            let (low, high) = (ops::minimum(&low, &zero)?, ops::maximum(&high, &zero)?);
-            let scale = ((high - &low)? / 255.0)?;
-            let point = ops::clamp(&ops::round(&((-low)? / &scale)?, 0)?, 0.0, 255.0)?;
-            let y = ops::clamp(&(ops::round(&(x / &scale)?, 0)? + &point)?, 0.0, 255.0)?;
-            Ok(vec![
-                V::of(as_type(&y, DType::U8)?, DType::U8),
-                V::of(scale, DType::F32),
-                V::of(as_type(&point, DType::U8)?, DType::U8),
-            ])
-        },
-        "MatMulInteger" => |cx| {
-            let wide = |at: usize, zero: usize| -> Result<Tensor> {
-                let x = as_type(&cx.tensor(at)?, DType::F64)?;
-                match cx.optional(zero)? {
-                    Some(zero_point) => {
-                        let mut zero_point = as_type(&zero_point, DType::F64)?;
-                        if at == 0 && cx.rank(zero)? == 1 && cx.known_shape(zero)? != [1] {
-                            zero_point = ops::unsqueeze(&zero_point, -1)?;
-                        }
-                        x - zero_point
-                    }
-                    None => Ok(x),
-                }
-            };
-            let y = ops::matmul(&wide(0, 2)?, &wide(1, 3)?)?;
-            cx.of(as_type(&y, DType::I32)?, DType::I32)
-        },
-        _ => return None,
+        };
+        let scale = along(cx, &scale, 1)?;
+        let mut y = ops::round(
+            &(as_type(&x, DType::F32)? / as_type(&scale, DType::F32)?)?,
+            0,
+        )?;
+        if cx.has(2) {
+            let zero = along(cx, &cx.tensor(2)?, 2)?;
+            y = (y + as_type(&zero, DType::F32)?)?;
+        }
+        let y = ops::clamp(&y, low, high)?;
+        cx.of(as_type(&y, dtype)?, dtype)
+    }),
+    op("DequantizeLinear", |cx| {
+        let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
+        let to = cx.dtype(1)?;
+        let scale = along(cx, &scale, 1)?;
+        let mut y = as_type(&x, DType::F32)?;
+        if cx.has(2) {
+            let zero = along(cx, &cx.tensor(2)?, 2)?;
+            y = (y - as_type(&zero, DType::F32)?)?;
+        }
+        let y = (y * as_type(&scale, DType::F32)?)?;
+        cx.of(as_type(&y, to)?, to)
     })
-}
+    .small_ints(),
+    op("DynamicQuantizeLinear", |cx| {
+        let x = cx.tensor(0)?;
+        let (low, high) = (ops::amin(&x, .., false)?, ops::amax(&x, .., false)?);
+        let zero = ops::zeros_like(&low, None)?;
+        let (low, high) = (ops::minimum(&low, &zero)?, ops::maximum(&high, &zero)?);
+        let scale = ((high - &low)? / 255.0)?;
+        let point = ops::clamp(&ops::round(&((-low)? / &scale)?, 0)?, 0.0, 255.0)?;
+        let y = ops::clamp(&(ops::round(&(x / &scale)?, 0)? + &point)?, 0.0, 255.0)?;
+        Ok(vec![
+            V::of(as_type(&y, DType::U8)?, DType::U8),
+            V::of(scale, DType::F32),
+            V::of(as_type(&point, DType::U8)?, DType::U8),
+        ])
+    }),
+    op("MatMulInteger", |cx| {
+        let wide = |at: usize, zero: usize| -> Result<Tensor> {
+            let x = as_type(&cx.tensor(at)?, DType::F64)?;
+            match cx.optional(zero)? {
+                Some(zero_point) => {
+                    let mut zero_point = as_type(&zero_point, DType::F64)?;
+                    if at == 0 && cx.rank(zero)? == 1 && cx.known_shape(zero)? != [1] {
+                        zero_point = ops::unsqueeze(&zero_point, -1)?;
+                    }
+                    x - zero_point
+                }
+                None => Ok(x),
+            }
+        };
+        let y = ops::matmul(&wide(0, 2)?, &wide(1, 3)?)?;
+        cx.of(as_type(&y, DType::I32)?, DType::I32)
+    })
+    .small_ints()
+    .makes(|of| of.products()),
+];
 
 /// A scale or a zero point for each element of the dim that it is for.
 fn along(cx: &NodeCx<'_>, of: &Tensor, at: usize) -> Result<Tensor> {

@@ -3,101 +3,114 @@
 use fx_nn::prelude::*;
 use fx_nn::{Dims, Error, Number, Result};
 
-use super::Rule;
+use super::{Operator, op};
 use crate::load::node::{Given, NodeCx};
 use crate::load::value::{V, as_type};
 
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "ReduceSum" => |cx| reduced(cx, |x, dims, keep| ops::sum(x, dims, keep)),
-        "ReduceMean" => |cx| reduced(cx, |x, dims, keep| ops::mean(x, dims, keep)),
-        "ReduceMax" => |cx| match of_nothing(cx, true)? {
-            Some(y) => cx.like(y),
-            None => reduced(cx, |x, dims, keep| ops::amax(x, dims, keep)),
-        },
-        "ReduceMin" => |cx| match of_nothing(cx, false)? {
-            Some(y) => cx.like(y),
-            None => reduced(cx, |x, dims, keep| ops::amin(x, dims, keep)),
-        },
-        "ReduceProd" => |cx| reduced(cx, product),
-        "ReduceL1" => |cx| reduced(cx, |x, dims, keep| ops::sum(&x.abs()?, dims, keep)),
-        "ReduceL2" => |cx| {
-            reduced(cx, |x, dims, keep| {
-                ops::sqrt(&ops::sum(&(x * x)?, dims, keep)?)
-            })
-        },
-        "ReduceSumSquare" => |cx| reduced(cx, |x, dims, keep| ops::sum(&(x * x)?, dims, keep)),
-        "ReduceLogSum" => |cx| reduced(cx, |x, dims, keep| ops::log(&ops::sum(x, dims, keep)?)),
-        "ReduceLogSumExp" => |cx| reduced(cx, |x, dims, keep| ops::logsumexp(x, dims, keep)),
-        "ArgMax" => |cx| place_of(cx, true),
-        "ArgMin" => |cx| place_of(cx, false),
-        "CumSum" => |cx| cumulated(cx, ops::cumsum, |x| ops::zeros_like(x, None)),
-        "CumProd" => |cx| cumulated(cx, ops::cumprod, |x| ops::ones_like(x, None)),
-        "TopK" => |cx| {
-            let x = cx.tensor(0)?;
-            let axis = cx.axis("axis", -1, cx.rank(0)?)?;
-            let k = cx
-                .input(1)
-                .ints()?
-                .into_iter()
-                .next()
-                .ok_or_else(|| Error::msg("no k"))?;
-            let largest = cx.int("largest", 1) != 0;
-            let (values, places) = ops::topk(&x, k, axis, largest, true)?;
-            Ok(vec![
-                V::Tensor(values, cx.input(0).dtype()),
-                V::of(places, DType::I64),
-            ])
-        },
-        "Unique" => |cx| {
-            let x = cx.tensor(0)?;
-            let axis = cx.attribute("axis").and_then(|a| a.i);
-            let by_value = cx.int("sorted", 1) != 0;
-            let asked = |at: usize| cx.node.output.get(at).is_some_and(|name| !name.is_empty());
-            if by_value && !(1..4).any(asked) {
-                let (values, ..) = ops::unique(&x, true, false, false, axis)?;
-                return cx.like(values);
-            }
-            let (mut values, inverse, mut counts) = ops::unique(&x, true, true, true, axis)?;
-            let mut inverse = ops::reshape(&inverse, [-1])?;
-            let places = (ops::cumsum(&ops::ones_like(&inverse, None)?, 0)? - 1)?;
-            let none = ops::zeros_like(&counts, None)?;
-            let mut firsts = ops::scatter_reduce(&none, 0, &inverse, &places, "amin", false)?;
-            if !by_value {
-                // By their first places: what is at each place now, and where each goes.
-                let order = ops::argsort(&firsts, 0, false)?;
-                let of = |x: &Tensor, dim: i64| ops::index_select(x, dim, &order);
-                values = of(&values, axis.unwrap_or(0))?;
-                (firsts, counts) = (of(&firsts, 0)?, of(&counts, 0)?);
-                inverse = ops::index_select(&ops::argsort(&order, 0, false)?, 0, &inverse)?;
-            }
-            Ok(vec![
-                V::Tensor(values, cx.input(0).dtype()),
-                V::of(firsts, DType::I64),
-                V::of(inverse, DType::I64),
-                V::of(counts, DType::I64),
-            ])
-        },
-        "Hardmax" => |cx| {
-            let x = cx.tensor(0)?;
-            let rank = cx.rank(0)?;
-            let axis = cx.axis("axis", if cx.version < 13 { 1 } else { -1 }, rank)?;
-            let zeros = ops::zeros_like(&x, None)?;
-            if cx.version < 13 && axis + 1 != rank as i64 {
-                // Before, over all dims from the axis on.
-                let flat = ops::flatten(&zeros, axis, -1)?;
-                let best = ops::argmax(&ops::flatten(&x, axis, -1)?, -1, true)?;
-                let sizes = (0..rank as i64).map(|dim| x.size(dim));
-                let sizes = sizes.collect::<Result<Vec<Int>>>()?;
-                let y = ops::scatter_value(&flat, -1, &best, 1.0)?;
-                return cx.like(ops::reshape(&y, sizes)?);
-            }
-            let best = ops::argmax(&x, axis, true)?;
-            cx.like(ops::scatter_value(&zeros, axis, &best, 1.0)?)
-        },
-        _ => return None,
-    })
-}
+pub(super) const TABLE: &[Operator] = &[
+    op("ReduceSum", |cx| {
+        reduced(cx, |x, dims, keep| ops::sum(x, dims, keep))
+    }),
+    op("ReduceMean", |cx| {
+        reduced(cx, |x, dims, keep| ops::mean(x, dims, keep))
+    }),
+    op("ReduceMax", |cx| match of_nothing(cx, true)? {
+        Some(y) => cx.like(y),
+        None => reduced(cx, |x, dims, keep| ops::amax(x, dims, keep)),
+    }),
+    op("ReduceMin", |cx| match of_nothing(cx, false)? {
+        Some(y) => cx.like(y),
+        None => reduced(cx, |x, dims, keep| ops::amin(x, dims, keep)),
+    }),
+    op("ReduceProd", |cx| reduced(cx, product)),
+    op("ReduceL1", |cx| {
+        reduced(cx, |x, dims, keep| ops::sum(&x.abs()?, dims, keep))
+    }),
+    op("ReduceL2", |cx| {
+        reduced(cx, |x, dims, keep| {
+            ops::sqrt(&ops::sum(&(x * x)?, dims, keep)?)
+        })
+    }),
+    op("ReduceSumSquare", |cx| {
+        reduced(cx, |x, dims, keep| ops::sum(&(x * x)?, dims, keep))
+    }),
+    op("ReduceLogSum", |cx| {
+        reduced(cx, |x, dims, keep| ops::log(&ops::sum(x, dims, keep)?))
+    }),
+    op("ReduceLogSumExp", |cx| {
+        reduced(cx, |x, dims, keep| ops::logsumexp(x, dims, keep))
+    }),
+    op("ArgMax", |cx| place_of(cx, true)),
+    op("ArgMin", |cx| place_of(cx, false)),
+    op("CumSum", |cx| {
+        cumulated(cx, ops::cumsum, |x| ops::zeros_like(x, None))
+    }),
+    op("CumProd", |cx| {
+        cumulated(cx, ops::cumprod, |x| ops::ones_like(x, None))
+    }),
+    op("TopK", |cx| {
+        let x = cx.tensor(0)?;
+        let axis = cx.axis("axis", -1, cx.rank(0)?)?;
+        let k = cx
+            .input(1)
+            .ints()?
+            .into_iter()
+            .next()
+            .ok_or_else(|| Error::msg("no k"))?;
+        let largest = cx.int("largest", 1) != 0;
+        let (values, places) = ops::topk(&x, k, axis, largest, true)?;
+        Ok(vec![
+            V::Tensor(values, cx.input(0).dtype()),
+            V::of(places, DType::I64),
+        ])
+    }),
+    op("Unique", |cx| {
+        let x = cx.tensor(0)?;
+        let axis = cx.attribute("axis").and_then(|a| a.i);
+        let by_value = cx.int("sorted", 1) != 0;
+        let asked = |at: usize| cx.node.output.get(at).is_some_and(|name| !name.is_empty());
+        if by_value && !(1..4).any(asked) {
+            let (values, ..) = ops::unique(&x, true, false, false, axis)?;
+            return cx.like(values);
+        }
+        let (mut values, inverse, mut counts) = ops::unique(&x, true, true, true, axis)?;
+        let mut inverse = ops::reshape(&inverse, [-1])?;
+        let places = (ops::cumsum(&ops::ones_like(&inverse, None)?, 0)? - 1)?;
+        let none = ops::zeros_like(&counts, None)?;
+        let mut firsts = ops::scatter_reduce(&none, 0, &inverse, &places, "amin", false)?;
+        if !by_value {
+            // By their first places: what is at each place now, and where each goes.
+            let order = ops::argsort(&firsts, 0, false)?;
+            let of = |x: &Tensor, dim: i64| ops::index_select(x, dim, &order);
+            values = of(&values, axis.unwrap_or(0))?;
+            (firsts, counts) = (of(&firsts, 0)?, of(&counts, 0)?);
+            inverse = ops::index_select(&ops::argsort(&order, 0, false)?, 0, &inverse)?;
+        }
+        Ok(vec![
+            V::Tensor(values, cx.input(0).dtype()),
+            V::of(firsts, DType::I64),
+            V::of(inverse, DType::I64),
+            V::of(counts, DType::I64),
+        ])
+    }),
+    op("Hardmax", |cx| {
+        let x = cx.tensor(0)?;
+        let rank = cx.rank(0)?;
+        let axis = cx.axis("axis", if cx.version < 13 { 1 } else { -1 }, rank)?;
+        let zeros = ops::zeros_like(&x, None)?;
+        if cx.version < 13 && axis + 1 != rank as i64 {
+            // Before, over all dims from the axis on.
+            let flat = ops::flatten(&zeros, axis, -1)?;
+            let best = ops::argmax(&ops::flatten(&x, axis, -1)?, -1, true)?;
+            let sizes = (0..rank as i64).map(|dim| x.size(dim));
+            let sizes = sizes.collect::<Result<Vec<Int>>>()?;
+            let y = ops::scatter_value(&flat, -1, &best, 1.0)?;
+            return cx.like(ops::reshape(&y, sizes)?);
+        }
+        let best = ops::argmax(&x, axis, true)?;
+        cx.like(ops::scatter_value(&zeros, axis, &best, 1.0)?)
+    }),
+];
 
 /// Sums or products of what comes before each element, with it or without.
 fn cumulated(

@@ -2,16 +2,11 @@
 
 use fx_nn::prelude::*;
 
-use super::Rule;
+use super::{Operator, op};
 use crate::load::node::{Given, NodeCx};
 use crate::load::value::{V, as_type};
 
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    match op {
-        "Resize" | "Upsample" => Some(resize),
-        _ => None,
-    }
-}
+pub(super) const TABLE: &[Operator] = &[op("Resize", resize), op("Upsample", resize)];
 
 /// Resizing, dim by dim: each place of the result is a sum of places of the source with weights.
 fn resize(cx: &mut NodeCx<'_>) -> Given {

@@ -3,101 +3,102 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use super::Rule;
+use super::{Operator, op};
+use crate::load::checks::pieces;
 use crate::load::node::NodeCx;
 use crate::load::value::V;
 
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "SequenceEmpty" => |_| Ok(vec![V::Seq(Vec::new())]),
-        "SequenceConstruct" => |cx| {
-            cx.inputs.iter().try_for_each(item)?;
-            Ok(vec![V::Seq(cx.inputs.clone())])
-        },
-        "SequenceLength" => |cx| Ok(vec![V::Ints(vec![(items(cx)?.len() as i64).into()], true)]),
-        "SequenceAt" => |cx| {
-            let all = items(cx)?;
-            let at = place(cx, 1, all.len())?;
-            all.get(at)
-                .cloned()
-                .map(|v| vec![v])
-                .ok_or_else(|| Error::msg("an item that is not there"))
-        },
-        "SequenceInsert" => |cx| {
-            let mut all = items(cx)?;
-            let at = if cx.has(2) {
-                place(cx, 2, all.len())?
-            } else {
-                all.len()
-            };
-            if at > all.len() {
-                return Err(Error::msg("an item far behind the end"));
+pub(super) const TABLE: &[Operator] = &[
+    op("SequenceEmpty", |_| Ok(vec![V::Seq(Vec::new())])),
+    op("SequenceConstruct", |cx| {
+        cx.inputs.iter().try_for_each(item)?;
+        Ok(vec![V::Seq(cx.inputs.clone())])
+    }),
+    op("SequenceLength", |cx| {
+        Ok(vec![V::Ints(vec![(items(cx)?.len() as i64).into()], true)])
+    }),
+    op("SequenceAt", |cx| {
+        let all = items(cx)?;
+        let at = place(cx, 1, all.len())?;
+        all.get(at)
+            .cloned()
+            .map(|v| vec![v])
+            .ok_or_else(|| Error::msg("an item that is not there"))
+    }),
+    op("SequenceInsert", |cx| {
+        let mut all = items(cx)?;
+        let at = if cx.has(2) {
+            place(cx, 2, all.len())?
+        } else {
+            all.len()
+        };
+        if at > all.len() {
+            return Err(Error::msg("an item far behind the end"));
+        }
+        item(cx.input(1))?;
+        all.insert(at, cx.input(1).clone());
+        Ok(vec![V::Seq(all)])
+    }),
+    op("SequenceErase", |cx| {
+        let mut all = items(cx)?;
+        let at = if cx.has(1) {
+            place(cx, 1, all.len())?
+        } else {
+            all.len().saturating_sub(1)
+        };
+        if at >= all.len() {
+            return Err(Error::msg("an item that is not there"));
+        }
+        all.remove(at);
+        Ok(vec![V::Seq(all)])
+    }),
+    op("ConcatFromSequence", |cx| {
+        let all = items(cx)?
+            .iter()
+            .map(V::tensor)
+            .collect::<Result<Vec<Tensor>>>()?;
+        let axis = cx.int("axis", 0);
+        let dtype = items(cx)?.first().and_then(V::dtype);
+        let y = if cx.flag("new_axis") {
+            ops::stack(&all, axis)?
+        } else {
+            ops::cat(&all, axis)?
+        };
+        Ok(vec![V::Tensor(y, dtype)])
+    }),
+    op("SplitToSequence", |cx| {
+        let x = cx.tensor(0)?;
+        let axis = cx.axis("axis", 0, cx.rank(0)?)?;
+        let size = cx.shape(0)?[axis as usize]
+            .as_number()
+            .ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
+        let (sizes, keep) = match cx.has(1) {
+            false => (vec![1; size as usize], cx.int("keepdims", 1) != 0),
+            true if cx.rank(1)? == 0 => {
+                let each = cx.input(1).known_ints()?[0].max(1);
+                (
+                    (0..(size + each - 1) / each)
+                        .map(|at| each.min(size - at * each))
+                        .collect(),
+                    true,
+                )
             }
-            item(cx.input(1))?;
-            all.insert(at, cx.input(1).clone());
-            Ok(vec![V::Seq(all)])
-        },
-        "SequenceErase" => |cx| {
-            let mut all = items(cx)?;
-            let at = if cx.has(1) {
-                place(cx, 1, all.len())?
-            } else {
-                all.len().saturating_sub(1)
-            };
-            if at >= all.len() {
-                return Err(Error::msg("an item that is not there"));
+            true => (cx.input(1).known_ints()?, true),
+        };
+        let mut at = 0;
+        let mut all = Vec::new();
+        for length in sizes {
+            let mut piece = ops::narrow(&x, axis, at, length)?;
+            if !keep {
+                piece = ops::squeeze(&piece, axis)?;
             }
-            all.remove(at);
-            Ok(vec![V::Seq(all)])
-        },
-        "ConcatFromSequence" => |cx| {
-            let all = items(cx)?
-                .iter()
-                .map(V::tensor)
-                .collect::<Result<Vec<Tensor>>>()?;
-            let axis = cx.int("axis", 0);
-            let dtype = items(cx)?.first().and_then(V::dtype);
-            let y = if cx.flag("new_axis") {
-                ops::stack(&all, axis)?
-            } else {
-                ops::cat(&all, axis)?
-            };
-            Ok(vec![V::Tensor(y, dtype)])
-        },
-        "SplitToSequence" => |cx| {
-            let x = cx.tensor(0)?;
-            let axis = cx.axis("axis", 0, cx.rank(0)?)?;
-            let size = cx.shape(0)?[axis as usize]
-                .as_number()
-                .ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
-            let (sizes, keep) = match cx.has(1) {
-                false => (vec![1; size as usize], cx.int("keepdims", 1) != 0),
-                true if cx.rank(1)? == 0 => {
-                    let each = cx.input(1).known_ints()?[0].max(1);
-                    (
-                        (0..(size + each - 1) / each)
-                            .map(|at| each.min(size - at * each))
-                            .collect(),
-                        true,
-                    )
-                }
-                true => (cx.input(1).known_ints()?, true),
-            };
-            let mut at = 0;
-            let mut all = Vec::new();
-            for length in sizes {
-                let mut piece = ops::narrow(&x, axis, at, length)?;
-                if !keep {
-                    piece = ops::squeeze(&piece, axis)?;
-                }
-                all.push(V::Tensor(piece, cx.input(0).dtype()));
-                at += length;
-            }
-            Ok(vec![V::Seq(all)])
-        },
-        _ => return None,
+            all.push(V::Tensor(piece, cx.input(0).dtype()));
+            at += length;
+        }
+        Ok(vec![V::Seq(all)])
     })
-}
+    .check(|cx| pieces(cx, None)),
+];
 
 /// Refuses what is no item of a sequence.
 fn item(of: &V) -> Result<()> {

@@ -5,294 +5,332 @@ use fx_nn::tensor::Object;
 use fx_nn::value::{Dim, IntoValue};
 use fx_nn::{Bound, Error, Result, operator};
 
-use super::Rule;
+use super::{Operator, op};
+use crate::load::checks::{Constants, at_least, places, rank};
 use crate::load::node::{Given, NodeCx};
 use crate::load::value::{V, as_type};
 
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "Shape" => |cx| {
-            let x = cx.tensor(0)?;
-            let rank = cx.rank(0)? as i64;
-            let end = |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank);
-            let (start, stop) = (end(cx.int("start", 0)), end(cx.int("end", rank)));
-            let sizes = (start..stop)
-                .map(|dim| x.size(dim))
-                .collect::<Result<Vec<Int>>>()?;
-            Ok(vec![V::Ints(sizes, false)])
-        },
-        "Size" => |cx| {
-            let x = cx.tensor(0)?;
-            let sizes = (0..cx.rank(0)? as i64).map(|dim| x.size(dim));
-            let mut product = Int::from(1i64);
-            for size in sizes {
-                product = (product * size?)?;
-            }
-            Ok(vec![V::Ints(vec![product], true)])
-        },
-        "Reshape" => |cx| {
-            let mut sizes = if cx.version < 5 {
-                cx.ints("shape")
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(Int::from)
-                    .collect()
-            } else {
-                cx.input(1).ints()?
-            };
-            if let (Some((items, _)), V::Ints(..)) = (cx.input(0).as_sizes(), cx.input(0)) {
-                match sizes.len() {
-                    0 => return Ok(vec![V::Ints(items, true)]),
-                    1 => return Ok(vec![V::Ints(items, false)]),
-                    _ => {}
-                }
-            }
-            let x = cx.tensor(0)?;
-            if !cx.flag("allowzero") {
-                for (at, size) in sizes.iter_mut().enumerate() {
-                    if size.concrete() == Some(0) {
-                        *size = x.size(at as i64)?;
-                    }
-                }
-            }
-            cx.like(ops::reshape(&x, sizes)?)
-        },
-        "Flatten" => |cx| {
-            let x = cx.tensor(0)?;
-            let rank = cx.rank(0)? as i64;
-            let axis = cx.int("axis", 1);
-            let axis = if axis < 0 { axis + rank } else { axis };
-            if axis == 1 && rank > 1 {
-                return cx.like(ops::flatten(&x, 1, -1)?);
-            }
-            let mut rows = Int::from(1i64);
-            for dim in 0..axis {
-                rows = (rows * x.size(dim)?)?;
-            }
-            let mut columns = Int::from(1i64);
-            for dim in axis..rank {
-                columns = (columns * x.size(dim)?)?;
-            }
-            cx.like(ops::reshape(&x, vec![rows, columns])?)
-        },
-        "Squeeze" => |cx| {
-            let axes = cx.axes(1)?;
-            if let V::Ints(items, false) = cx.input(0)
-                && items.len() == 1
-            {
-                return Ok(vec![V::Ints(items.clone(), true)]);
-            }
-            let x = cx.tensor(0)?;
-            let shape = cx.shape(0)?;
-            let axes: Vec<i64> = match axes {
-                Some(axes) => axes
-                    .into_iter()
-                    .map(|axis| cx.place(axis, shape.len()))
-                    .collect::<Result<_>>()?,
-                None => cx
-                    .known_shape(0)?
-                    .iter()
-                    .enumerate()
-                    .filter(|(_, size)| **size == 1)
-                    .map(|(dim, _)| dim as i64)
-                    .collect(),
-            };
-            squeezed(cx, x, &shape, axes)
-        },
-        "Unsqueeze" => |cx| {
-            let axes = cx.axes(1)?.unwrap_or_default();
-            if let V::Ints(items, true) = cx.input(0)
-                && axes.len() == 1
-            {
-                return Ok(vec![V::Ints(items.clone(), false)]);
-            }
-            let mut x = cx.tensor(0)?;
-            let rank = cx.rank(0)? + axes.len();
-            let mut axes = axes
+pub(super) const TABLE: &[Operator] = &[
+    op("Shape", |cx| {
+        let x = cx.tensor(0)?;
+        let rank = cx.rank(0)? as i64;
+        let end = |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank);
+        let (start, stop) = (end(cx.int("start", 0)), end(cx.int("end", rank)));
+        let sizes = (start..stop)
+            .map(|dim| x.size(dim))
+            .collect::<Result<Vec<Int>>>()?;
+        Ok(vec![V::Ints(sizes, false)])
+    }),
+    op("Size", |cx| {
+        let x = cx.tensor(0)?;
+        let sizes = (0..cx.rank(0)? as i64).map(|dim| x.size(dim));
+        let mut product = Int::from(1i64);
+        for size in sizes {
+            product = (product * size?)?;
+        }
+        Ok(vec![V::Ints(vec![product], true)])
+    }),
+    op("Reshape", |cx| {
+        let mut sizes = if cx.version < 5 {
+            cx.ints("shape")
+                .unwrap_or_default()
                 .into_iter()
-                .map(|axis| cx.place(axis, rank))
-                .collect::<Result<Vec<i64>>>()?;
-            axes.sort_unstable();
-            for axis in axes {
-                x = ops::unsqueeze(&x, axis)?;
-            }
-            cx.like(x)
-        },
-        "Transpose" => |cx| {
-            let x = cx.tensor(0)?;
-            let rank = cx.rank(0)? as i64;
-            let perm = cx.ints("perm").unwrap_or_else(|| (0..rank).rev().collect());
-            if rank == 2 && Object::proxy(&x).is_none() && perm == [1, 0] {
-                let turned = ops::t(&x.detach()?)?;
-                cx.reader.note_turned(&x, &turned);
-                return cx.like(turned);
-            }
-            cx.like(ops::permute(&x, perm)?)
-        },
-        "Concat" => |cx| {
-            let all: Option<Vec<(Vec<Int>, bool)>> = cx.inputs.iter().map(V::as_sizes).collect();
-            let is_sized = cx.inputs.iter().any(|v| matches!(v, V::Ints(..)));
-            if let (Some(all), true) = (all, is_sized) {
-                return Ok(vec![V::Ints(
-                    all.into_iter().flat_map(|(items, _)| items).collect(),
-                    false,
-                )]);
-            }
-            let rank = cx.rank(0)?;
-            let axis = cx.axis("axis", 1, rank)?;
-            let ranks = (1..cx.inputs.len()).filter_map(|at| cx.rank(at).ok());
-            if let Some(other) = ranks.into_iter().find(|other| *other != rank) {
-                return Err(Error::msg(format_args!(
-                    "inputs of {rank} and of {other} dims are put together"
-                )));
-            }
-            let all = (0..cx.inputs.len())
-                .map(|at| cx.tensor(at))
-                .collect::<Result<Vec<Tensor>>>()?;
-            cx.like(ops::cat(&all, axis)?)
-        },
-        "Split" => |cx| {
-            let x = cx.tensor(0)?;
-            let axis = cx.axis("axis", 0, cx.rank(0)?)?;
-            let sizes = match cx.has(1) {
-                true => Some(cx.input(1).known_ints()?),
-                false => cx.ints("split"),
-            };
-            let count = cx.node.output.len() as i64;
-            let sizes = match sizes {
-                Some(sizes) => sizes,
-                None => {
-                    let size = cx.shape(0)?[axis as usize]
-                        .as_number()
-                        .ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
-                    let count = cx.int("num_outputs", count);
-                    let each = size.saturating_add(count - 1) / count.max(1);
-                    (0..count)
-                        .map(|at| each.min(size - at * each).max(0))
-                        .collect()
-                }
-            };
-            let sizes: Vec<usize> = sizes
-                .into_iter()
-                .map(|size| usize::try_from(size).unwrap_or(0))
-                .collect();
-            let count = sizes.len();
-            let pieces = ops::split_with_sizes(&x, sizes, axis)?;
-            let dtype = cx.input(0).dtype();
-            (0..count)
-                .map(|at| Ok(V::Tensor(pieces.get(at as i64)?, dtype)))
+                .map(Int::from)
                 .collect()
-        },
-        "Slice" => slice,
-        "Expand" => |cx| {
-            let x = cx.tensor(0)?;
-            let sizes = cx.input(1).ints()?;
-            let shape = cx.shape(0)?;
-            let rank = shape.len().max(sizes.len());
-            let mut target = Vec::with_capacity(rank);
-            for dim in 0..rank {
-                let own = (dim + shape.len()).checked_sub(rank);
-                let asked = (dim + sizes.len()).checked_sub(rank).map(|at| sizes[at]);
-                target.push(match (own, asked) {
-                    (Some(own), Some(asked))
-                        if asked.concrete() == Some(1)
-                            || shape[own].as_number().is_some_and(|n| n != 1) =>
-                    {
-                        x.size(own as i64)?
-                    }
-                    (_, Some(asked)) => asked,
-                    (Some(own), None) => x.size(own as i64)?,
-                    (None, None) => Int::from(1i64),
-                });
+        } else {
+            cx.input(1).ints()?
+        };
+        if let (Some((items, _)), V::Ints(..)) = (cx.input(0).as_sizes(), cx.input(0)) {
+            match sizes.len() {
+                0 => return Ok(vec![V::Ints(items, true)]),
+                1 => return Ok(vec![V::Ints(items, false)]),
+                _ => {}
             }
-            cx.like(ops::expand(&x, target)?)
-        },
-        "Tile" => |cx| {
-            let x = cx.tensor(0)?;
-            let times = cx.input(1).ints()?;
-            cx.like(ops::tile(&x, times)?)
-        },
-        "DepthToSpace" => |cx| {
-            let x = cx.tensor(0)?;
-            let block = cx.int("blocksize", 1);
-            if cx.text("mode", "DCR") == "CRD" {
-                return cx.like(ops::pixel_shuffle(&x, block as usize)?);
-            }
-            let (n, c, h, w) = (x.size(0)?, x.size(1)?, x.size(2)?, x.size(3)?);
-            let deep = c.floordiv(block * block)?;
-            let y = ops::reshape(&x, vec![n, block.into(), block.into(), deep, h, w])?;
-            let y = ops::permute(&y, [0, 3, 4, 1, 5, 2])?;
-            cx.like(ops::reshape(&y, vec![n, deep, (h * block)?, (w * block)?])?)
-        },
-        "SpaceToDepth" => |cx| {
-            let x = cx.tensor(0)?;
-            let block = cx.int("blocksize", 1);
-            let (n, c, h, w) = (x.size(0)?, x.size(1)?, x.size(2)?, x.size(3)?);
-            let (rows, columns) = (h.floordiv(block)?, w.floordiv(block)?);
-            let y = ops::reshape(&x, vec![n, c, rows, block.into(), columns, block.into()])?;
-            let order = if cx.text("mode", "DCR") == "CRD" {
-                [0, 1, 3, 5, 2, 4]
-            } else {
-                [0, 3, 5, 1, 2, 4]
-            };
-            let y = ops::permute(&y, order)?;
-            cx.like(ops::reshape(
-                &y,
-                vec![n, (c * (block * block))?, rows, columns],
-            )?)
-        },
-        "Trilu" => |cx| {
-            let x = cx.tensor(0)?;
-            let k = if cx.has(1) {
-                cx.input(1).known_ints()?.first().copied().unwrap_or(0)
-            } else {
-                0
-            };
-            cx.like(if cx.int("upper", 1) != 0 {
-                ops::triu(&x, k)?
-            } else {
-                ops::tril(&x, k)?
-            })
-        },
-        "Pad" => pad,
-        "ReverseSequence" => |cx| {
-            let x = cx.tensor(0)?;
-            let lengths = cx.input(1).known_ints()?;
-            let (time, batch) = (cx.int("time_axis", 0), cx.int("batch_axis", 1));
-            let mut rows = Vec::new();
-            for (at, length) in lengths.iter().enumerate() {
-                let row = ops::narrow(&x, batch, at as i64, 1)?;
-                let total = row.size(time)?;
-                let head = ops::flip(&ops::narrow(&row, time, 0, *length)?, time)?;
-                let tail = ops::narrow(&row, time, *length, (total - *length)?)?;
-                rows.push(ops::cat(&[head, tail], time)?);
-            }
-            cx.like(ops::cat(&rows, batch)?)
-        },
-        "CenterCropPad" => |cx| {
-            let mut x = cx.tensor(0)?;
-            let rank = cx.rank(0)?;
-            let shape = cx.known_shape(0)?;
-            let target = cx.input(1).known_ints()?;
-            let axes = cx
-                .ints("axes")
-                .unwrap_or_else(|| (0..rank as i64).collect());
-            for (axis, want) in axes.into_iter().zip(target) {
-                let axis = cx.place(axis, rank)?;
-                let have = shape[axis as usize] as i64;
-                if want < have {
-                    x = ops::narrow(&x, axis, (have - want) / 2, want)?;
-                } else if want > have {
-                    let mut pads = vec![0i64; 2 * (rank - axis as usize)];
-                    let before = (want - have) / 2;
-                    let last = pads.len();
-                    (pads[last - 2], pads[last - 1]) = (before, want - have - before);
-                    x = ops::pad(&x, pads, "constant", Bound::from(None::<f64>))?;
+        }
+        let x = cx.tensor(0)?;
+        if !cx.flag("allowzero") {
+            for (at, size) in sizes.iter_mut().enumerate() {
+                if size.concrete() == Some(0) {
+                    *size = x.size(at as i64)?;
                 }
             }
-            cx.like(x)
-        },
-        _ => return None,
+        }
+        cx.like(ops::reshape(&x, sizes)?)
+    })
+    .views(),
+    op("Flatten", |cx| {
+        let x = cx.tensor(0)?;
+        let rank = cx.rank(0)? as i64;
+        let axis = cx.int("axis", 1);
+        let axis = if axis < 0 { axis + rank } else { axis };
+        if axis == 1 && rank > 1 {
+            return cx.like(ops::flatten(&x, 1, -1)?);
+        }
+        let mut rows = Int::from(1i64);
+        for dim in 0..axis {
+            rows = (rows * x.size(dim)?)?;
+        }
+        let mut columns = Int::from(1i64);
+        for dim in axis..rank {
+            columns = (columns * x.size(dim)?)?;
+        }
+        cx.like(ops::reshape(&x, vec![rows, columns])?)
+    })
+    .views(),
+    op("Squeeze", |cx| {
+        let axes = cx.axes(1)?;
+        if let V::Ints(items, false) = cx.input(0)
+            && items.len() == 1
+        {
+            return Ok(vec![V::Ints(items.clone(), true)]);
+        }
+        let x = cx.tensor(0)?;
+        let shape = cx.shape(0)?;
+        let axes: Vec<i64> = match axes {
+            Some(axes) => axes
+                .into_iter()
+                .map(|axis| cx.place(axis, shape.len()))
+                .collect::<Result<_>>()?,
+            None => cx
+                .known_shape(0)?
+                .iter()
+                .enumerate()
+                .filter(|(_, size)| **size == 1)
+                .map(|(dim, _)| dim as i64)
+                .collect(),
+        };
+        squeezed(cx, x, &shape, axes)
+    })
+    .views(),
+    op("Unsqueeze", |cx| {
+        let axes = cx.axes(1)?.unwrap_or_default();
+        if let V::Ints(items, true) = cx.input(0)
+            && axes.len() == 1
+        {
+            return Ok(vec![V::Ints(items.clone(), false)]);
+        }
+        let mut x = cx.tensor(0)?;
+        let rank = cx.rank(0)? + axes.len();
+        let mut axes = axes
+            .into_iter()
+            .map(|axis| cx.place(axis, rank))
+            .collect::<Result<Vec<i64>>>()?;
+        axes.sort_unstable();
+        for axis in axes {
+            x = ops::unsqueeze(&x, axis)?;
+        }
+        cx.like(x)
+    })
+    .views(),
+    op("Transpose", |cx| {
+        let x = cx.tensor(0)?;
+        let rank = cx.rank(0)? as i64;
+        let perm = cx.ints("perm").unwrap_or_else(|| (0..rank).rev().collect());
+        if rank == 2 && Object::proxy(&x).is_none() && perm == [1, 0] {
+            let turned = ops::t(&x.detach()?)?;
+            cx.reader.note_turned(&x, &turned);
+            return cx.like(turned);
+        }
+        cx.like(ops::permute(&x, perm)?)
+    })
+    .views()
+    .weights(&[0]),
+    op("Concat", |cx| {
+        let all: Option<Vec<(Vec<Int>, bool)>> = cx.inputs.iter().map(V::as_sizes).collect();
+        let is_sized = cx.inputs.iter().any(|v| matches!(v, V::Ints(..)));
+        if let (Some(all), true) = (all, is_sized) {
+            return Ok(vec![V::Ints(
+                all.into_iter().flat_map(|(items, _)| items).collect(),
+                false,
+            )]);
+        }
+        let rank = cx.rank(0)?;
+        let axis = cx.axis("axis", 1, rank)?;
+        let ranks = (1..cx.inputs.len()).filter_map(|at| cx.rank(at).ok());
+        if let Some(other) = ranks.into_iter().find(|other| *other != rank) {
+            return Err(Error::msg(format_args!(
+                "inputs of {rank} and of {other} dims are put together"
+            )));
+        }
+        let all = (0..cx.inputs.len())
+            .map(|at| cx.tensor(at))
+            .collect::<Result<Vec<Tensor>>>()?;
+        cx.like(ops::cat(&all, axis)?)
+    }),
+    op("Split", |cx| {
+        let x = cx.tensor(0)?;
+        let axis = cx.axis("axis", 0, cx.rank(0)?)?;
+        let sizes = match cx.has(1) {
+            true => Some(cx.input(1).known_ints()?),
+            false => cx.ints("split"),
+        };
+        let count = cx.node.output.len() as i64;
+        let sizes = match sizes {
+            Some(sizes) => sizes,
+            None => {
+                let size = cx.shape(0)?[axis as usize]
+                    .as_number()
+                    .ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
+                let count = cx.int("num_outputs", count);
+                let each = size.saturating_add(count - 1) / count.max(1);
+                (0..count)
+                    .map(|at| each.min(size - at * each).max(0))
+                    .collect()
+            }
+        };
+        let sizes: Vec<usize> = sizes
+            .into_iter()
+            .map(|size| usize::try_from(size).unwrap_or(0))
+            .collect();
+        let count = sizes.len();
+        let pieces = ops::split_with_sizes(&x, sizes, axis)?;
+        let dtype = cx.input(0).dtype();
+        (0..count)
+            .map(|at| Ok(V::Tensor(pieces.get(at as i64)?, dtype)))
+            .collect()
+    })
+    .check(|cx| {
+        let outputs = cx.node.output.len() as i64;
+        match cx.int("num_outputs", outputs) == outputs {
+            true => Ok(()),
+            false => Err(Error::msg("other pieces than outputs")),
+        }
+    })
+    .views(),
+    op("Slice", slice).any_numbers().views(),
+    op("Expand", |cx| {
+        let x = cx.tensor(0)?;
+        let sizes = cx.input(1).ints()?;
+        let shape = cx.shape(0)?;
+        let rank = shape.len().max(sizes.len());
+        let mut target = Vec::with_capacity(rank);
+        for dim in 0..rank {
+            let own = (dim + shape.len()).checked_sub(rank);
+            let asked = (dim + sizes.len()).checked_sub(rank).map(|at| sizes[at]);
+            target.push(match (own, asked) {
+                (Some(own), Some(asked))
+                    if asked.concrete() == Some(1)
+                        || shape[own].as_number().is_some_and(|n| n != 1) =>
+                {
+                    x.size(own as i64)?
+                }
+                (_, Some(asked)) => asked,
+                (Some(own), None) => x.size(own as i64)?,
+                (None, None) => Int::from(1i64),
+            });
+        }
+        cx.like(ops::expand(&x, target)?)
+    })
+    .makes(asked)
+    .views(),
+    op("Tile", |cx| {
+        let x = cx.tensor(0)?;
+        let times = cx.input(1).ints()?;
+        cx.like(ops::tile(&x, times)?)
+    })
+    .makes(|of| of.first().saturating_mul(of.product(1))),
+    op("DepthToSpace", |cx| {
+        let x = cx.tensor(0)?;
+        let block = cx.int("blocksize", 1);
+        if cx.text("mode", "DCR") == "CRD" {
+            return cx.like(ops::pixel_shuffle(&x, block as usize)?);
+        }
+        let (n, c, h, w) = (x.size(0)?, x.size(1)?, x.size(2)?, x.size(3)?);
+        let deep = c.floordiv(block * block)?;
+        let y = ops::reshape(&x, vec![n, block.into(), block.into(), deep, h, w])?;
+        let y = ops::permute(&y, [0, 3, 4, 1, 5, 2])?;
+        cx.like(ops::reshape(&y, vec![n, deep, (h * block)?, (w * block)?])?)
+    })
+    .check(blocks),
+    op("SpaceToDepth", |cx| {
+        let x = cx.tensor(0)?;
+        let block = cx.int("blocksize", 1);
+        let (n, c, h, w) = (x.size(0)?, x.size(1)?, x.size(2)?, x.size(3)?);
+        let (rows, columns) = (h.floordiv(block)?, w.floordiv(block)?);
+        let y = ops::reshape(&x, vec![n, c, rows, block.into(), columns, block.into()])?;
+        let order = if cx.text("mode", "DCR") == "CRD" {
+            [0, 1, 3, 5, 2, 4]
+        } else {
+            [0, 3, 5, 1, 2, 4]
+        };
+        let y = ops::permute(&y, order)?;
+        cx.like(ops::reshape(
+            &y,
+            vec![n, (c * (block * block))?, rows, columns],
+        )?)
+    })
+    .check(blocks),
+    op("Trilu", |cx| {
+        let x = cx.tensor(0)?;
+        let k = if cx.has(1) {
+            cx.input(1).known_ints()?.first().copied().unwrap_or(0)
+        } else {
+            0
+        };
+        cx.like(if cx.int("upper", 1) != 0 {
+            ops::triu(&x, k)?
+        } else {
+            ops::tril(&x, k)?
+        })
+    }),
+    op("Pad", pad).check(|cx| places(cx, 1)).makes(margins),
+    op("ReverseSequence", |cx| {
+        let x = cx.tensor(0)?;
+        let lengths = cx.input(1).known_ints()?;
+        let (time, batch) = (cx.int("time_axis", 0), cx.int("batch_axis", 1));
+        let mut rows = Vec::new();
+        for (at, length) in lengths.iter().enumerate() {
+            let row = ops::narrow(&x, batch, at as i64, 1)?;
+            let total = row.size(time)?;
+            let head = ops::flip(&ops::narrow(&row, time, 0, *length)?, time)?;
+            let tail = ops::narrow(&row, time, *length, (total - *length)?)?;
+            rows.push(ops::cat(&[head, tail], time)?);
+        }
+        cx.like(ops::cat(&rows, batch)?)
+    }),
+    op("CenterCropPad", |cx| {
+        let mut x = cx.tensor(0)?;
+        let rank = cx.rank(0)?;
+        let shape = cx.known_shape(0)?;
+        let target = cx.input(1).known_ints()?;
+        let axes = cx
+            .ints("axes")
+            .unwrap_or_else(|| (0..rank as i64).collect());
+        for (axis, want) in axes.into_iter().zip(target) {
+            let axis = cx.place(axis, rank)?;
+            let have = shape[axis as usize] as i64;
+            if want < have {
+                x = ops::narrow(&x, axis, (have - want) / 2, want)?;
+            } else if want > have {
+                let mut pads = vec![0i64; 2 * (rank - axis as usize)];
+                let before = (want - have) / 2;
+                let last = pads.len();
+                (pads[last - 2], pads[last - 1]) = (before, want - have - before);
+                x = ops::pad(&x, pads, "constant", Bound::from(None::<f64>))?;
+            }
+        }
+        cx.like(x)
+    })
+    .makes(asked),
+];
+
+/// What blocks of an image ask.
+fn blocks(cx: &NodeCx<'_>) -> Result<()> {
+    at_least(cx, "blocksize", 1)?;
+    rank(cx, 0, 4..5)
+}
+
+/// The elements of a result whose sizes are the second input.
+fn asked(of: &Constants<'_>) -> u64 {
+    of.product(1).max(of.first())
+}
+
+/// The elements with the widest margin at each side.
+fn margins(of: &Constants<'_>) -> u64 {
+    let most = of.largest(1, "pads").saturating_mul(2);
+    let sizes = of.sizes().iter();
+    sizes.fold(1, |n, size| {
+        n.saturating_mul(most.saturating_add(*size as u64))
     })
 }
 

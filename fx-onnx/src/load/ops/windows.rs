@@ -3,175 +3,220 @@
 use fx_nn::prelude::*;
 use fx_nn::{Bound, Error, Result};
 
-use super::Rule;
+use super::{Operator, op};
+use crate::load::checks::{Constants, at_least, rank, windows};
 use crate::load::node::{Given, NodeCx};
 use crate::load::value::{V, as_type};
 
-pub(super) fn rule(op: &str) -> Option<Rule> {
-    Some(match op {
-        "Conv" => conv,
-        "ConvInteger" => |cx| {
-            let wide = |at: usize, zero: usize| -> Result<Tensor> {
-                let x = as_type(&cx.tensor(at)?, DType::F32)?;
-                match cx.optional(zero)? {
-                    Some(z) => {
-                        let z = as_type(&z, DType::F32)?;
-                        // Those of weights may be one for each result.
-                        let rank = cx.rank(at)?;
-                        let shape: Vec<i64> = std::iter::once(-1)
-                            .chain(std::iter::repeat_n(1, rank - 1))
-                            .collect();
-                        x - if zero == 3 {
-                            ops::reshape(&z, shape)?
-                        } else {
-                            z
-                        }
+pub(super) const TABLE: &[Operator] = &[
+    op("Conv", conv).check(convolution).weights(&[1, 2]),
+    op("ConvInteger", |cx| {
+        let wide = |at: usize, zero: usize| -> Result<Tensor> {
+            let x = as_type(&cx.tensor(at)?, DType::F32)?;
+            match cx.optional(zero)? {
+                Some(z) => {
+                    let z = as_type(&z, DType::F32)?;
+                    // Those of weights may be one for each result.
+                    let rank = cx.rank(at)?;
+                    let shape: Vec<i64> = std::iter::once(-1)
+                        .chain(std::iter::repeat_n(1, rank - 1))
+                        .collect();
+                    x - if zero == 3 {
+                        ops::reshape(&z, shape)?
+                    } else {
+                        z
                     }
-                    None => Ok(x),
                 }
-            };
-            let (x, w) = (wide(0, 2)?, wide(1, 3)?);
-            let y = convolved(cx, x, &w, None)?;
-            cx.of(as_type(&ops::round(&y, 0)?, DType::I32)?, DType::I32)
-        },
-        "ConvTranspose" => transposed,
-        "MaxPool" => |cx| pool(cx, true),
-        "AveragePool" => |cx| pool(cx, false),
-        "LpPool" => |cx| {
-            let p = cx.int("p", 2) as f64;
-            let x = cx.tensor(0)?;
-            let powered = x.abs()?.pow(p)?;
-            let dims = cx.rank(0)? - 2;
-            let window = window(cx, dims, &cx.ints("kernel_shape").unwrap_or_default())?;
-            if window.dilations.iter().any(|d| *d != 1) || cx.flag("ceil_mode") {
-                let (after, _) = reached(cx, &window, cx.flag("ceil_mode"))?;
-                let wide = padded(&powered, &window.before, &after, 0.0)?;
-                return cx.like(summed(cx, &wide, &window)?.pow(1.0 / p)?);
+                None => Ok(x),
             }
-            let padded = padded(&powered, &window.before, &window.after, 0.0)?;
-            let count: i64 = window.kernel.iter().product();
-            let mean = averaged(&padded, &window, false, true, &[0; 3][..dims])?;
-            cx.like((mean * count as f64)?.pow(1.0 / p)?)
-        },
-        "GlobalAveragePool" => |cx| global(cx, |x, dims| ops::mean(x, dims, true)),
-        "GlobalMaxPool" => |cx| global(cx, |x, dims| ops::amax(x, dims, true)),
-        "GlobalLpPool" => |cx| {
-            let p = cx.int("p", 2) as f64;
-            global(cx, |x, dims| {
-                ops::sum(&x.abs()?.pow(p)?, dims, true)?.pow(1.0 / p)
-            })
-        },
-        "GridSample" => |cx| {
-            let (x, grid) = (cx.tensor(0)?, cx.tensor(1)?);
-            let mode = match &*cx.text("mode", "linear") {
-                "linear" | "bilinear" => "bilinear",
-                "nearest" => "nearest",
-                _ => "bicubic",
+        };
+        let (x, w) = (wide(0, 2)?, wide(1, 3)?);
+        let y = convolved(cx, x, &w, None)?;
+        cx.of(as_type(&ops::round(&y, 0)?, DType::I32)?, DType::I32)
+    })
+    .check(convolution)
+    .small_ints(),
+    op("ConvTranspose", transposed)
+        .check(convolution)
+        .makes(output_shape)
+        .weights(&[1, 2]),
+    op("MaxPool", |cx| pool(cx, true)).check(pool_windows),
+    op("AveragePool", |cx| pool(cx, false)).check(pool_windows),
+    op("LpPool", |cx| {
+        let p = cx.int("p", 2) as f64;
+        let x = cx.tensor(0)?;
+        let powered = x.abs()?.pow(p)?;
+        let dims = cx.rank(0)? - 2;
+        let window = window(cx, dims, &cx.ints("kernel_shape").unwrap_or_default())?;
+        if window.dilations.iter().any(|d| *d != 1) || cx.flag("ceil_mode") {
+            let (after, _) = reached(cx, &window, cx.flag("ceil_mode"))?;
+            let wide = padded(&powered, &window.before, &after, 0.0)?;
+            return cx.like(summed(cx, &wide, &window)?.pow(1.0 / p)?);
+        }
+        let padded = padded(&powered, &window.before, &window.after, 0.0)?;
+        let count: i64 = window.kernel.iter().product();
+        let mean = averaged(&padded, &window, false, true, &[0; 3][..dims])?;
+        cx.like((mean * count as f64)?.pow(1.0 / p)?)
+    })
+    .check(pool_windows),
+    op("GlobalAveragePool", |cx| {
+        global(cx, |x, dims| ops::mean(x, dims, true))
+    })
+    .check(image),
+    op("GlobalMaxPool", |cx| {
+        global(cx, |x, dims| ops::amax(x, dims, true))
+    })
+    .check(image),
+    op("GlobalLpPool", |cx| {
+        let p = cx.int("p", 2) as f64;
+        global(cx, |x, dims| {
+            ops::sum(&x.abs()?.pow(p)?, dims, true)?.pow(1.0 / p)
+        })
+    })
+    .check(image),
+    op("GridSample", |cx| {
+        let (x, grid) = (cx.tensor(0)?, cx.tensor(1)?);
+        let mode = match &*cx.text("mode", "linear") {
+            "linear" | "bilinear" => "bilinear",
+            "nearest" => "nearest",
+            _ => "bicubic",
+        };
+        let padding = cx.text("padding_mode", "zeros");
+        let corners = cx.flag("align_corners");
+        let grid = match (mode, &*padding) {
+            // Points outside are moved to the centres of the pixels at the edges first.
+            ("bicubic", "border") => {
+                let shape = cx.known_shape(0)?;
+                let edges = shape[2..].iter().rev().map(|size| match corners {
+                    true => 1.0,
+                    false => 1.0 - 1.0 / *size as f32,
+                });
+                let edges: Vec<f32> = edges.collect();
+                let dims = edges.len();
+                let edges = as_type(&Tensor::from_vec(edges, dims)?, cx.dtype(1)?)?;
+                let high = ops::r#where(&grid.gt(1.0)?, &edges, &grid)?;
+                ops::r#where(&grid.lt(-1.0)?, (-edges)?, high)?
+            }
+            _ => grid,
+        };
+        cx.like(ops::grid_sample(&x, &grid, mode, &padding, corners)?)
+    }),
+    op("AffineGrid", |cx| {
+        let theta = cx.tensor(0)?;
+        let size = cx.input(1).ints()?;
+        cx.like(ops::affine_grid(&theta, size, cx.flag("align_corners"))?)
+    }),
+    op("Col2Im", |cx| {
+        let x = cx.tensor(0)?;
+        let (size, block) = (cx.input(1).known_ints()?, cx.input(2).known_ints()?);
+        let dims = size.len();
+        let each = |name: &str, or: i64, count: usize| -> Result<Vec<i64>> {
+            let all = cx.ints(name).unwrap_or_else(|| vec![or; count]);
+            match all.len() == count && all.iter().all(|n| *n >= or) {
+                true => Ok(all),
+                false => Err(Error::msg(format_args!(
+                    "`{name}` is {all:?} for {dims} dims"
+                ))),
+            }
+        };
+        let (dilations, strides) = (each("dilations", 1, dims)?, each("strides", 1, dims)?);
+        let pads = each("pads", 0, 2 * dims)?;
+        if block.len() != dims || dims == 0 || size.iter().chain(&block).any(|n| *n < 1) {
+            return Err(Error::msg(format_args!(
+                "an image of {size:?} of blocks of {block:?}"
+            )));
+        }
+        if dims != 2 || pads[..2] != pads[2..] {
+            let window = Window {
+                kernel: block,
+                strides,
+                dilations,
+                before: pads[..dims].to_vec(),
+                after: pads[dims..].to_vec(),
             };
-            let padding = cx.text("padding_mode", "zeros");
-            let corners = cx.flag("align_corners");
-            let grid = match (mode, &*padding) {
-                // Points outside are moved to the centres of the pixels at the edges first.
-                ("bicubic", "border") => {
-                    let shape = cx.known_shape(0)?;
-                    let edges = shape[2..].iter().rev().map(|size| match corners {
-                        true => 1.0,
-                        false => 1.0 - 1.0 / *size as f32,
-                    });
-                    let edges: Vec<f32> = edges.collect();
-                    let dims = edges.len();
-                    let edges = as_type(&Tensor::from_vec(edges, dims)?, cx.dtype(1)?)?;
-                    let high = ops::r#where(&grid.gt(1.0)?, &edges, &grid)?;
-                    ops::r#where(&grid.lt(-1.0)?, (-edges)?, high)?
-                }
-                _ => grid,
-            };
-            cx.like(ops::grid_sample(&x, &grid, mode, &padding, corners)?)
-        },
-        "AffineGrid" => |cx| {
-            let theta = cx.tensor(0)?;
-            let size = cx.input(1).ints()?;
-            cx.like(ops::affine_grid(&theta, size, cx.flag("align_corners"))?)
-        },
-        "Col2Im" => |cx| {
-            let x = cx.tensor(0)?;
-            let (size, block) = (cx.input(1).known_ints()?, cx.input(2).known_ints()?);
-            let dims = size.len();
-            let each = |name: &str, or: i64, count: usize| -> Result<Vec<i64>> {
-                let all = cx.ints(name).unwrap_or_else(|| vec![or; count]);
-                match all.len() == count && all.iter().all(|n| *n >= or) {
-                    true => Ok(all),
-                    false => Err(Error::msg(format_args!(
-                        "`{name}` is {all:?} for {dims} dims"
-                    ))),
-                }
-            };
-            let (dilations, strides) = (each("dilations", 1, dims)?, each("strides", 1, dims)?);
-            let pads = each("pads", 0, 2 * dims)?;
-            if block.len() != dims || dims == 0 || size.iter().chain(&block).any(|n| *n < 1) {
+            return columns(cx, &x, &size, &window);
+        }
+        cx.like(ops::fold(
+            &x,
+            pair(&size),
+            pair(&block),
+            pair(&dilations),
+            pair(&pads),
+            pair(&strides),
+        )?)
+    })
+    .makes(|of| of.first().saturating_mul(of.product(1))),
+    op("MaxUnpool", |cx| {
+        let (x, places) = (cx.tensor(0)?, cx.tensor(1)?);
+        let (shape, kernel) = (
+            cx.known_shape(0)?,
+            cx.ints("kernel_shape").unwrap_or_default(),
+        );
+        let strides = cx.ints("strides").unwrap_or_else(|| vec![1; kernel.len()]);
+        let pads = cx.ints("pads").unwrap_or_else(|| vec![0; 2 * kernel.len()]);
+        let dims = kernel.len();
+        let mut own: Vec<i64> = shape[..2].iter().map(|n| *n as i64).collect();
+        for at in 0..dims {
+            own.push(
+                (shape[2 + at] as i64 - 1) * strides[at] + kernel[at] - pads[at] - pads[at + dims],
+            );
+        }
+        let total: i64 = own.iter().product();
+        let flat = ops::scatter(
+            &ops::zeros(vec![total], Some(cx.dtype(0)?))?,
+            0,
+            &ops::reshape(&places, [-1])?,
+            &ops::reshape(&x, [-1])?,
+        )?;
+        let mut y = ops::reshape(&flat, own.clone())?;
+        if cx.has(2) {
+            // Places are counted through the size that the windows give: the rest is beside it.
+            let asked = cx.input(2).known_ints()?;
+            let more: Vec<i64> = asked.iter().zip(&own).map(|(a, b)| a - b).collect();
+            if more.len() != own.len() || more[..2] != [0, 0] || more.iter().any(|n| *n < 0) {
                 return Err(Error::msg(format_args!(
-                    "an image of {size:?} of blocks of {block:?}"
+                    "an output of {asked:?}, where the windows give {own:?}"
                 )));
             }
-            if dims != 2 || pads[..2] != pads[2..] {
-                let window = Window {
-                    kernel: block,
-                    strides,
-                    dilations,
-                    before: pads[..dims].to_vec(),
-                    after: pads[dims..].to_vec(),
-                };
-                return columns(cx, &x, &size, &window);
-            }
-            cx.like(ops::fold(
-                &x,
-                pair(&size),
-                pair(&block),
-                pair(&dilations),
-                pair(&pads),
-                pair(&strides),
-            )?)
-        },
-        "MaxUnpool" => |cx| {
-            let (x, places) = (cx.tensor(0)?, cx.tensor(1)?);
-            let (shape, kernel) = (
-                cx.known_shape(0)?,
-                cx.ints("kernel_shape").unwrap_or_default(),
-            );
-            let strides = cx.ints("strides").unwrap_or_else(|| vec![1; kernel.len()]);
-            let pads = cx.ints("pads").unwrap_or_else(|| vec![0; 2 * kernel.len()]);
-            let dims = kernel.len();
-            let mut own: Vec<i64> = shape[..2].iter().map(|n| *n as i64).collect();
-            for at in 0..dims {
-                own.push(
-                    (shape[2 + at] as i64 - 1) * strides[at] + kernel[at]
-                        - pads[at]
-                        - pads[at + dims],
-                );
-            }
-            let total: i64 = own.iter().product();
-            let flat = ops::scatter(
-                &ops::zeros(vec![total], Some(cx.dtype(0)?))?,
-                0,
-                &ops::reshape(&places, [-1])?,
-                &ops::reshape(&x, [-1])?,
-            )?;
-            let mut y = ops::reshape(&flat, own.clone())?;
-            if cx.has(2) {
-                // Places are counted through the size that the windows give: the rest is beside it.
-                let asked = cx.input(2).known_ints()?;
-                let more: Vec<i64> = asked.iter().zip(&own).map(|(a, b)| a - b).collect();
-                if more.len() != own.len() || more[..2] != [0, 0] || more.iter().any(|n| *n < 0) {
-                    return Err(Error::msg(format_args!(
-                        "an output of {asked:?}, where the windows give {own:?}"
-                    )));
-                }
-                y = padded(&y, &vec![0; dims], &more[2..], 0.0)?;
-            }
-            cx.like(y)
-        },
-        _ => return None,
+            y = padded(&y, &vec![0; dims], &more[2..], 0.0)?;
+        }
+        cx.like(y)
     })
+    .check(pool_windows)
+    .makes(output_shape),
+];
+
+/// What a convolution asks of its image, weight and attributes.
+fn convolution(cx: &NodeCx<'_>) -> Result<()> {
+    windows(cx)?;
+    if let (Ok(x), Ok(w)) = (cx.rank(0), cx.rank(1))
+        && (x != w || x < 3)
+    {
+        return Err(Error::msg(format_args!(
+            "an input of {x} dims and a weight of {w}"
+        )));
+    }
+    at_least(cx, "group", 1)
+}
+
+/// What a pool asks.
+fn pool_windows(cx: &NodeCx<'_>) -> Result<()> {
+    if cx
+        .ints("kernel_shape")
+        .is_none_or(|kernel| kernel.is_empty())
+    {
+        return Err(Error::msg("`kernel_shape` is missing"));
+    }
+    windows(cx)
+}
+
+fn image(cx: &NodeCx<'_>) -> Result<()> {
+    rank(cx, 0, 3..)
+}
+
+/// The elements of a result whose shape is asked for.
+fn output_shape(of: &Constants<'_>) -> u64 {
+    of.attribute("output_shape").max(of.product(2))
 }
 
 /// How windows lie.
