@@ -498,3 +498,28 @@ fn a_row_may_have_one_variance() -> Result<()> {
     }
     Ok(())
 }
+
+/// Sides with other numbers of dims have no shape in common: nothing is known of what follows from them, and it runs.
+#[test]
+fn the_number_of_dims_may_be_a_runs() -> Result<()> {
+    let f = traced!(|x: &Tensor, flat: &Tensor| {
+        let y = fx_nn::control::cond(flat.clone(), || x.flatten_all(), || Ok(x.clone()))?;
+        let both = ops::cat(&[y.relu()?, y], 0)?;
+        Ok((both.unsqueeze(0)?, both.size(0)?))
+    });
+    let mut gm = symbolic_trace(f)?;
+    let flag = Spec::tensor([0i64; 0], DType::Bool);
+    let env = gm.infer_shapes(&[Spec::tensor(["n", "m"], DType::F32), flag])?;
+    assert!(env.guards().is_empty(), "{:?}", env.guards());
+    let entry = gm.graph().find_name("relu");
+    let entry = entry.and_then(|node| node.meta::<ValueMeta>().map(ToString::to_string));
+    let unknown = "a tensor whose number of dims a run decides";
+    assert_eq!(entry.as_deref(), Some(unknown));
+    let x = Tensor::ones((2, 3))?;
+    for (flat, dims, rows) in [(true, vec![1, 12], 12), (false, vec![1, 4, 3], 4)] {
+        let flat = Tensor::full((), flat, DType::Bool)?;
+        let (y, first): (Tensor, i64) = gm.forward((&x, &flat))?;
+        assert_eq!((y.dims()?.to_vec(), first), (dims, rows));
+    }
+    Ok(())
+}

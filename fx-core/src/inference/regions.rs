@@ -1,7 +1,7 @@
 //! What branches, loops and scans give: sides are joined, and what a loop carries settles.
 //!
-//! Invariant: a size or a number that is not the same on all ways is a new symbol; what a way claims of a symbol decides
-//! nothing outside of it.
+//! Invariant: a size or a number that is not the same on all ways is a new symbol, and a tensor of other numbers of dims
+//! has no shape; what a way claims of a symbol decides nothing outside of it.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -187,11 +187,7 @@ impl Joined {
                     return Ok(a.clone());
                 }
                 if one.shape.len() != other.shape.len() {
-                    return Err(Error::msg(format_args!(
-                        "the ways give {} and {}: a value has one number of dims for its shape to be inferred",
-                        a.describe(),
-                        b.describe()
-                    )));
+                    return Ok(ValueMeta::unranked());
                 }
                 let shape = one.shape.iter().zip(&other.shape);
                 let shape = shape.map(|(a, b)| self.size(env, a, b, 0));
@@ -231,6 +227,12 @@ impl Joined {
                 ValueMeta::from(meta)
             }
             (ValueMeta::Plain(_), ValueMeta::Plain(_)) if a == b => a.clone(),
+            (ValueMeta::Single(_) | ValueMeta::Opaque(_), unranked @ ValueMeta::Opaque(_))
+            | (unranked @ ValueMeta::Opaque(_), ValueMeta::Single(_))
+                if unranked.has_unranked() =>
+            {
+                unranked.clone()
+            }
             _ => {
                 return Err(Error::msg(format_args!(
                     "the ways give {} and {}, which have no shape in common",

@@ -124,6 +124,20 @@ impl ValueMeta {
         ValueMeta::Plain(Value::None)
     }
 
+    /// A tensor of which not even the number of dims is known: a run decides it.
+    pub(crate) fn unranked() -> Self {
+        ValueMeta::Opaque("a tensor whose number of dims a run decides".into())
+    }
+
+    /// Whether it is such a tensor, or has one among its items.
+    pub(crate) fn has_unranked(&self) -> bool {
+        self.is_opaque() && {
+            let unranked = ValueMeta::unranked();
+            let of = |item: &ValueMeta| *item == unranked;
+            of(self) || self.items().is_some_and(|items| items.iter().any(of))
+        }
+    }
+
     /// As a value, tensors without their data.
     ///
     /// # Errors

@@ -7,6 +7,7 @@ use super::env::ShapeEnv;
 use super::rule::{RuleCall, ShapeRule};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::function::Function;
+use crate::ir::operator;
 use crate::ir::param_type::{ParamType, ScalarType};
 use crate::ir::table::FunctionTable;
 use crate::ir::tensor_meta::TensorMeta;
@@ -31,7 +32,19 @@ pub(crate) fn result_of(
             return Ok(ValueMeta::of_argument(&out));
         }
     }
-    if let Some(ShapeRule(rule)) = FunctionTable::registered()?.get(function) {
+    let is_unranked = |arg: &ValueMeta| match function == operator::getitem {
+        // An item of a tuple is what it is.
+        true => arg.items().is_none() && arg.has_unranked(),
+        false => arg.has_unranked(),
+    };
+    if args.iter().any(is_unranked) && scalar.is_none() {
+        return Ok(ValueMeta::unranked());
+    }
+    let rule = match scalar {
+        Some(_) if args.iter().any(is_unranked) => None,
+        _ => FunctionTable::registered()?.get(function),
+    };
+    if let Some(ShapeRule(rule)) = rule {
         let mut value = rule(&mut RuleCall::new(function, args, env))?;
         complete(&mut value, args);
         env.are_sizes(&value)?;
