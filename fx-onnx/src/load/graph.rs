@@ -11,6 +11,7 @@ use fx_nn::ir::{SourceLocation, TensorMeta};
 use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::trace::{CallArgs, placed};
+use fx_nn::value::{Dim, DimStep};
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,6 +21,7 @@ use super::look::Known;
 use super::node::{Given, NodeCx};
 use super::scan::Limits;
 use super::value::V;
+use super::whole::Whole;
 use super::{checks, ops, paths, tensors, versions};
 use crate::opaque::Opaque;
 use crate::proto::{FunctionProto, GraphProto, NodeProto};
@@ -56,6 +58,10 @@ pub(super) struct Reader<'m> {
     pub spent: Cell<u64>,
     /// What is known of the values of bodies.
     pub known: Known,
+    /// Where the names of sizes come from: an input, and which of its dims.
+    pub symbols: &'m FxHashMap<String, (Tensor, i64)>,
+    /// An input that a run gives.
+    pub any: Option<Tensor>,
 }
 
 /// The names that the graphs of a node read from outside of it.
@@ -133,6 +139,32 @@ impl Reader<'_> {
         })
     }
 
+    /// A size that is known of a value, by the sizes of the inputs.
+    pub fn size_of(&self, dim: &Dim) -> Result<Whole> {
+        let fold = |parts: Vec<Dim>, join: fn(&Whole, Whole) -> Result<Whole>| {
+            let mut parts = parts.iter();
+            let first = parts
+                .next()
+                .map_or_else(|| Ok(0.into()), |part| self.size_of(part))?;
+            parts.try_fold(first, |all, part| join(&all, self.size_of(part)?))
+        };
+        match dim.step() {
+            DimStep::Known(number) => Ok(number.into()),
+            DimStep::Symbol(symbol) => match self.symbols.get(&*symbol) {
+                Some((input, at)) => input.size(*at).map(Whole::from),
+                None => Err(Error::msg(format_args!(
+                    "the size `{symbol}` is known only to a run, and no input has it"
+                ))),
+            },
+            DimStep::Sum(parts) => fold(parts, |a, b| a.plus(b)),
+            DimStep::Product(parts) => fold(parts, |a, b| a.times(b)),
+            DimStep::Quotient(a, b) => self.size_of(&a)?.over(self.size_of(&b)?),
+            DimStep::Min(parts) => fold(parts, |a, b| a.at_most(b)),
+            DimStep::Max(parts) => fold(parts, |a, b| a.at_least(b)),
+            other => Err(Error::msg(format_args!("a size is {other:?}"))),
+        }
+    }
+
     /// Keeps which matrix of the file was turned.
     pub fn note_turned(&self, before: &Tensor, turned: &Tensor) {
         let ids = (Object::object_id(before), Object::object_id(turned));
@@ -161,7 +193,7 @@ impl Reader<'_> {
         if !is_root {
             for constant in &graph.initializer {
                 let tensor = tensors::tensor(constant, self.folder, false)?;
-                let dtype = Tensor::dtype(&tensor)?;
+                let dtype = tensors::type_of(constant, &tensor)?;
                 if let Some(scope) = scopes.last_mut() {
                     scope
                         .values
@@ -263,6 +295,9 @@ impl Reader<'_> {
             }
             if let Some(check) = entry.check {
                 check(&cx)?;
+            }
+            if !entry.small_ints && !entry.is_view {
+                checks::held(&cx)?;
             }
             checks::room(&cx, entry.made)?;
             let given = (entry.rule)(&mut cx)?;
@@ -378,6 +413,8 @@ impl Reader<'_> {
             file_bytes: self.file_bytes,
             spent: Cell::new(self.spent.get()),
             known: Known::default(),
+            symbols: self.symbols,
+            any: self.any.clone(),
         };
         let mut scopes = vec![Scope {
             values: scope,

@@ -76,7 +76,7 @@ pub(super) fn look(
     if draws(reader, body) {
         return;
     }
-    let Ok(Some(inputs)) = symbolic(inputs) else {
+    let Ok(Some(inputs)) = symbolic(reader, inputs) else {
         return;
     };
     let depth = reader.known.depth.get();
@@ -144,7 +144,7 @@ fn turn(
 }
 
 /// Inputs that depend on the run, as they do in a body; `None` if there is nothing to depend on, or that is in a body.
-fn symbolic(inputs: &[V]) -> Result<Option<Vec<V>>> {
+fn symbolic(reader: &Reader<'_>, inputs: &[V]) -> Result<Option<Vec<V>>> {
     if inputs.is_empty() {
         return Ok(Some(Vec::new()));
     }
@@ -152,7 +152,7 @@ fn symbolic(inputs: &[V]) -> Result<Option<Vec<V>>> {
         V::Tensor(x, _) if Object::proxy(x).is_some() => v.meta().map(|_| x.clone()),
         _ => None,
     });
-    let Some(one) = one else {
+    let Some(one) = one.or_else(|| reader.any.clone()) else {
         return Ok(None);
     };
     let zero = ops::sum(&ops::zeros_like(&one, Some(DType::I64))?, .., false)?;

@@ -15,6 +15,7 @@ mod support;
 mod tensors;
 mod value;
 mod versions;
+mod whole;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -185,15 +186,19 @@ impl Load {
             )));
         }
         let constants = std::mem::take(&mut graph.initializer);
+        let mut narrow: FxHashMap<String, DType> = FxHashMap::default();
         let weights = layers::weights(&graph.node);
         for constant in constants {
             if self.constants.contains_key(&constant.name) {
                 continue;
             }
             let tensor = tensors::tensor(&constant, folder, weights.contains(&*constant.name))?;
-            if dtype::known(constant.data_type).is_some_and(|d| matches!(d, DType::I8 | DType::U16))
-                && !quantized(&graph.node, &constant.name)
-            {
+            let of_few_bits = dtype::known(constant.data_type)
+                .filter(|dtype| matches!(dtype, DType::I8 | DType::U16));
+            if let Some(dtype) = of_few_bits {
+                narrow.insert(constant.name.clone(), dtype);
+            }
+            if of_few_bits.is_some() && !quantized(&graph.node, &constant.name) {
                 return Err(Error::msg(format_args!(
                     "the constant `{}` has elements of type {}, of which fx holds no tensors",
                     constant.name,
@@ -262,6 +267,7 @@ impl Load {
             tensors,
             opaque,
             hints,
+            narrow,
             inputs,
             fixed: self.constants.clone().into_iter().collect(),
             params,
@@ -325,13 +331,11 @@ impl Load {
             .enumerate()
             .map(|(at, dim)| match &dim.value {
                 Some(DimensionValue::Value(size)) if *size >= 0 => SpecSize::from(*size),
-                Some(DimensionValue::Param(name)) if !name.is_empty() => {
-                    match self.dims.get(name) {
-                        Some(SizeOf::Fixed(size)) => SpecSize::from(*size),
-                        Some(SizeOf::Named(new)) => SpecSize::from(symbol(new).as_str()),
-                        None => SpecSize::from(symbol(name).as_str()),
-                    }
-                }
+                Some(DimensionValue::Param(name)) if is_name(name) => match self.dims.get(name) {
+                    Some(SizeOf::Fixed(size)) => SpecSize::from(*size),
+                    Some(SizeOf::Named(new)) => SpecSize::from(symbol(new).as_str()),
+                    None => SpecSize::from(symbol(name).as_str()),
+                },
                 _ => SpecSize::from(format!("{clean}_{at}").as_str()),
             });
         Ok((Spec::tensor(sizes, dtype), Some(dtype)))
@@ -343,7 +347,16 @@ fn quantized(nodes: &[NodeProto], name: &str) -> bool {
     nodes
         .iter()
         .filter(|node| node.input.iter().any(|input| input == name))
-        .all(|node| ops::is(&node.domain, &node.op_type, |entry| entry.small_ints))
+        .all(|node| {
+            ops::is(&node.domain, &node.op_type, |entry| {
+                entry.small_ints || entry.is_view
+            })
+        })
+}
+
+/// Whether a text names a size: `?` stands for several sizes of which nothing is known.
+fn is_name(text: &str) -> bool {
+    text.chars().any(|c| c.is_ascii_alphanumeric())
 }
 
 /// A name of a size: letters, digits and `_`, or an expression of such.
@@ -440,10 +453,10 @@ fn hints(graph: &GraphProto) -> FxHashMap<String, TensorMeta> {
                 .enumerate()
                 .map(|(at, dim)| match &dim.value {
                     Some(DimensionValue::Value(size)) => Dim::from(*size),
-                    Some(DimensionValue::Param(name)) => {
+                    Some(DimensionValue::Param(name)) if is_name(name) => {
                         symbol(name).parse().unwrap_or_else(|_| unknown(at))
                     }
-                    None => unknown(at),
+                    _ => unknown(at),
                 });
             all.insert(info.name.clone(), TensorMeta::new(dims).dtype(dtype));
         }
@@ -496,8 +509,8 @@ fn opaque(
                         .enumerate()
                         .map(|(at, dim)| match &dim.value {
                             Some(DimensionValue::Value(size)) => size.to_string(),
-                            Some(DimensionValue::Param(name)) => symbol(name),
-                            None => format!("{}_{at}", paths::clean(name).replace('.', "_")),
+                            Some(DimensionValue::Param(name)) if is_name(name) => symbol(name),
+                            _ => format!("{}_{at}", paths::clean(name).replace('.', "_")),
                         });
                     Some((tensor.elem_type, dims.collect()))
                 })

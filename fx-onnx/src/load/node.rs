@@ -7,6 +7,7 @@ use fx_nn::{Error, Result};
 
 use super::graph::Reader;
 use super::value::{V, as_type};
+use super::whole::Whole;
 use crate::dtype;
 use crate::proto::{AttributeProto, GraphProto, NodeProto};
 
@@ -72,6 +73,19 @@ impl NodeCx<'_> {
 
     pub fn rank(&self, at: usize) -> Result<usize> {
         self.shape(at).map(|shape| shape.len())
+    }
+
+    /// The sizes of an input, as numbers where they are known.
+    pub fn sizes(&self, at: usize) -> Result<Vec<Whole>> {
+        let (x, shape) = (self.tensor(at)?, self.shape(at)?);
+        let each = shape
+            .iter()
+            .enumerate()
+            .map(|(dim, size)| match size.as_number() {
+                Some(size) => Ok(Whole::from(size)),
+                None => x.size(dim as i64).map(Whole::from),
+            });
+        each.collect()
     }
 
     pub fn known_shape(&self, at: usize) -> Result<Vec<usize>> {

@@ -33,6 +33,8 @@ pub(super) struct Root {
     pub hints: FxHashMap<String, TensorMeta>,
     /// The inputs that are given: the name, and the element type.
     pub inputs: Vec<(String, Option<DType>)>,
+    /// The element types of constants of which fx holds no tensors: those are of a wider type.
+    pub narrow: FxHashMap<String, DType>,
     /// Inputs with a value.
     pub fixed: Vec<(String, Tensor)>,
     pub params: Vec<ParamSpec>,
@@ -55,7 +57,11 @@ impl Root {
             .ok_or_else(|| Error::msg("the file has no graph"))?;
         let mut scope: FxHashMap<String, V> = FxHashMap::default();
         for (name, tensor) in self.tensors.values() {
-            scope.insert(name.clone(), V::of(tensor.clone(), Tensor::dtype(tensor)?));
+            let dtype = match self.narrow.get(name) {
+                Some(dtype) => *dtype,
+                None => Tensor::dtype(tensor)?,
+            };
+            scope.insert(name.clone(), V::of(tensor.clone(), dtype));
         }
         for (name, tensor) in &self.fixed {
             scope.insert(name.clone(), V::of(tensor.clone(), Tensor::dtype(tensor)?));
@@ -69,7 +75,27 @@ impl Root {
             .iter()
             .filter_map(|(path, (_, tensor))| Some((Object::object_id(tensor)?, path.clone())));
         let paths: FxHashMap<u64, String> = ids.collect();
+        let mut symbols = FxHashMap::default();
+        let mut any = None;
+        for ((name, _), v) in self.inputs.iter().zip(args) {
+            let Some(V::Tensor(x, _)) = scope.get(name) else {
+                continue;
+            };
+            let shape = V::Tensor(x.clone(), None).meta().map(|meta| meta.shape);
+            for (at, dim) in shape.iter().flatten().enumerate() {
+                if let Some(symbol) = dim.as_symbol() {
+                    symbols
+                        .entry(symbol.to_string())
+                        .or_insert_with(|| (x.clone(), at as i64));
+                }
+            }
+            if shape.is_some() && v.as_proxy().is_some() {
+                any.get_or_insert_with(|| x.clone());
+            }
+        }
         let reader = Reader {
+            symbols: &symbols,
+            any,
             paths: &paths,
             turned: &self.turned,
             file_bytes: self.bytes,
@@ -172,6 +198,11 @@ impl Module for Root {
 fn as_value(v: V) -> Result<Value> {
     use fx_nn::value::IntoValue;
     Ok(match v {
+        V::Tensor(_, Some(dtype @ (DType::I8 | DType::U16))) => {
+            return Err(Error::msg(format_args!(
+                "the graph gives elements of type {dtype}, of which fx holds no tensors"
+            )));
+        }
         V::Tensor(tensor, _) => tensor.into_value(),
         V::Seq(items) => Value::List(
             items
@@ -180,6 +211,11 @@ fn as_value(v: V) -> Result<Value> {
                 .collect::<Result<Vec<Value>>>()?
                 .into(),
         ),
+        V::List(..) => {
+            return Err(Error::msg(
+                "a sequence whose length a run decides is no result of a graph: put its items together with `ConcatFromSequence`",
+            ));
+        }
         V::Absent => Value::None,
         ints => ints.tensor()?.into_value(),
     })

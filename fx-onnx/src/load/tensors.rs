@@ -187,6 +187,14 @@ pub(super) fn tensor(proto: &TensorProto, folder: Option<&Path>, trained: bool) 
     of_bytes(&bytes, dtype, &shape, trained).map_err(about)
 }
 
+/// The element type of a constant, which its tensor has a wider one of if fx holds none of it.
+pub(super) fn type_of(proto: &TensorProto, tensor: &Tensor) -> Result<DType> {
+    match dtype::known(proto.data_type) {
+        Some(dtype @ (DType::I8 | DType::U16)) => Ok(dtype),
+        _ => Tensor::dtype(tensor),
+    }
+}
+
 /// A tensor of bytes, or a variable of them if it is floats to be trained.
 pub(super) fn of_bytes(
     bytes: &[u8],

@@ -15,6 +15,8 @@ pub(super) enum V {
     Ints(Vec<Int>, bool),
     /// A sequence.
     Seq(Vec<V>),
+    /// A sequence whose length a run decides, of items of one shape: they lie along the first dim.
+    List(Tensor, Option<DType>),
     /// Left out.
     Absent,
 }
@@ -66,6 +68,7 @@ impl V {
                 .or_else(|| Tensor::dtype(tensor).ok())
                 .or_else(|| self.meta()?.dtype),
             V::Ints(..) => Some(DType::I64),
+            V::List(_, dtype) => *dtype,
             _ => None,
         }
     }
@@ -92,7 +95,7 @@ impl V {
         match self {
             V::Tensor(tensor, _) => Ok(tensor.clone()),
             V::Ints(items, scalar) => of_ints(items, *scalar),
-            V::Seq(_) => Err(Error::msg("a sequence where a tensor is expected")),
+            V::Seq(_) | V::List(..) => Err(Error::msg("a sequence where a tensor is expected")),
             V::Absent => Err(Error::msg("an input is left out that the operator needs")),
         }
     }
@@ -162,7 +165,7 @@ pub(super) fn as_type(x: &Tensor, dtype: DType) -> Result<Tensor> {
 }
 
 /// Sizes as a tensor.
-fn of_ints(items: &[Int], scalar: bool) -> Result<Tensor> {
+pub(super) fn of_ints(items: &[Int], scalar: bool) -> Result<Tensor> {
     if let Some(known) = items
         .iter()
         .map(Int::concrete)
@@ -205,6 +208,11 @@ fx_nn::function_table! { crate::out::Rule {
         let x = cx.cast(&x, DType::I64)?;
         let none = cx.i64s(&[]);
         let name = cx.op("Reshape", &[&x.name, &none]);
-        call.given(name)
+        match call.node().meta::<ValueMeta>() {
+            Some(ValueMeta::Int(dim)) if dim.as_symbol().is_some() => {
+                Ok(cx.whole_number(dim, name))
+            }
+            _ => call.given(name),
+        }
     }),
 } }

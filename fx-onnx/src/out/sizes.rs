@@ -73,6 +73,17 @@ impl Cx {
         Ok(made.pop().expect("the size was made last"))
     }
 
+    /// A whole number that a tensor without dims holds: where its symbol stands among sizes, the tensor is read.
+    pub(crate) fn whole_number(&mut self, dim: &Dim, name: Name) -> Val {
+        if let Some(symbol) = dim.as_symbol()
+            && self.symbol(symbol).is_none()
+        {
+            let source = SymbolSource::Scalar(name);
+            self.scope().symbols.insert(symbol.into(), source);
+        }
+        Val::Dim(dim.clone())
+    }
+
     fn computed(&self, dim: &Dim) -> Option<Name> {
         let mut scopes = self.scopes.iter().rev();
         scopes.find_map(|scope| scope.sizes.get(dim).cloned())

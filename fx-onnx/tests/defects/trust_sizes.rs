@@ -58,7 +58,6 @@ impl Gated {
 }
 
 #[test]
-#[ignore = "E6"]
 fn defect_t3_e6_files_with_named_sizes_are_read_back() -> Result<()> {
     let each = |sizes: [usize; 2], of: &dyn Fn(usize) -> Result<Vec<Tensor>>| {
         sizes.into_iter().map(of).collect::<Result<Vec<_>>>()

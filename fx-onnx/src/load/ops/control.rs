@@ -1,4 +1,4 @@
-//! Branches, loops and scans.
+//! Branches and scans.
 
 use fx_nn::control;
 use fx_nn::prelude::*;
@@ -15,13 +15,12 @@ use crate::proto::GraphProto;
 
 pub(super) const TABLE: &[Operator] = &[
     op("If", branch),
-    op("Loop", turns),
     op("Scan", scan_of_batch),
     op("Scan", scan).since(9),
 ];
 
 /// What a graph gives for inputs.
-fn inside(cx: &NodeCx<'_>, graph: &GraphProto, inputs: Vec<V>) -> Given {
+pub(super) fn inside(cx: &NodeCx<'_>, graph: &GraphProto, inputs: Vec<V>) -> Given {
     let mut scopes: Scopes = cx.scopes.clone();
     let names = graph.input.iter().map(|input| input.name.clone());
     scopes.push(Scope {
@@ -31,7 +30,7 @@ fn inside(cx: &NodeCx<'_>, graph: &GraphProto, inputs: Vec<V>) -> Given {
     cx.reader.graph(graph, &mut scopes, false)
 }
 
-fn values(given: Vec<V>) -> Result<Value> {
+pub(super) fn values(given: Vec<V>) -> Result<Value> {
     let all = given
         .into_iter()
         .map(|v| Ok(v.tensor()?.into_value()))
@@ -39,7 +38,7 @@ fn values(given: Vec<V>) -> Result<Value> {
     Ok(Value::Tuple(all.into()))
 }
 
-fn back(value: Value, dtypes: &[Option<DType>]) -> Given {
+pub(super) fn back(value: Value, dtypes: &[Option<DType>]) -> Given {
     let Value::Tuple(items) = &value else {
         return Err(Error::msg("a graph gives no list of values"));
     };
@@ -79,131 +78,6 @@ fn branch(cx: &mut NodeCx<'_>) -> Given {
     let condition = ops::reshape(&condition, [1])?;
     let given = control::cond(condition, || side(then), || side(otherwise))?;
     back(given, &dtypes.borrow())
-}
-
-fn turns(cx: &mut NodeCx<'_>) -> Given {
-    let body = cx.graph("body")?;
-    let carried: Vec<V> = (2..cx.inputs.len())
-        .map(|at| cx.input(at).clone())
-        .collect();
-    let results = body.output.len().saturating_sub(1 + carried.len());
-    let known = |at: usize| -> Result<Option<f64>> {
-        match cx.has(at) {
-            false => Ok(None),
-            true => match cx.input(at) {
-                V::Tensor(tensor, _) if tensor.proxy().is_some() => {
-                    Err(Error::msg("known only to a run"))
-                }
-                V::Ints(items, _) => items
-                    .first()
-                    .and_then(Int::concrete)
-                    .map(|n| Some(n as f64))
-                    .ok_or_else(|| Error::msg("known only to a run")),
-                other => other.tensor()?.item().map(Some),
-            },
-        }
-    };
-    let (most, goes) = (known(0), known(1));
-    // Turn by turn, for as long as what decides is known.
-    if let (Ok(most), Ok(goes)) = (&most, &goes) {
-        let most = most.unwrap_or(f64::INFINITY);
-        let mut goes = goes.is_none_or(|g| g != 0.0);
-        let mut state = carried.clone();
-        let mut lists: Vec<Vec<Tensor>> = vec![Vec::new(); results];
-        let mut dtypes = vec![None; results];
-        let mut turn = 0i64;
-        let mut decided = true;
-        while goes && (turn as f64) < most {
-            if turn as usize > cx.reader.limits.nodes {
-                return Err(Error::msg("a loop of more turns than `Limits::nodes`"));
-            }
-            let mut inputs = vec![
-                V::of(Tensor::from_vec(vec![turn], ())?, DType::I64),
-                V::of(Tensor::full((), true, DType::Bool)?, DType::Bool),
-            ];
-            inputs.extend(state.iter().cloned());
-            let given = inside(cx, body, inputs)?;
-            let condition = given.first().cloned().unwrap_or(V::Absent);
-            match &condition {
-                V::Tensor(tensor, _) if tensor.proxy().is_some() => {
-                    decided = false;
-                    break;
-                }
-                other => goes = other.tensor()?.item()? != 0.0,
-            }
-            state = given[1..=carried.len()].to_vec();
-            for (at, v) in given[1 + carried.len()..].iter().enumerate() {
-                dtypes[at] = v.dtype();
-                lists[at].push(v.tensor()?);
-            }
-            turn += 1;
-        }
-        if decided {
-            for (list, dtype) in lists.into_iter().zip(dtypes) {
-                if list.is_empty() {
-                    return Err(Error::msg("a loop of no turns gives lists of nothing"));
-                }
-                state.push(V::Tensor(ops::stack(&list, 0)?, dtype));
-            }
-            return Ok(state);
-        }
-    }
-    if results > 0 {
-        return Err(Error::msg(
-            "a loop that stacks results and whose end only a run knows: fx's loops carry values alone",
-        ));
-    }
-    let dtypes: Vec<Option<DType>> = carried.iter().map(V::dtype).collect();
-    let mut first = vec![
-        V::of(Tensor::from_vec(vec![0i64], ())?, DType::I64),
-        V::of(Tensor::full((), true, DType::Bool)?, DType::Bool),
-    ];
-    first.extend(carried.iter().cloned());
-    look(cx.reader, cx.scopes, body, &first, 2..first.len(), 1);
-    let limit = if cx.has(0) { Some(cx.tensor(0)?) } else { None };
-    let start = if cx.has(1) {
-        cx.tensor(1)?
-    } else {
-        Tensor::full((), true, DType::Bool)?
-    };
-    let begin = (
-        Tensor::from_vec(vec![0i64], ())?.into_value(),
-        ops::reshape(&start, ())?.into_value(),
-        values(carried)?,
-    );
-    let begin = Value::Tuple(vec![begin.0, begin.1, begin.2].into());
-    let parts = |state: &Value| -> Result<(Tensor, Tensor, Value)> {
-        let Value::Tuple(items) = state else {
-            return Err(Error::msg("a loop lost its state"));
-        };
-        Ok((
-            Tensor::from_value(items[0].clone())?,
-            Tensor::from_value(items[1].clone())?,
-            items[2].clone(),
-        ))
-    };
-    let given: Value = control::while_loop(
-        begin,
-        |state: &Value| {
-            let (turn, goes, _) = parts(state)?;
-            match &limit {
-                Some(limit) => ops::logical_and(&goes, &turn.lt(ops::reshape(limit, ())?)?),
-                None => Ok(goes),
-            }
-        },
-        |state: Value| {
-            let (turn, goes, carried) = parts(&state)?;
-            let mut inputs = vec![V::of(turn.clone(), DType::I64), V::of(goes, DType::Bool)];
-            inputs.extend(back(carried, &dtypes)?);
-            let given = inside(cx, body, inputs)?;
-            let goes = ops::reshape(&given[0].tensor()?, ())?;
-            let next = values(given[1..].to_vec())?;
-            Ok(Value::Tuple(
-                vec![(turn + 1)?.into_value(), goes.into_value(), next].into(),
-            ))
-        },
-    )?;
-    back(parts(&given)?.2, &dtypes)
 }
 
 /// A scan of opset 8 goes over a batch: it is one for each row.
@@ -255,6 +129,9 @@ fn scan_of_batch(cx: &mut NodeCx<'_>) -> Given {
 
 fn scan(cx: &mut NodeCx<'_>) -> Given {
     let sequences = cx.int("num_scan_inputs", 1) as usize;
+    if sequences > cx.inputs.len() {
+        return Err(Error::msg("a scan over more than its inputs"));
+    }
     let axes = |name: &str, count: usize| {
         cx.ints(name)
             .filter(|a| !a.is_empty())

@@ -1,19 +1,22 @@
 //! Constants and new tensors.
 
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 
 use super::{Operator, op};
 use crate::load::node::{Given, NodeCx};
 use crate::load::tensors;
 use crate::load::value::{V, as_type};
+use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[
     op("Constant", |cx| {
         let of = |name: &str| cx.attribute(name);
         if let Some(tensor) = of("value").and_then(|a| a.t.as_ref()) {
-            let tensor = tensors::tensor(tensor, cx.reader.folder, false)?;
-            let dtype = Tensor::dtype(&tensor)?;
+            let proto = tensor;
+            let tensor = tensors::tensor(proto, cx.reader.folder, false)?;
+            let dtype = tensors::type_of(proto, &tensor)?;
             return cx.of(tensor, dtype);
         }
         if let Some(a) = of("value_float") {
@@ -64,6 +67,11 @@ pub(super) const TABLE: &[Operator] = &[
     .makes(|of| of.first()),
     op("Range", |cx| {
         let dtype = cx.dtype(0)?;
+        // What only a run knows is counted when it runs.
+        let of_run = |v: &V| matches!(v, V::Tensor(x, _) if x.proxy().is_some());
+        if cx.inputs.iter().any(of_run) {
+            return counted(cx, dtype);
+        }
         if dtype.is_floating_point() {
             let (start, limit, delta) = (
                 cx.tensor(0)?.item()?,
@@ -108,12 +116,15 @@ pub(super) const TABLE: &[Operator] = &[
     .makes(|of| of.first()),
     op("EyeLike", |cx| {
         let dtype = cx.type_of("dtype")?.unwrap_or(cx.dtype(0)?);
-        let shape = cx.known_shape(0)?;
         let k = cx.int("k", 0);
-        let [rows, columns] = *shape else {
+        let [rows, columns] = &*cx.sizes(0)? else {
             return Err(Error::msg("ones on the diagonal of other than two dims"));
         };
-        let (rows, columns) = (rows as i64, columns as i64);
+        let (Some(rows), Some(columns)) = (rows.known(), columns.known()) else {
+            let rows = ops::unsqueeze(&cx.numbers(rows.int()?)?, 1)?;
+            let ones = (cx.numbers(columns.int()?)? - rows)?.eq(k)?;
+            return cx.of(as_type(&ones, dtype)?, dtype);
+        };
         if rows.saturating_mul(columns) > cx.reader.limits.constant_bytes as i64 / 8 {
             return Err(Error::msg("a matrix larger than `Limits::constant_bytes`"));
         }
@@ -166,6 +177,28 @@ pub(super) const TABLE: &[Operator] = &[
     op("HammingWindow", cosine_window).makes(|of| of.product(0)),
     op("BlackmanWindow", cosine_window).makes(|of| of.product(0)),
 ];
+
+/// Numbers at equal distances, of which a run knows the ends.
+fn counted(cx: &NodeCx<'_>, dtype: DType) -> Given {
+    let known = |at: usize| cx.input(at).known_ints().ok();
+    if !dtype.is_floating_point() && known(0) == Some(vec![0]) && known(2) == Some(vec![1]) {
+        let limit = cx.input(1).whole()?.at_least(0)?.int()?;
+        return cx.of(ops::arange(0, limit, 1, Some(dtype))?, dtype);
+    }
+    let of = |at: usize| ops::reshape(&cx.tensor(at)?, ());
+    let (start, limit, delta) = (of(0)?, of(1)?, of(2)?);
+    let count = match dtype.is_floating_point() {
+        true => as_type(&ops::ceil(&((limit - &start)? / &delta)?)?, DType::I64)?,
+        // Rounded up.
+        false => {
+            let back = ops::floor_divide(&(&start - limit)?, &delta)?;
+            as_type(&(-back)?, DType::I64)?
+        }
+    };
+    let count = Whole::Run(count).at_least(0)?.int()?;
+    let all = as_type(&ops::arange(0, count, 1, Some(DType::I64))?, dtype)?;
+    cx.of(((all * delta)? + start)?, dtype)
+}
 
 fn random(cx: &mut NodeCx<'_>) -> Given {
     let shape = cx.ints("shape").unwrap_or_default();

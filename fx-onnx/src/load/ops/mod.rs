@@ -4,16 +4,22 @@
 //! not have.
 
 mod attention;
+mod classic;
+mod contrib;
 mod control;
 mod create;
+mod loops;
 mod math;
 mod nn;
+mod pads;
 mod picks;
 mod quant;
+mod recurrent;
 mod reduce;
 mod resize;
 mod sequence;
 mod shape;
+mod slices;
 mod windows;
 
 use std::sync::LazyLock;
@@ -71,6 +77,11 @@ const fn op(name: &'static str, rule: Rule) -> Operator {
 }
 
 impl Operator {
+    const fn domain(mut self, domain: &'static str) -> Self {
+        self.domain = domain;
+        self
+    }
+
     const fn since(mut self, version: i64) -> Self {
         self.since = version;
         self
@@ -113,19 +124,25 @@ impl Operator {
 }
 
 /// The entries of the families.
-const FAMILIES: [&[Operator]; 12] = [
+const FAMILIES: [&[Operator]; 18] = [
     math::TABLE,
     reduce::TABLE,
     shape::TABLE,
+    slices::TABLE,
+    pads::TABLE,
     picks::TABLE,
     nn::TABLE,
+    recurrent::TABLE,
     windows::TABLE,
     resize::TABLE,
     create::TABLE,
     control::TABLE,
+    loops::TABLE,
     sequence::TABLE,
     quant::TABLE,
     attention::TABLE,
+    contrib::TABLE,
+    classic::TABLE,
 ];
 
 /// The entries by name, the newest first.

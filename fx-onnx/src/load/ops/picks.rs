@@ -8,11 +8,11 @@ use super::{Operator, op};
 use crate::load::checks::places;
 use crate::load::node::{Given, NodeCx};
 use crate::load::value::{V, as_type};
+use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[
     op("Gather", |cx| {
-        if let V::Ints(items, _) = cx.input(0) {
-            let places = cx.input(1).known_ints()?;
+        if let (V::Ints(items, _), Ok(places)) = (cx.input(0), cx.input(1).known_ints()) {
             let scalar = cx.rank(1)? == 0;
             let size = items.len() as i64;
             let picked = places.iter().map(|at| {
@@ -74,17 +74,14 @@ pub(super) const TABLE: &[Operator] = &[
     op("GatherND", |cx| {
         let (x, at) = (cx.tensor(0)?, cx.tensor(1)?);
         let batch = cx.int("batch_dims", 0) as usize;
-        let (shape, places) = (cx.known_shape(0)?, cx.known_shape(1)?);
-        let flat = flat_places(&at, &shape, &places, batch)?;
-        let depth = *places.last().unwrap_or(&1) + batch;
-        let mut rows = vec![shape[..depth].iter().product::<usize>() as i64];
-        rows.extend(shape[depth..].iter().map(|n| *n as i64));
+        let (sizes, places) = (cx.sizes(0)?, cx.sizes(1)?);
+        let deep = depth(cx)? + batch;
+        let flat = flat_places(&at, &sizes, &places, batch, deep)?;
+        let mut rows = vec![product(&sizes[..deep])?];
+        rows.extend(ints(&sizes[deep..])?);
         let picked = ops::index_select(&ops::reshape(&x, rows)?, 0, &flat)?;
-        let mut result: Vec<i64> = places[..places.len() - 1]
-            .iter()
-            .map(|n| *n as i64)
-            .collect();
-        result.extend(shape[depth..].iter().map(|n| *n as i64));
+        let mut result = ints(&places[..places.len() - 1])?;
+        result.extend(ints(&sizes[deep..])?);
         cx.like(ops::reshape(&picked, result)?)
     })
     .check(depths),
@@ -92,15 +89,14 @@ pub(super) const TABLE: &[Operator] = &[
     op("Scatter", scatter),
     op("ScatterND", |cx| {
         let (x, at, from) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
-        let (shape, places) = (cx.known_shape(0)?, cx.known_shape(1)?);
-        let flat = flat_places(&at, &shape, &places, 0)?;
-        let depth = *places.last().unwrap_or(&1);
-        let rows = shape[..depth].iter().product::<usize>() as i64;
-        let width = shape[depth..].iter().product::<usize>() as i64;
-        let count = places[..places.len() - 1].iter().product::<usize>() as i64;
-        let table = ops::reshape(&x, [rows, width])?;
-        let source = ops::reshape(&from, [count, width])?;
-        let index = ops::expand(&ops::unsqueeze(&flat, 1)?, [count, width])?;
+        let (sizes, places) = (cx.sizes(0)?, cx.sizes(1)?);
+        let deep = depth(cx)?;
+        let flat = flat_places(&at, &sizes, &places, 0, deep)?;
+        let (rows, width) = (product(&sizes[..deep])?, product(&sizes[deep..])?);
+        let count = product(&places[..places.len() - 1])?;
+        let table = ops::reshape(&x, vec![rows, width])?;
+        let source = ops::reshape(&from, vec![count, width])?;
+        let index = ops::expand(&ops::unsqueeze(&flat, 1)?, vec![count, width])?;
         let y = match &*cx.text("reduction", "none") {
             "none" => ops::scatter(&table, 0, &index, &source)?,
             "add" => ops::scatter_add(&table, 0, &index, &source)?,
@@ -113,8 +109,7 @@ pub(super) const TABLE: &[Operator] = &[
                 )));
             }
         };
-        let shape: Vec<i64> = shape.iter().map(|n| *n as i64).collect();
-        cx.like(ops::reshape(&y, shape)?)
+        cx.like(ops::reshape(&y, ints(&sizes)?)?)
     })
     .check(depths),
     op("TensorScatter", |cx| {
@@ -137,11 +132,10 @@ pub(super) const TABLE: &[Operator] = &[
             places = (places + ops::reshape(&starts, along(0))?)?;
         }
         if cx.text("mode", "linear") == "circular" {
-            let shape = cx.shape(0)?;
-            let size = shape[axis as usize].as_number().ok_or_else(|| {
-                Error::msg("writes round a size that is not known: fix it with `Load::dim`")
-            })?;
-            places = ops::remainder(&places, size)?;
+            places = match &cx.sizes(0)?[axis as usize] {
+                size if let Some(size) = size.known() => ops::remainder(&places, size)?,
+                size => ops::remainder(&places, &size.tensor()?)?,
+            };
         }
         let sizes = (0..rank as i64)
             .map(|dim| update.size(dim))
@@ -174,16 +168,26 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     op("OneHot", |cx| {
         let at = cx.tensor(0)?;
-        let depth = cx.input(1).known_ints()?.first().copied().unwrap_or(1);
+        let depth = cx.input(1).whole()?;
         let values = cx.tensor(2)?;
         let rank = cx.rank(0)? + 1;
         let axis = cx.axis("axis", -1, rank)?;
         let at = as_type(&at, DType::I64)?;
-        let at = ops::remainder(&at, depth)?;
         // Places outside of the range are off; they are in it only after the remainder.
         let given = as_type(&cx.tensor(0)?, DType::I64)?;
-        let inside = ops::logical_and(&given.ge(-depth)?, &given.lt(depth)?)?;
-        let classes: Tensor = Tensor::from_vec((0..depth).collect(), depth as usize)?;
+        let (at, inside, classes) = match depth.known() {
+            Some(depth) => {
+                let inside = ops::logical_and(&given.ge(-depth)?, &given.lt(depth)?)?;
+                let classes = Tensor::from_vec((0..depth).collect(), depth as usize)?;
+                (ops::remainder(&at, depth)?, inside, classes)
+            }
+            None => {
+                let size = depth.tensor()?;
+                let inside = ops::logical_and(&given.ge((-&size)?)?, &given.lt(&size)?)?;
+                let classes = cx.numbers(depth.int()?)?;
+                (ops::remainder(&at, &size)?, inside, classes)
+            }
+        };
         let on = ops::unsqueeze(&at, -1)?.eq(&classes)?;
         let on = ops::logical_and(&on, &ops::unsqueeze(&inside, -1)?)?;
         let (off_value, on_value) = (ops::select(&values, 0, 0)?, ops::select(&values, 0, 1)?);
@@ -217,8 +221,8 @@ fn scatter(cx: &mut NodeCx<'_>) -> Given {
 /// What places through several dims ask.
 fn depths(cx: &NodeCx<'_>) -> Result<()> {
     let batch = cx.int("batch_dims", 0);
-    let (x, places) = (cx.known_shape(0)?, cx.known_shape(1)?);
-    let depth = places.last().copied().unwrap_or(usize::MAX);
+    let (x, places) = (cx.shape(0)?, cx.shape(1)?);
+    let depth = depth(cx)?;
     let fits = usize::try_from(batch).ok().and_then(|batch| {
         let dims = batch.checked_add(depth)?;
         (dims <= x.len() && batch < places.len()).then_some(())
@@ -228,6 +232,30 @@ fn depths(cx: &NodeCx<'_>) -> Result<()> {
             "places {places:?} of {x:?}, of which {batch} dims are the batch"
         ))
     })
+}
+
+/// How many dims a place leads through.
+fn depth(cx: &NodeCx<'_>) -> Result<usize> {
+    let places = cx.shape(1)?;
+    match places.last() {
+        None => Err(Error::msg("places without dims")),
+        Some(depth) => depth.as_known().ok_or_else(|| {
+            Error::msg(format_args!(
+                "places through {depth} dims, a number that only a run knows"
+            ))
+        }),
+    }
+}
+
+/// The product of sizes.
+fn product(sizes: &[Whole]) -> Result<Int> {
+    let one = Whole::from(1);
+    let all = sizes.iter().try_fold(one, |n, size| n.times(size.clone()));
+    all?.int()
+}
+
+fn ints(sizes: &[Whole]) -> Result<Vec<Int>> {
+    sizes.iter().map(Whole::int).collect()
 }
 
 fn at_known(at: &Tensor) -> Result<bool> {
@@ -248,28 +276,38 @@ fn wrapped(cx: &NodeCx<'_>, at: &Tensor, axis: i64) -> Result<Tensor> {
     ops::r#where(&at.lt(0)?, (&at + size)?, &at)
 }
 
-/// Places through the first dims as places of rows.
-fn flat_places(at: &Tensor, shape: &[usize], places: &[usize], batch: usize) -> Result<Tensor> {
-    let depth = *places
-        .last()
-        .ok_or_else(|| Error::msg("places without dims"))?;
+/// Places through the first `deep` dims, of which some are the batch, as places of rows.
+fn flat_places(
+    at: &Tensor,
+    sizes: &[Whole],
+    places: &[Whole],
+    batch: usize,
+    deep: usize,
+) -> Result<Tensor> {
     let at = as_type(at, DType::I64)?;
-    let count: usize = places[..places.len() - 1].iter().product();
+    let outer = product(&sizes[..batch])?;
+    let each = product(&places[batch..places.len() - 1])?;
+    let depth = (deep - batch) as i64;
+    // The places of one image of the batch beside each other.
+    let table = ops::reshape(&at, vec![outer, each, depth.into()])?;
     let mut flat: Option<Tensor> = None;
-    let outer: usize = shape[..batch].iter().product();
     if batch > 0 {
-        let each = count / outer.max(1);
-        let rows: Vec<i64> = (0..count).map(|i| (i / each.max(1)) as i64).collect();
-        flat = Some(Tensor::from_vec(rows, count)?);
+        let images = ops::arange(0, outer, 1, Some(DType::I64))?;
+        flat = Some(ops::unsqueeze(&images, 1)?);
     }
-    let table = ops::reshape(&at, [count as i64, depth as i64])?;
     for column in 0..depth {
-        let size = shape[batch + column] as i64;
-        let own = ops::remainder(&ops::select(&table, 1, column as i64)?, size)?;
-        flat = Some(match flat {
-            Some(flat) => ((flat * size)? + own)?,
-            None => own,
+        let size = &sizes[batch + column as usize];
+        let own = ops::select(&table, -1, column)?;
+        let own = match size.known() {
+            Some(size) => ops::remainder(&own, size)?,
+            None => ops::remainder(&own, &size.tensor()?)?,
+        };
+        flat = Some(match (flat, size.known()) {
+            (Some(flat), Some(size)) => ((flat * size)? + own)?,
+            (Some(flat), None) => ((flat * size.tensor()?)? + own)?,
+            (None, _) => own,
         });
     }
-    flat.ok_or_else(|| Error::msg("places without columns"))
+    let flat = flat.ok_or_else(|| Error::msg("places without columns"))?;
+    ops::reshape(&flat, [-1])
 }

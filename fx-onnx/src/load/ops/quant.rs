@@ -10,19 +10,13 @@ use crate::load::value::{V, as_type};
 pub(super) const TABLE: &[Operator] = &[
     op("QuantizeLinear", |cx| {
         let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
-        let dtype = match (cx.has(2), cx.type_of("output_dtype")?) {
+        let dtype = match (cx.has(2), cx.int("output_dtype", 0)) {
             (true, _) => cx.dtype(2)?,
-            (_, Some(dtype)) => dtype,
-            _ => DType::U8,
-        };
-        let (low, high) = match dtype {
-            DType::U8 => (0.0, 255.0),
-            DType::I16 => (f64::from(i16::MIN), f64::from(i16::MAX)),
-            other => {
-                return Err(Error::msg(format_args!(
-                    "quantizing to {other}: fx quantizes to uint8 and int16"
-                )));
-            }
+            (_, 0) => DType::U8,
+            (_, code) => crate::dtype::known(code as i32).ok_or_else(|| {
+                let name = crate::dtype::name(code as i32);
+                Error::msg(format_args!("quantizing to {name}"))
+            })?,
         };
         let scale = along(cx, &scale, 1)?;
         let mut y = ops::round(
@@ -33,9 +27,9 @@ pub(super) const TABLE: &[Operator] = &[
             let zero = along(cx, &cx.tensor(2)?, 2)?;
             y = (y + as_type(&zero, DType::F32)?)?;
         }
-        let y = ops::clamp(&y, low, high)?;
-        cx.of(as_type(&y, dtype)?, dtype)
-    }),
+        Ok(vec![held(&y, dtype)?])
+    })
+    .small_ints(),
     op("DequantizeLinear", |cx| {
         let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
         let to = cx.dtype(1)?;
@@ -63,6 +57,20 @@ pub(super) const TABLE: &[Operator] = &[
             V::of(as_type(&point, DType::U8)?, DType::U8),
         ])
     }),
+    op("QLinearMatMul", |cx| {
+        let y = ops::matmul(&apart(cx, 0, DType::F64)?, &apart(cx, 3, DType::F64)?)?;
+        let mut scale = as_type(&cx.tensor(1)?, DType::F32)?;
+        if cx.rank(1)? == 1 && cx.known_shape(1)? != [1] {
+            scale = ops::unsqueeze(&scale, -1)?;
+        }
+        let scale = ((scale * as_type(&cx.tensor(4)?, DType::F32)?)?
+            / as_type(&cx.tensor(6)?, DType::F32)?)?;
+        let y = ops::round(&(as_type(&y, DType::F32)? * scale)?, 0)?;
+        let y = (y + as_type(&cx.tensor(7)?, DType::F32)?)?;
+        Ok(vec![held(&y, cx.dtype(7)?)?])
+    })
+    .small_ints()
+    .makes(|of| of.products()),
     op("MatMulInteger", |cx| {
         let wide = |at: usize, zero: usize| -> Result<Tensor> {
             let x = as_type(&cx.tensor(at)?, DType::F64)?;
@@ -83,6 +91,40 @@ pub(super) const TABLE: &[Operator] = &[
     .small_ints()
     .makes(|of| of.products()),
 ];
+
+/// Numbers of a type of few bits: those that it does not hold are at its ends. Of some types, fx has tensors of a wider
+/// one alone.
+fn held(y: &Tensor, dtype: DType) -> Result<V> {
+    let (low, high) = match dtype {
+        DType::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
+        DType::U8 => (0.0, 255.0),
+        DType::I16 => (f64::from(i16::MIN), f64::from(i16::MAX)),
+        DType::U16 => (0.0, f64::from(u16::MAX)),
+        other => return Err(Error::msg(format_args!("quantizing to {other}"))),
+    };
+    let y = ops::clamp(y, low, high)?;
+    Ok(V::of(as_type(&y, wider(dtype))?, dtype))
+}
+
+/// The type of the tensor that holds elements of a type.
+fn wider(dtype: DType) -> DType {
+    match dtype {
+        DType::I8 => DType::I16,
+        DType::U16 => DType::I32,
+        dtype => dtype,
+    }
+}
+
+/// A quantized input as the whole numbers beside its zero point.
+fn apart(cx: &NodeCx<'_>, at: usize, dtype: DType) -> Result<Tensor> {
+    let x = as_type(&cx.tensor(at)?, dtype)?;
+    let zero = as_type(&cx.tensor(at + 2)?, dtype)?;
+    // Of the left side, one for each row.
+    match at == 0 && cx.rank(2)? == 1 && cx.known_shape(2)? != [1] {
+        true => x - ops::unsqueeze(&zero, -1)?,
+        false => x - zero,
+    }
+}
 
 /// A scale or a zero point for each element of the dim that it is for.
 fn along(cx: &NodeCx<'_>, of: &Tensor, at: usize) -> Result<Tensor> {

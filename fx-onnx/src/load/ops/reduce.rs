@@ -76,8 +76,8 @@ pub(super) const TABLE: &[Operator] = &[
         let (mut values, inverse, mut counts) = ops::unique(&x, true, true, true, axis)?;
         let mut inverse = ops::reshape(&inverse, [-1])?;
         let places = (ops::cumsum(&ops::ones_like(&inverse, None)?, 0)? - 1)?;
-        let none = ops::zeros_like(&counts, None)?;
-        let mut firsts = ops::scatter_reduce(&none, 0, &inverse, &places, "amin", false)?;
+        let none = ops::full_like(&counts, i64::MAX, None)?;
+        let mut firsts = ops::scatter_reduce(&none, 0, &inverse, &places, "amin", true)?;
         if !by_value {
             // By their first places: what is at each place now, and where each goes.
             let order = ops::argsort(&firsts, 0, false)?;
@@ -118,9 +118,30 @@ fn cumulated(
     compute: impl Fn(&Tensor, i64) -> Result<Tensor>,
     nothing: impl Fn(&Tensor) -> Result<Tensor>,
 ) -> Given {
+    let rank = cx.rank(0)?;
+    let axis = cx.input(1).whole()?;
+    let Some(axis) = axis.known() else {
+        // Along every dim, of which a run takes one.
+        let axis = axis.counted(&(rank as i64).into())?.tensor()?;
+        let mut all = cumulated_along(cx, 0, &compute, &nothing)?;
+        for dim in 1..rank as i64 {
+            let other = cumulated_along(cx, dim, &compute, &nothing)?;
+            all = ops::r#where(&axis.eq(dim)?, &other, &all)?;
+        }
+        return cx.of(all, cx.dtype(0)?);
+    };
+    let axis = cx.place(axis, rank)?;
+    let y = cumulated_along(cx, axis, &compute, &nothing)?;
+    cx.of(y, cx.dtype(0)?)
+}
+
+fn cumulated_along(
+    cx: &NodeCx<'_>,
+    axis: i64,
+    compute: &impl Fn(&Tensor, i64) -> Result<Tensor>,
+    nothing: &impl Fn(&Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
     let x = cx.tensor(0)?;
-    let axis = cx.input(1).known_ints()?.first().copied().unwrap_or(0);
-    let axis = cx.place(axis, cx.rank(0)?)?;
     let reverse = cx.flag("reverse");
     let mut x = if reverse { ops::flip(&x, axis)? } else { x };
     if cx.flag("exclusive") {
@@ -131,8 +152,7 @@ fn cumulated(
     }
     let y = compute(&x, axis)?;
     let y = if reverse { ops::flip(&y, axis)? } else { y };
-    let dtype = cx.dtype(0)?;
-    cx.of(as_type(&y, dtype)?, dtype)
+    as_type(&y, cx.dtype(0)?)
 }
 
 fn product(x: &Tensor, dims: Dims, keep: bool) -> Result<Tensor> {

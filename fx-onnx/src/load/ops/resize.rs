@@ -1,10 +1,15 @@
 //! Images of other sizes: each place of the result is a sum of places of the source, dim by dim.
 
+mod open;
+
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
+use fx_nn::value::Dim;
 
 use super::{Operator, op};
 use crate::load::node::{Given, NodeCx};
 use crate::load::value::{V, as_type};
+use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[op("Resize", resize), op("Upsample", resize)];
 
@@ -23,14 +28,14 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
         None => (0..rank as i64).collect(),
     };
     let floats = |v: &V| -> Result<Vec<f64>> { v.tensor()?.to_vec() };
-    let scales = match cx.has(scales_at) {
-        true => floats(cx.input(scales_at))?,
-        false => cx
-            .floats("scales")
-            .unwrap_or_default()
-            .into_iter()
-            .map(f64::from)
-            .collect(),
+    let scales: Vec<Factor> = match cx.has(scales_at) {
+        true => Factor::all(cx.input(scales_at))?,
+        false => {
+            let scales = cx.floats("scales").unwrap_or_default().into_iter();
+            scales
+                .map(|scale| Factor::Known(f64::from(scale)))
+                .collect()
+        }
     };
     let mode = cx.text("mode", "nearest");
     let transform = cx.text(
@@ -41,49 +46,42 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
         "nearest_mode",
         if old { "floor" } else { "round_prefer_floor" },
     );
-    if !scales.is_empty()
-        && axes.len() == rank
-        && rank == 4
-        && scales[0] == 1.0
-        && scales[1] == 1.0
-        && scales[2] == scales[3]
-        && mode == "nearest"
-        && transform == "asymmetric"
-        && nearest == "floor"
-        && shape.iter().any(|dim| dim.as_number().is_none())
-    {
-        return cx.like(ops::interpolate(&x, None, scales[2], "nearest", None)?);
-    }
-    let known = cx.known_shape(0)?;
-    let mut sizes: Vec<f64> = known.iter().map(|n| *n as f64).collect();
-    let mut factors = vec![1.0; rank];
+    let from = cx.sizes(0)?;
+    let kept = |at: usize| Target {
+        to: from[at].clone(),
+        factor: Factor::Known(1.0),
+        is_kept: true,
+    };
+    let mut targets: Vec<Target> = (0..rank).map(kept).collect();
     if !scales.is_empty() {
         for (axis, scale) in axes.iter().zip(&scales) {
             let at = *axis as usize;
-            factors[at] = *scale;
-            // In `float32`, in which scales are given: 10 times 0.7 is 7.
-            sizes[at] = f64::from((known[at] as f32 * *scale as f32).floor());
+            targets[at] = Target::scaled(&from[at], scale)?;
         }
     } else {
-        let asked = cx.input(sizes_at).known_ints()?;
-        let policy = cx.text("keep_aspect_ratio_policy", "stretch");
-        let each: Vec<f64> = axes
-            .iter()
-            .zip(&asked)
-            .map(|(axis, size)| *size as f64 / known[*axis as usize] as f64)
-            .collect();
-        let common = match &*policy {
-            "not_larger" => Some(each.iter().copied().fold(f64::INFINITY, f64::min)),
-            "not_smaller" => Some(each.iter().copied().fold(0.0, f64::max)),
-            _ => None,
+        let asked = cx.input(sizes_at).wholes()?;
+        let asked = axes.iter().map(|axis| *axis as usize).zip(&asked);
+        match &*cx.text("keep_aspect_ratio_policy", "stretch") {
+            "stretch" => {
+                for (at, to) in asked {
+                    targets[at] = Target::sized(&from[at], &shape[at], to)?;
+                }
+            }
+            policy => in_proportion(policy, asked.collect(), &from, &mut targets)?,
+        }
+    }
+    let is_open = |at: usize| !targets[at].is_kept && targets[at].known(&from[at]).is_none();
+    let cubic = cx.float("cubic_coeff_a", -0.75);
+    if (0..rank).any(is_open) && !cx.flag("antialias") && cx.is_float(0) {
+        let way = open::Way {
+            mode: &mode,
+            transform: &transform,
+            nearest: &nearest,
+            plain: !cx.flag("exclude_outside") && cubic == -0.75,
+            by_scales: !scales.is_empty(),
         };
-        for ((axis, size), factor) in axes.iter().zip(&asked).zip(&each) {
-            let at = *axis as usize;
-            factors[at] = common.unwrap_or(*factor);
-            sizes[at] = match common {
-                Some(common) => f64::from((common as f32 * known[at] as f32).round()),
-                None => *size as f64,
-            };
+        if let Some(y) = way.interpolated(&x, &targets)? {
+            return cx.like(y);
         }
     }
     let roi = if cx.has(roi_at) {
@@ -92,10 +90,11 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
         Vec::new()
     };
     let rule = Weighting {
+        rank,
         mode: &mode,
         transform: &transform,
         nearest: &nearest,
-        cubic: cx.float("cubic_coeff_a", -0.75),
+        cubic,
         antialias: cx.flag("antialias"),
         exclude: cx.flag("exclude_outside"),
         extrapolated: cx.float("extrapolation_value", 0.0),
@@ -107,11 +106,28 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
         as_type(&x, DType::F64)?
     };
     let mut outside: Option<Tensor> = None;
+    let wide = match dtype.is_floating_point() {
+        true => dtype,
+        false => DType::F64,
+    };
     for dim in 0..rank {
-        let (from, to) = (known[dim], sizes[dim].max(0.0) as usize);
+        let target = &targets[dim];
+        let crops = transform == "tf_crop_and_resize";
+        if target.is_kept && !crops {
+            continue;
+        }
+        let Some((from, to, factor)) = target.known(&from[dim]) else {
+            if crops {
+                return Err(fx_nn::Error::msg(
+                    "a crop of a size that only a run knows: fix it with `Load::dim`",
+                ));
+            }
+            y = rule.opened(&y, dim as i64, &from[dim], target, wide)?;
+            continue;
+        };
         let at = axes.iter().position(|axis| *axis as usize == dim);
         let bounds = at.and_then(|at| Some((*roi.get(at)?, *roi.get(at + axes.len())?)));
-        if from == to && factors[dim] == 1.0 && transform != "tf_crop_and_resize" {
+        if from == to && factor == 1.0 && !crops {
             continue;
         }
         if from == 0 && to > 0 {
@@ -124,7 +140,7 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
             ));
         }
         let points: Vec<(f64, bool)> = (0..to)
-            .map(|place| rule.point(place, from, to, factors[dim], bounds))
+            .map(|place| rule.point(place, from, to, factor, bounds))
             .collect();
         let is_out = points.iter().map(|(_, out)| u8::from(*out)).collect();
         if mode == "nearest" {
@@ -137,7 +153,7 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
         }
         let mut table = Vec::with_capacity(to * from);
         for (point, _) in &points {
-            table.extend(rule.weights(*point, from, factors[dim]));
+            table.extend(rule.weights(*point, from, factor));
         }
         let wide = if y.dtype().is_ok_and(|d| d == DType::F64) || !dtype.is_floating_point() {
             DType::F64
@@ -163,6 +179,125 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
     cx.of(y, dtype)
 }
 
+/// A dim of the result.
+struct Target {
+    to: Whole,
+    /// How far the places are stretched, which the sizes alone may not say.
+    factor: Factor,
+    /// Whether it is as it was, whatever its size.
+    is_kept: bool,
+}
+
+impl Target {
+    fn scaled(from: &Whole, factor: &Factor) -> Result<Self> {
+        let to = match (from.known(), factor) {
+            // In `float32`, in which scales are given: 10 times 0.7 is 7.
+            (Some(from), Factor::Known(scale)) => {
+                Whole::from((from as f32 * *scale as f32).floor() as i64)
+            }
+            (None, Factor::Known(scale)) if scale.fract() == 0.0 => from.times(*scale as i64)?,
+            (_, factor) => {
+                let size = as_type(&from.tensor()?, DType::F32)?;
+                let to = ops::floor(&(size * factor.tensor()?)?)?;
+                Whole::Run(as_type(&to, DType::I64)?)
+            }
+        };
+        Ok(Target {
+            to,
+            is_kept: matches!(factor, Factor::Known(1.0)),
+            factor: factor.clone(),
+        })
+    }
+
+    fn sized(from: &Whole, own: &Dim, to: &Whole) -> Result<Self> {
+        let factor = match (from.known(), to.known()) {
+            (Some(from), Some(to)) => Factor::Known(to as f64 / from as f64),
+            _ => {
+                let [to, from] = [to, from].map(|size| as_type(&size.tensor()?, DType::F32));
+                Factor::Run((to? / from?)?)
+            }
+        };
+        Ok(Target {
+            to: to.clone(),
+            is_kept: to.dim().is_some_and(|to| to == *own),
+            factor,
+        })
+    }
+
+    /// The sizes and the factor, if all of them are known.
+    fn known(&self, from: &Whole) -> Option<(usize, usize, f64)> {
+        let Factor::Known(factor) = self.factor else {
+            return None;
+        };
+        let (from, to) = (from.known()?, self.to.known()?.max(0));
+        Some((usize::try_from(from).ok()?, to as usize, factor))
+    }
+}
+
+/// How far places are stretched.
+#[derive(Debug, Clone)]
+enum Factor {
+    Known(f64),
+    /// A `float32` without dims.
+    Run(Tensor),
+}
+
+impl Factor {
+    /// The factors of an input.
+    fn all(of: &V) -> Result<Vec<Factor>> {
+        let x = of.tensor()?;
+        if Object::proxy(&x).is_none() {
+            return Ok(x.to_vec()?.into_iter().map(Factor::Known).collect());
+        }
+        let shape = of.meta().and_then(|meta| meta.known_shape());
+        let Some([count]) = shape.as_deref() else {
+            return Err(fx_nn::Error::msg(
+                "scales that only a run knows, and how many",
+            ));
+        };
+        let x = as_type(&x, DType::F32)?;
+        let each = (0..*count as i64).map(|at| ops::select(&x, 0, at).map(Factor::Run));
+        each.collect()
+    }
+
+    fn tensor(&self) -> Result<Tensor> {
+        match self {
+            Factor::Known(factor) => Tensor::from_vec(vec![*factor as f32], ()),
+            Factor::Run(factor) => Ok(factor.clone()),
+        }
+    }
+}
+
+/// Sizes of one proportion, the largest that fit or the smallest that cover what is asked.
+fn in_proportion(
+    policy: &str,
+    asked: Vec<(usize, &Whole)>,
+    from: &[Whole],
+    targets: &mut [Target],
+) -> Result<()> {
+    let known = asked
+        .iter()
+        .map(|(at, to)| Some((*at, to.known()?, from[*at].known()?)));
+    let known: Vec<(usize, i64, i64)> = known.collect::<Option<_>>().ok_or_else(|| {
+        fx_nn::Error::msg(
+            "sizes of one proportion that only a run knows: fix them with `Load::dim`",
+        )
+    })?;
+    let each = known.iter().map(|(_, to, from)| *to as f64 / *from as f64);
+    let common = match policy {
+        "not_larger" => each.fold(f64::INFINITY, f64::min),
+        _ => each.fold(0.0, f64::max),
+    };
+    for (at, _, from) in known {
+        targets[at] = Target {
+            to: Whole::from((common as f32 * from as f32).round() as i64),
+            factor: Factor::Known(common),
+            is_kept: false,
+        };
+    }
+    Ok(())
+}
+
 /// What lies outside of the source, with the places of one more dim.
 fn outside_of(
     outside: Option<Tensor>,
@@ -185,6 +320,7 @@ fn outside_of(
 
 /// How a place of a resized dim is computed.
 struct Weighting<'r> {
+    rank: usize,
     mode: &'r str,
     transform: &'r str,
     nearest: &'r str,

@@ -7,6 +7,7 @@ use super::{Operator, op};
 use crate::load::checks::pieces;
 use crate::load::node::NodeCx;
 use crate::load::value::V;
+use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[
     op("SequenceEmpty", |_| Ok(vec![V::Seq(Vec::new())])),
@@ -15,10 +16,21 @@ pub(super) const TABLE: &[Operator] = &[
         Ok(vec![V::Seq(cx.inputs.clone())])
     }),
     op("SequenceLength", |cx| {
+        if let V::List(list, _) = cx.input(0) {
+            return Ok(vec![V::Ints(vec![list.size(0)?], true)]);
+        }
         Ok(vec![V::Ints(vec![(items(cx)?.len() as i64).into()], true)])
     }),
     op("SequenceAt", |cx| {
+        if let V::List(list, dtype) = cx.input(0) {
+            let at = cx.input(1).whole()?.counted(&list.size(0)?.into())?;
+            return Ok(vec![V::Tensor(ops::select(list, 0, at.int()?)?, *dtype)]);
+        }
         let all = items(cx)?;
+        let at = cx.input(1).whole()?;
+        if at.known().is_none() {
+            return picked(&all, &at);
+        }
         let at = place(cx, 1, all.len())?;
         all.get(at)
             .cloned()
@@ -26,6 +38,16 @@ pub(super) const TABLE: &[Operator] = &[
             .ok_or_else(|| Error::msg("an item that is not there"))
     }),
     op("SequenceInsert", |cx| {
+        if let V::List(list, dtype) = cx.input(0) {
+            item(cx.input(1))?;
+            if cx.has(2) {
+                return Err(Error::msg(
+                    "an item put into a sequence whose length a run decides, other than at its end",
+                ));
+            }
+            let item = ops::unsqueeze(&cx.tensor(1)?, 0)?;
+            return Ok(vec![V::List(ops::cat(&[list.clone(), item], 0)?, *dtype)]);
+        }
         let mut all = items(cx)?;
         let at = if cx.has(2) {
             place(cx, 2, all.len())?
@@ -53,6 +75,9 @@ pub(super) const TABLE: &[Operator] = &[
         Ok(vec![V::Seq(all)])
     }),
     op("ConcatFromSequence", |cx| {
+        if let V::List(list, dtype) = cx.input(0) {
+            return together(cx, list, *dtype);
+        }
         let all = items(cx)?
             .iter()
             .map(V::tensor)
@@ -100,11 +125,23 @@ pub(super) const TABLE: &[Operator] = &[
     .check(|cx| pieces(cx, None)),
 ];
 
+/// The items of a sequence whose length a run decides, put together.
+fn together(cx: &NodeCx<'_>, list: &Tensor, dtype: Option<DType>) -> super::Given {
+    let axis = cx.int("axis", 0);
+    let y = match (cx.flag("new_axis"), axis) {
+        (true, axis) => ops::movedim(list, 0, axis)?,
+        (false, 0..) => ops::flatten(&ops::movedim(list, 0, axis)?, axis, axis + 1)?,
+        // Counted from the end, where the items have one dim fewer.
+        (false, axis) => ops::flatten(&ops::movedim(list, 0, axis - 1)?, axis - 1, axis)?,
+    };
+    Ok(vec![V::Tensor(y, dtype)])
+}
+
 /// Refuses what is no item of a sequence.
 fn item(of: &V) -> Result<()> {
     match of {
         V::Tensor(..) | V::Ints(..) => Ok(()),
-        V::Seq(_) => Err(Error::msg("a sequence in a sequence")),
+        V::Seq(_) | V::List(..) => Err(Error::msg("a sequence in a sequence")),
         V::Absent => Err(Error::msg("an item is left out")),
     }
 }
@@ -124,4 +161,24 @@ fn place(cx: &NodeCx<'_>, at: usize, count: usize) -> Result<usize> {
         place
     };
     usize::try_from(place).map_err(|_| Error::msg("an item before the first"))
+}
+
+/// The item at a place that only a run knows, of items of one shape.
+fn picked(all: &[V], at: &Whole) -> super::Given {
+    let shapes: Vec<_> = all
+        .iter()
+        .map(|v| v.meta().map(|meta| meta.shape))
+        .collect();
+    let first = shapes
+        .first()
+        .ok_or_else(|| Error::msg("an item of no items"))?;
+    if first.is_none() || shapes.iter().any(|shape| shape != first) {
+        return Err(Error::msg(
+            "an item at a place that only a run knows, of items of several shapes",
+        ));
+    }
+    let tensors = all.iter().map(V::tensor).collect::<Result<Vec<Tensor>>>()?;
+    let at = at.counted(&Whole::from(all.len() as i64))?;
+    let item = ops::select(&ops::stack(&tensors, 0)?, 0, at.int()?)?;
+    Ok(vec![V::Tensor(item, all[0].dtype())])
 }

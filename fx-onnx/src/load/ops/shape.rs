@@ -2,13 +2,14 @@
 
 use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
-use fx_nn::value::{Dim, IntoValue};
-use fx_nn::{Bound, Error, Result, operator};
+use fx_nn::value::Dim;
+use fx_nn::{Bound, Error, Result};
 
 use super::{Operator, op};
-use crate::load::checks::{Constants, at_least, places, rank};
+use crate::load::checks::{Constants, at_least, rank};
 use crate::load::node::{Given, NodeCx};
 use crate::load::value::{V, as_type};
+use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[
     op("Shape", |cx| {
@@ -31,14 +32,11 @@ pub(super) const TABLE: &[Operator] = &[
         Ok(vec![V::Ints(vec![product], true)])
     }),
     op("Reshape", |cx| {
-        let mut sizes = if cx.version < 5 {
-            cx.ints("shape")
-                .unwrap_or_default()
-                .into_iter()
-                .map(Int::from)
-                .collect()
+        let mut sizes: Vec<Whole> = if cx.version < 5 {
+            let sizes = cx.ints("shape").unwrap_or_default();
+            sizes.into_iter().map(Whole::from).collect()
         } else {
-            cx.input(1).ints()?
+            cx.input(1).wholes()?
         };
         if let (Some((items, _)), V::Ints(..)) = (cx.input(0).as_sizes(), cx.input(0)) {
             match sizes.len() {
@@ -49,13 +47,21 @@ pub(super) const TABLE: &[Operator] = &[
         }
         let x = cx.tensor(0)?;
         if !cx.flag("allowzero") {
+            let most = cx.rank(0).unwrap_or(sizes.len());
             for (at, size) in sizes.iter_mut().enumerate() {
-                if size.concrete() == Some(0) {
-                    *size = x.size(at as i64)?;
+                let kept = match size {
+                    Whole::Size(size) => size.concrete() == Some(0),
+                    // Whether a run's number keeps a size is seen by the run.
+                    Whole::Run(_) => at < most,
+                };
+                if kept {
+                    let own = Whole::from(x.size(at as i64)?);
+                    *size = size.if_zero(own, size.clone())?;
                 }
             }
         }
-        cx.like(ops::reshape(&x, sizes)?)
+        let sizes = sizes.iter().map(Whole::int);
+        cx.like(ops::reshape(&x, sizes.collect::<Result<Vec<Int>>>()?)?)
     })
     .views(),
     op("Flatten", |cx| {
@@ -85,7 +91,10 @@ pub(super) const TABLE: &[Operator] = &[
             return Ok(vec![V::Ints(items.clone(), true)]);
         }
         let x = cx.tensor(0)?;
-        let shape = cx.shape(0)?;
+        let shape = match (cx.shape(0), &axes) {
+            (Err(_), Some(axes)) => return unranked(cx, x, axes, ops::squeeze),
+            (shape, _) => shape?,
+        };
         let axes: Vec<i64> = match axes {
             Some(axes) => axes
                 .into_iter()
@@ -110,7 +119,10 @@ pub(super) const TABLE: &[Operator] = &[
             return Ok(vec![V::Ints(items.clone(), false)]);
         }
         let mut x = cx.tensor(0)?;
-        let rank = cx.rank(0)? + axes.len();
+        let rank = match cx.rank(0) {
+            Ok(rank) => rank + axes.len(),
+            Err(_) => return unranked(cx, x, &axes, ops::unsqueeze),
+        };
         let mut axes = axes
             .into_iter()
             .map(|axis| cx.place(axis, rank))
@@ -136,8 +148,18 @@ pub(super) const TABLE: &[Operator] = &[
     .views()
     .weights(&[0]),
     op("Concat", |cx| {
-        let all: Option<Vec<(Vec<Int>, bool)>> = cx.inputs.iter().map(V::as_sizes).collect();
         let is_sized = cx.inputs.iter().any(|v| matches!(v, V::Ints(..)));
+        let of_run = |v: &V| match (is_sized, v) {
+            // Numbers beside sizes are sizes too.
+            (true, V::Tensor(x, _)) if Object::proxy(x).is_some() => {
+                let is_whole = matches!(v.dtype(), Some(DType::I64 | DType::I32));
+                let numbers = is_whole.then(|| v.wholes().ok()).flatten()?;
+                let each = numbers.iter().map(Whole::int).collect::<Result<_>>();
+                Some((each.ok()?, false))
+            }
+            _ => v.as_sizes(),
+        };
+        let all: Option<Vec<(Vec<Int>, bool)>> = cx.inputs.iter().map(of_run).collect();
         if let (Some(all), true) = (all, is_sized) {
             return Ok(vec![V::Ints(
                 all.into_iter().flat_map(|(items, _)| items).collect(),
@@ -160,23 +182,38 @@ pub(super) const TABLE: &[Operator] = &[
     op("Split", |cx| {
         let x = cx.tensor(0)?;
         let axis = cx.axis("axis", 0, cx.rank(0)?)?;
-        let sizes = match cx.has(1) {
-            true => Some(cx.input(1).known_ints()?),
-            false => cx.ints("split"),
+        let sizes = match (cx.has(1), cx.ints("split")) {
+            (true, _) => Some(cx.input(1).wholes()?),
+            (false, given) => given.map(|all| all.into_iter().map(Whole::from).collect()),
         };
         let count = cx.node.output.len() as i64;
-        let sizes = match sizes {
+        let sizes: Vec<Whole> = match sizes {
             Some(sizes) => sizes,
             None => {
-                let size = cx.shape(0)?[axis as usize]
-                    .as_number()
-                    .ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
+                let size = &cx.sizes(0)?[axis as usize];
                 let count = cx.int("num_outputs", count);
-                let each = size.saturating_add(count - 1) / count.max(1);
-                (0..count)
-                    .map(|at| each.min(size - at * each).max(0))
-                    .collect()
+                let each = match size.known() {
+                    Some(size) => Whole::from(size.saturating_add(count - 1) / count.max(1)),
+                    None => size.plus(count - 1)?.over(count.max(1))?,
+                };
+                let rest = |at: i64| match (size.known(), each.known()) {
+                    (Some(size), Some(each)) => Ok(each.min(size - at * each).max(0).into()),
+                    _ if at + 1 == count => size.minus(each.times(at)?),
+                    _ => Ok(each.clone()),
+                };
+                (0..count).map(rest).collect::<Result<_>>()?
             }
+        };
+        let dtype = cx.input(0).dtype();
+        let known = sizes.iter().map(Whole::known).collect::<Option<Vec<i64>>>();
+        let Some(sizes) = known else {
+            let (mut start, mut pieces) = (Whole::from(0), Vec::new());
+            for size in sizes {
+                let piece = ops::narrow(&x, axis, start.int()?, size.int()?)?;
+                pieces.push(V::Tensor(piece, dtype));
+                start = start.plus(size)?;
+            }
+            return Ok(pieces);
         };
         let sizes: Vec<usize> = sizes
             .into_iter()
@@ -184,7 +221,6 @@ pub(super) const TABLE: &[Operator] = &[
             .collect();
         let count = sizes.len();
         let pieces = ops::split_with_sizes(&x, sizes, axis)?;
-        let dtype = cx.input(0).dtype();
         (0..count)
             .map(|at| Ok(V::Tensor(pieces.get(at as i64)?, dtype)))
             .collect()
@@ -197,24 +233,28 @@ pub(super) const TABLE: &[Operator] = &[
         }
     })
     .views(),
-    op("Slice", slice).any_numbers().views(),
     op("Expand", |cx| {
         let x = cx.tensor(0)?;
-        let sizes = cx.input(1).ints()?;
+        let sizes = cx.input(1).wholes()?;
         let shape = cx.shape(0)?;
         let rank = shape.len().max(sizes.len());
         let mut target = Vec::with_capacity(rank);
         for dim in 0..rank {
             let own = (dim + shape.len()).checked_sub(rank);
-            let asked = (dim + sizes.len()).checked_sub(rank).map(|at| sizes[at]);
+            let asked = (dim + sizes.len()).checked_sub(rank).map(|at| &sizes[at]);
             target.push(match (own, asked) {
                 (Some(own), Some(asked))
-                    if asked.concrete() == Some(1)
+                    if asked.known() == Some(1)
                         || shape[own].as_number().is_some_and(|n| n != 1) =>
                 {
                     x.size(own as i64)?
                 }
-                (_, Some(asked)) => asked,
+                // Which of the two is 1 is seen by the run.
+                (Some(own), Some(asked @ Whole::Run(_))) if shape[own].as_number().is_none() => {
+                    let size = Whole::from(x.size(own as i64)?);
+                    size.minus(1)?.if_zero(asked.clone(), size)?.int()?
+                }
+                (_, Some(asked)) => asked.int()?,
                 (Some(own), None) => x.size(own as i64)?,
                 (None, None) => Int::from(1i64),
             });
@@ -262,10 +302,19 @@ pub(super) const TABLE: &[Operator] = &[
     .check(blocks),
     op("Trilu", |cx| {
         let x = cx.tensor(0)?;
-        let k = if cx.has(1) {
-            cx.input(1).known_ints()?.first().copied().unwrap_or(0)
-        } else {
-            0
+        let k = match cx.has(1) {
+            true => cx.input(1).whole()?,
+            false => 0.into(),
+        };
+        let Some(k) = k.known() else {
+            let columns = cx.numbers(x.size(-1)?)?;
+            let rows = ops::unsqueeze(&cx.numbers(x.size(-2)?)?, 1)?;
+            let (apart, k) = ((columns - rows)?, k.tensor()?);
+            let kept = match cx.int("upper", 1) != 0 {
+                true => apart.ge(&k)?,
+                false => apart.le(&k)?,
+            };
+            return cx.like(ops::r#where(&kept, &x, ops::zeros_like(&x, None)?)?);
         };
         cx.like(if cx.int("upper", 1) != 0 {
             ops::triu(&x, k)?
@@ -273,11 +322,25 @@ pub(super) const TABLE: &[Operator] = &[
             ops::tril(&x, k)?
         })
     }),
-    op("Pad", pad).check(|cx| places(cx, 1)).makes(margins),
     op("ReverseSequence", |cx| {
         let x = cx.tensor(0)?;
-        let lengths = cx.input(1).known_ints()?;
-        let (time, batch) = (cx.int("time_axis", 0), cx.int("batch_axis", 1));
+        let rank = cx.rank(0)?;
+        let (time, batch) = (
+            cx.axis("time_axis", 0, rank)?,
+            cx.axis("batch_axis", 1, rank)?,
+        );
+        let Ok(lengths) = cx.input(1).known_ints() else {
+            let mut along = [vec![1i64; rank], vec![1i64; rank]];
+            (along[0][time as usize], along[1][batch as usize]) = (-1, -1);
+            let lengths = as_type(&cx.tensor(1)?, DType::I64)?;
+            let lengths = ops::reshape(&lengths, along[1].clone())?;
+            let places = ops::reshape(&cx.numbers(x.size(time)?)?, along[0].clone())?;
+            let turned = ((&lengths - 1)? - &places)?;
+            let places = ops::r#where(&places.lt(&lengths)?, &turned, &places)?;
+            let sizes = (0..rank as i64).map(|dim| x.size(dim));
+            let places = ops::expand(&places, sizes.collect::<Result<Vec<Int>>>()?)?;
+            return cx.like(ops::gather(&x, time, &places)?);
+        };
         let mut rows = Vec::new();
         for (at, length) in lengths.iter().enumerate() {
             let row = ops::narrow(&x, batch, at as i64, 1)?;
@@ -325,13 +388,30 @@ fn asked(of: &Constants<'_>) -> u64 {
     of.product(1).max(of.first())
 }
 
-/// The elements with the widest margin at each side.
-fn margins(of: &Constants<'_>) -> u64 {
-    let most = of.largest(1, "pads").saturating_mul(2);
-    let sizes = of.sizes().iter();
-    sizes.fold(1, |n, size| {
-        n.saturating_mul(most.saturating_add(*size as u64))
-    })
+/// Dims left out of, or put into, a tensor whose number of dims a run decides.
+fn unranked(
+    cx: &NodeCx<'_>,
+    mut x: Tensor,
+    axes: &[i64],
+    change: fn(&Tensor, i64) -> Result<Tensor>,
+) -> Given {
+    let mut axes = axes.to_vec();
+    axes.sort_unstable();
+    axes.dedup();
+    let from_start = axes.iter().all(|axis| *axis >= 0);
+    if !from_start && axes.len() > 1 {
+        return Err(Error::msg(
+            "dims that are counted from the end of a tensor whose number of dims a run decides",
+        ));
+    }
+    // The last one first where dims are left out, so that the others keep their places.
+    if cx.node.op_type == "Squeeze" {
+        axes.reverse();
+    }
+    for axis in axes {
+        x = change(&x, axis)?;
+    }
+    cx.like(x)
 }
 
 /// Without dims, each of which is of size 1: ONNX refuses others, where `ops::squeeze` leaves them as they are.
@@ -349,6 +429,13 @@ fn squeezed(cx: &NodeCx<'_>, mut x: Tensor, shape: &[Dim], mut axes: Vec<i64>) -
         )));
     }
     if axes.iter().any(|axis| of(axis).as_number().is_none()) {
+        // In a branch that is for such sizes, what a size is says nothing of other runs.
+        if cx.scopes.len() > 1 {
+            for axis in axes.into_iter().rev() {
+                x = ops::select(&x, axis, 0)?;
+            }
+            return cx.like(x);
+        }
         // The elements fit the other sizes if the dims have size 1, and only then.
         let kept = (0..shape.len() as i64).filter(|dim| !axes.contains(dim));
         let sizes = kept.map(|dim| x.size(dim)).collect::<Result<Vec<Int>>>()?;
@@ -356,240 +443,6 @@ fn squeezed(cx: &NodeCx<'_>, mut x: Tensor, shape: &[Dim], mut axes: Vec<i64>) -
     }
     for axis in axes.into_iter().rev() {
         x = ops::squeeze(&x, axis)?;
-    }
-    cx.like(x)
-}
-
-fn slice(cx: &mut NodeCx<'_>) -> Given {
-    let (starts, ends, axes, steps) = if cx.version < 10 {
-        let of = |name: &str| {
-            cx.ints(name)
-                .map(|ints| ints.into_iter().map(Int::from).collect::<Vec<Int>>())
-        };
-        (
-            of("starts").unwrap_or_default(),
-            of("ends").unwrap_or_default(),
-            cx.ints("axes"),
-            None,
-        )
-    } else {
-        let axes = if cx.has(3) {
-            Some(cx.input(3).known_ints()?)
-        } else {
-            None
-        };
-        let steps = if cx.has(4) {
-            Some(cx.input(4).known_ints()?)
-        } else {
-            None
-        };
-        (cx.input(1).ints()?, cx.input(2).ints()?, axes, steps)
-    };
-    if steps.iter().flatten().any(|step| *step == 0) {
-        return Err(Error::msg("a step of 0 gets nowhere"));
-    }
-    if let V::Ints(items, _) = cx.input(0) {
-        let size = items.len() as i64;
-        let known = |of: &Int| {
-            of.concrete()
-                .ok_or_else(|| Error::msg("a slice of sizes at a place that is not known"))
-        };
-        let step = steps.as_ref().and_then(|s| s.first().copied()).unwrap_or(1);
-        let (Some(start), Some(stop)) = (starts.first(), ends.first()) else {
-            return Err(Error::msg("a slice without places"));
-        };
-        let (start, stop) = bounds(known(start)?, known(stop)?, size, step);
-        let mut kept = Vec::new();
-        let mut at = start;
-        while if step > 0 { at < stop } else { at > stop } {
-            kept.push(items[at as usize]);
-            at = at.saturating_add(step);
-        }
-        return Ok(vec![V::Ints(kept, false)]);
-    }
-    let mut x = cx.tensor(0)?;
-    let shape = cx.shape(0)?;
-    let axes = axes.unwrap_or_else(|| (0..starts.len() as i64).collect());
-    for (at, axis) in axes.into_iter().enumerate() {
-        let axis = cx.place(axis, shape.len())?;
-        let step = steps.as_ref().and_then(|s| s.get(at).copied()).unwrap_or(1);
-        let (Some(start), Some(stop)) = (starts.get(at), ends.get(at)) else {
-            return Err(Error::msg("fewer places than dims"));
-        };
-        let size = shape[axis as usize].as_number();
-        match (start.concrete(), stop.concrete(), size) {
-            (Some(start), Some(stop), Some(size)) => {
-                let (start, stop) = bounds(start, stop, size, step);
-                if step > 0 {
-                    let length = (stop - start).max(0);
-                    if start != 0 || length != size {
-                        x = ops::narrow(&x, axis, start, length)?;
-                    }
-                    if step > 1 {
-                        x = stepped(&x, axis, (length + step - 1) / step, step)?;
-                    }
-                } else {
-                    // From the end: the part, turned.
-                    let length = (start - stop).max(0);
-                    x = ops::flip(&ops::narrow(&x, axis, stop + 1, length)?, axis)?;
-                    if step < -1 {
-                        x = stepped(&x, axis, (length - step - 1) / -step, -step)?;
-                    }
-                }
-            }
-            (start, stop, _) if step == 1 => {
-                let end = |at: &Int, known: Option<i64>, left: fn(i64) -> bool| match known {
-                    Some(known) if left(known) => None,
-                    _ => Some(*at),
-                };
-                let from = end(&starts[at], start, |start| start == 0);
-                let to = end(&ends[at], stop, |stop| stop >= i64::from(i32::MAX));
-                x = part(&x, axis, from, to)?;
-            }
-            _ => return Err(Error::msg("a slice with steps of a size that is not known")),
-        }
-    }
-    cx.like(x)
-}
-
-/// Where a slice of a known size begins, and what it stops before. Backward, it begins at an element that there is, and
-/// the largest numbers mean all that is left, as they do forward.
-fn bounds(start: i64, stop: i64, size: i64, step: i64) -> (i64, i64) {
-    let from_start = |at: i64| if at < 0 { at.saturating_add(size) } else { at };
-    if step > 0 {
-        let within = |at: i64| from_start(at).clamp(0, size);
-        return (within(start), within(stop));
-    }
-    let stop = match stop {
-        i64::MAX => -1,
-        stop if stop == i64::from(i32::MAX) => -1,
-        stop => from_start(stop).clamp(-1, size - 1),
-    };
-    (from_start(start).min(size - 1).max(size.min(1) - 1), stop)
-}
-
-/// A part along a dim, by an index, which stops at the end.
-fn part(x: &Tensor, axis: i64, from: Option<Int>, to: Option<Int>) -> Result<Tensor> {
-    if from.is_none() && to.is_none() {
-        return Ok(x.clone());
-    }
-    let slice = |from: Option<Int>, to: Option<Int>| {
-        Value::Slice(Box::new([from.into_value(), to.into_value(), Value::None]))
-    };
-    let whole = (0..axis).map(|_| slice(None, None));
-    let parts: Vec<Value> = whole.chain([slice(from, to)]).collect();
-    match <[Value; 1]>::try_from(parts) {
-        Ok([only]) => operator::getitem.call_as((x, only)),
-        Err(parts) => operator::getitem.call_as((x, Value::Tuple(parts.into()))),
-    }
-}
-
-fn stepped(x: &Tensor, axis: i64, count: i64, step: i64) -> Result<Tensor> {
-    let places: Vec<i64> = (0..count.max(0)).map(|at| at * step).collect();
-    let count = places.len();
-    ops::index_select(x, axis, &Tensor::from_vec(places, count)?)
-}
-
-fn pad(cx: &mut NodeCx<'_>) -> Given {
-    let mut x = cx.tensor(0)?;
-    let rank = cx.rank(0)?;
-    let pads = match cx.version < 11 {
-        true => cx
-            .ints("pads")
-            .unwrap_or_default()
-            .into_iter()
-            .map(Int::from)
-            .collect(),
-        false => cx.input(1).ints()?,
-    };
-    let axes = match cx.has(3) {
-        true => cx
-            .input(3)
-            .known_ints()?
-            .into_iter()
-            .map(|axis| cx.place(axis, rank))
-            .collect::<Result<Vec<i64>>>()?,
-        false => (0..rank as i64).collect(),
-    };
-    let value = match (cx.version < 11, cx.has(2)) {
-        (true, _) => cx.float("value", 0.0),
-        (_, true) => cx.tensor(2)?.item()?,
-        _ => 0.0,
-    };
-    let mode = cx.text("mode", "constant");
-    let mut before = vec![Int::from(0i64); rank];
-    let mut after = before.clone();
-    for (at, axis) in axes.iter().enumerate() {
-        before[*axis as usize] = pads.get(at).cloned().unwrap_or_else(|| 0i64.into());
-        after[*axis as usize] = pads
-            .get(at + axes.len())
-            .cloned()
-            .unwrap_or_else(|| 0i64.into());
-    }
-    let mode = match &*mode {
-        "constant" => {
-            let mut sizes = Vec::new();
-            let first = (0..rank).find(|dim| {
-                before[*dim].concrete() != Some(0) || after[*dim].concrete() != Some(0)
-            });
-            for dim in (first.unwrap_or(rank)..rank).rev() {
-                sizes.push(before[dim]);
-                sizes.push(after[dim]);
-            }
-            if sizes.is_empty() {
-                return cx.like(x);
-            }
-            let dtype = cx.dtype(0)?;
-            if dtype == DType::Bool {
-                let y = ops::pad(
-                    &as_type(&x, DType::U8)?,
-                    sizes,
-                    "constant",
-                    Bound::from(value),
-                )?;
-                return cx.of(y.ne(0)?, dtype);
-            }
-            return match dtype.is_floating_point() {
-                true => cx.like(ops::pad(&x, sizes, "constant", Bound::from(value))?),
-                false => cx.like(ops::pad(&x, sizes, "constant", Bound::from(value as i64))?),
-            };
-        }
-        "reflect" => "reflect",
-        "edge" => "edge",
-        "wrap" => "wrap",
-        other => return Err(Error::not_in_format(format_args!("padding by {other:?}"))),
-    };
-    // By places, dim by dim: fx pads the last dims alone by these modes.
-    let shape = cx.known_shape(0)?;
-    for dim in 0..rank {
-        let known = |of: &Int| {
-            of.concrete()
-                .ok_or_else(|| Error::msg("padding by a size that is not known"))
-        };
-        let (low, high, size) = (known(&before[dim])?, known(&after[dim])?, shape[dim] as i64);
-        if low == 0 && high == 0 {
-            continue;
-        }
-        // What negative margins cut off is gone before the others repeat what is left.
-        let start = (-low).max(0);
-        let size = size - start - (-high).max(0);
-        let (low, high) = (low.max(0), high.max(0));
-        let place = |at: i64| match mode {
-            "edge" => at.clamp(0, size - 1),
-            "wrap" => at.rem_euclid(size),
-            _ => {
-                let period = 2 * (size - 1).max(1);
-                let at = at.rem_euclid(period);
-                if at >= size { period - at } else { at }
-            }
-        };
-        if size < 1 {
-            return Err(Error::msg("margins cut off all that is there"));
-        }
-        let places = (-low..size + high).map(|at| start + place(at));
-        let places: Vec<i64> = places.collect();
-        let count = places.len();
-        x = ops::index_select(&x, dim as i64, &Tensor::from_vec(places, count)?)?;
     }
     cx.like(x)
 }

@@ -7,6 +7,7 @@ use super::{Operator, op};
 use crate::load::checks::{Constants, at_least, rank, windows};
 use crate::load::node::{Given, NodeCx};
 use crate::load::value::{V, as_type};
+use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[
     op("Conv", conv).check(convolution).weights(&[1, 2]),
@@ -131,8 +132,8 @@ pub(super) const TABLE: &[Operator] = &[
                 kernel: block,
                 strides,
                 dilations,
-                before: pads[..dims].to_vec(),
-                after: pads[dims..].to_vec(),
+                before: wholes(&pads[..dims]),
+                after: wholes(&pads[dims..]),
             };
             return columns(cx, &x, &size, &window);
         }
@@ -178,7 +179,7 @@ pub(super) const TABLE: &[Operator] = &[
                     "an output of {asked:?}, where the windows give {own:?}"
                 )));
             }
-            y = padded(&y, &vec![0; dims], &more[2..], 0.0)?;
+            y = padded(&y, &wholes(&vec![0; dims]), &wholes(&more[2..]), 0.0)?;
         }
         cx.like(y)
     })
@@ -224,8 +225,22 @@ struct Window {
     kernel: Vec<i64>,
     strides: Vec<i64>,
     dilations: Vec<i64>,
-    before: Vec<i64>,
-    after: Vec<i64>,
+    before: Vec<Whole>,
+    after: Vec<Whole>,
+}
+
+impl Window {
+    /// The margins, if they are known and the same at both ends.
+    fn even(&self) -> Option<Vec<i64>> {
+        let each = self.before.iter().zip(&self.after);
+        each.map(|(low, high)| low.known().filter(|low| Some(*low) == high.known()))
+            .collect()
+    }
+}
+
+/// Margins that are known.
+fn wholes(of: &[i64]) -> Vec<Whole> {
+    of.iter().map(|n| Whole::from(*n)).collect()
 }
 
 fn window(cx: &NodeCx<'_>, dims: usize, kernel: &[i64]) -> Result<Window> {
@@ -239,24 +254,33 @@ fn window(cx: &NodeCx<'_>, dims: usize, kernel: &[i64]) -> Result<Window> {
         .ints("pads")
         .filter(|v| v.len() == 2 * dims)
         .unwrap_or_else(|| vec![0; 2 * dims]);
-    let (mut before, mut after) = (pads[..dims].to_vec(), pads[dims..].to_vec());
+    let (mut before, mut after) = (wholes(&pads[..dims]), wholes(&pads[dims..]));
     let auto = cx.text("auto_pad", "NOTSET");
     if auto.starts_with("SAME") {
-        let shape = cx.known_shape(0)?;
+        let sizes = cx.sizes(0)?;
         for at in 0..dims {
-            let size = shape[2 + at] as i64;
-            let count = (size + strides[at] - 1) / strides[at];
-            let total =
-                ((count - 1) * strides[at] + (kernel[at] - 1) * dilations[at] + 1 - size).max(0);
-            let small = total / 2;
-            (before[at], after[at]) = if auto == "SAME_UPPER" {
-                (small, total - small)
-            } else {
-                (total - small, small)
+            let (size, reach) = (&sizes[2 + at], (kernel[at] - 1) * dilations[at] + 1);
+            let total = match (size.known(), strides[at]) {
+                // As many windows as places, whatever the size.
+                (None, 1) => Whole::from(reach - 1),
+                (_, stride) => {
+                    let last = size.steps(stride)?.minus(1)?.times(stride)?;
+                    let total = last.plus(reach)?.minus(size.clone())?;
+                    match total.known() {
+                        None if reach >= stride => total,
+                        _ => total.at_least(0)?,
+                    }
+                }
+            };
+            let small = total.over(2)?;
+            let rest = total.minus(small.clone())?;
+            (before[at], after[at]) = match auto == "SAME_UPPER" {
+                true => (small, rest),
+                false => (rest, small),
             };
         }
     } else if auto == "VALID" {
-        (before, after) = (vec![0; dims], vec![0; dims]);
+        (before, after) = (wholes(&vec![0; dims]), wholes(&vec![0; dims]));
     }
     Ok(Window {
         kernel: kernel.to_vec(),
@@ -268,16 +292,14 @@ fn window(cx: &NodeCx<'_>, dims: usize, kernel: &[i64]) -> Result<Window> {
 }
 
 /// The image with margins.
-fn padded(x: &Tensor, before: &[i64], after: &[i64], value: f64) -> Result<Tensor> {
-    if before.iter().chain(after).all(|n| *n == 0) {
+fn padded(x: &Tensor, before: &[Whole], after: &[Whole], value: f64) -> Result<Tensor> {
+    if before.iter().chain(after).all(|n| n.known() == Some(0)) {
         return Ok(x.clone());
     }
-    let sizes: Vec<i64> = before
-        .iter()
-        .zip(after)
-        .rev()
-        .flat_map(|(low, high)| [*low, *high])
-        .collect();
+    let mut sizes = Vec::new();
+    for (low, high) in before.iter().zip(after).rev() {
+        sizes.extend([low.int()?, high.int()?]);
+    }
     ops::pad(x, sizes, "constant", Bound::from(value))
 }
 
@@ -307,9 +329,9 @@ fn convolved(cx: &NodeCx<'_>, x: Tensor, w: &Tensor, b: Option<&Tensor>) -> Resu
     };
     let window = window(cx, dims, &kernel)?;
     let groups = cx.int("group", 1) as usize;
-    let (x, pads) = match window.before == window.after {
-        true => (x, window.before.clone()),
-        false => (
+    let (x, pads) = match window.even() {
+        Some(pads) => (x, pads),
+        None => (
             padded(&x, &window.before, &window.after, 0.0)?,
             vec![0; dims],
         ),
@@ -442,14 +464,15 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
         } else {
             as_type(&x, DType::F32)?
         };
-        let small = window.before == window.after
-            && window.before.iter().zip(&kernel).all(|(p, k)| 2 * p <= *k);
-        let (source, pads) = match small {
-            true => (float, window.before.clone()),
-            false if with_places => {
+        let fits = |pads: &Vec<i64>| pads.iter().zip(&kernel).all(|(p, k)| 2 * p <= *k);
+        let even = window.even().filter(fits);
+        let small = even.is_some();
+        let (source, pads) = match even {
+            Some(pads) => (float, pads),
+            None if with_places => {
                 return Err(Error::msg("places in an image that is padded on one side"));
             }
-            false => {
+            None => {
                 let (after, _) = reached(cx, &window, ceil)?;
                 let wide = padded(&float, &window.before, &after, f64::NEG_INFINITY)?;
                 (wide, vec![0; dims])
@@ -485,16 +508,25 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
                 )?,
             };
             // ONNX counts places through the whole tensor.
-            let shape = cx.known_shape(0)?;
+            let sizes = cx.sizes(0)?;
             let places = match cx.flag("storage_order") {
-                true => by_columns(&places, &shape[2..])?,
+                true => by_columns(&places, &cx.known_shape(0)?[2..])?,
                 false => places,
             };
-            let (images, area) = (shape[0] * shape[1], shape[2..].iter().product::<usize>());
-            let offsets: Vec<i64> = (0..images).map(|at| (at * area) as i64).collect();
-            let mut wide = vec![shape[0] as i64, shape[1] as i64];
-            wide.extend(std::iter::repeat_n(1, dims));
-            let offsets = ops::reshape(&Tensor::from_vec(offsets, images)?, wide)?;
+            let images = sizes[0].times(sizes[1].clone())?;
+            let area = sizes[2..]
+                .iter()
+                .try_fold(Whole::from(1), |n, size| n.times(size.clone()))?;
+            let mut wide = vec![sizes[0].int()?, sizes[1].int()?];
+            wide.extend(std::iter::repeat_n(Int::from(1i64), dims));
+            let offsets = match (images.known(), area.known()) {
+                (Some(images), Some(area)) => {
+                    let offsets: Vec<i64> = (0..images).map(|at| at * area).collect();
+                    Tensor::from_vec(offsets, images.max(0) as usize)?
+                }
+                _ => (cx.numbers(images.int()?)? * area.tensor()?)?,
+            };
+            let offsets = ops::reshape(&offsets, wide)?;
             return Ok(vec![
                 V::of(as_type(&y, dtype)?, dtype),
                 V::of((places + offsets)?, DType::I64),
@@ -523,11 +555,12 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
         return cx.of(as_type(&y, dtype)?, dtype);
     }
     let counts_pads = cx.flag("count_include_pad");
-    let plain = window.before == window.after
-        && window.dilations.iter().all(|d| *d == 1)
-        && window.before.iter().zip(&kernel).all(|(p, k)| 2 * p <= *k);
-    if plain {
-        return cx.like(averaged(&x, &window, ceil, counts_pads, &window.before)?);
+    let fits = |pads: &Vec<i64>| {
+        window.dilations.iter().all(|d| *d == 1)
+            && pads.iter().zip(&kernel).all(|(p, k)| 2 * p <= *k)
+    };
+    if let Some(pads) = window.even().filter(fits) {
+        return cx.like(averaged(&x, &window, ceil, counts_pads, &pads)?);
     }
     if ceil || window.dilations.iter().any(|d| *d != 1) {
         // Of each channel, and of the ones that are there.
@@ -540,7 +573,7 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
             &window.after,
             here,
         )?;
-        let there = padded(&there, &vec![0; dims], &more, 0.0)?;
+        let there = padded(&there, &wholes(&vec![0; dims]), &more, 0.0)?;
         return cx.like((summed(cx, &wide, &window)? / summed(cx, &there, &window)?)?);
     }
     let wide = padded(&x, &window.before, &window.after, 0.0)?;
@@ -560,30 +593,32 @@ fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
 }
 
 /// The margins at the end with what the last windows reach beyond them, and that alone.
-fn reached(cx: &NodeCx<'_>, window: &Window, ceil: bool) -> Result<(Vec<i64>, Vec<i64>)> {
-    let dims = window.kernel.len();
-    let mut more = vec![0i64; dims];
+fn reached(cx: &NodeCx<'_>, window: &Window, ceil: bool) -> Result<(Vec<Whole>, Vec<Whole>)> {
+    let mut more = wholes(&vec![0i64; window.kernel.len()]);
     if ceil {
-        let known = cx.known_shape(0)?;
+        let sizes = cx.sizes(0)?;
         for (at, more) in more.iter_mut().enumerate() {
-            let size = known[2 + at] as i64;
-            let room = size + window.before[at] + window.after[at]
-                - (window.kernel[at] - 1) * window.dilations[at]
-                - 1;
-            let mut count = (room + window.strides[at] - 1) / window.strides[at] + 1;
-            if (count - 1) * window.strides[at] >= size + window.before[at] {
-                count -= 1;
-            }
-            *more = ((count - 1) * window.strides[at] - room).max(0);
+            let (stride, before) = (window.strides[at], &window.before[at]);
+            let inside = sizes[2 + at].plus(before.clone())?;
+            let reach = (window.kernel[at] - 1) * window.dilations[at] + 1;
+            let room = inside.plus(window.after[at].clone())?.minus(reach)?;
+            // Where the last window begins, unless that is behind all that is there.
+            let last = room.steps(stride)?.times(stride)?;
+            let before_it = last.minus(stride)?;
+            let last = last.minus(inside)?.if_negative(last, before_it)?;
+            *more = last.minus(room)?.at_least(0)?;
         }
     }
-    let after = window.after.iter().zip(&more).map(|(a, b)| a + b).collect();
-    Ok((after, more))
+    let after = window.after.iter().zip(&more);
+    let after = after.map(|(after, more)| after.plus(more.clone()));
+    Ok((after.collect::<Result<_>>()?, more))
 }
 
 /// The sums of windows, as a convolution of each channel.
 fn summed(cx: &NodeCx<'_>, x: &Tensor, window: &Window) -> Result<Tensor> {
-    let channels = cx.known_shape(0)?[1];
+    let channels = cx.shape(0)?[1].as_known();
+    let channels =
+        channels.ok_or_else(|| Error::msg("a number of channels that only a run knows"))?;
     let mut shape = vec![channels, 1];
     shape.extend(window.kernel.iter().map(|k| *k as usize));
     let ones = Tensor::full(shape, 1.0, cx.dtype(0)?)?;
@@ -618,8 +653,14 @@ fn by_columns(places: &Tensor, sizes: &[usize]) -> Result<Tensor> {
 fn columns(cx: &NodeCx<'_>, x: &Tensor, size: &[i64], window: &Window) -> Given {
     let dims = size.len();
     let (mut wide, mut counts) = (Vec::with_capacity(dims), Vec::with_capacity(dims));
+    let known = |of: &[Whole]| {
+        of.iter()
+            .map(|n| n.known().unwrap_or(0))
+            .collect::<Vec<i64>>()
+    };
+    let (before, after) = (known(&window.before), known(&window.after));
     for at in 0..dims {
-        let whole = size[at] + window.before[at] + window.after[at];
+        let whole = size[at] + before[at] + after[at];
         let reach = (window.kernel[at] - 1) * window.dilations[at] + 1;
         if whole < reach {
             return Err(Error::msg(format_args!(
@@ -664,7 +705,7 @@ fn columns(cx: &NodeCx<'_>, x: &Tensor, size: &[i64], window: &Window) -> Given 
     let mut y = ops::reshape(&flat, image)?;
     for at in 0..dims {
         if wide[at] != size[at] {
-            y = ops::narrow(&y, 2 + at as i64, window.before[at], size[at])?;
+            y = ops::narrow(&y, 2 + at as i64, before[at], size[at])?;
         }
     }
     cx.like(y)

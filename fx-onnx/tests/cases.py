@@ -1,0 +1,226 @@
+"""Small files whose sizes, places and turns only a run knows, with what ONNX Runtime gives.
+
+    python fx-onnx/tests/cases.py            # writes the files below, and the values of what has none yet
+    python fx-onnx/tests/cases.py NAME ..    # writes the values of these again
+
+`cases/NAME.onnx` is the file, `cases/expected.json` has sets of inputs and outputs for each. The test `cases` reads them.
+"""
+
+import json
+import pathlib
+import sys
+
+import numpy as np
+import onnx
+import onnx.parser
+import onnxruntime
+
+HERE = pathlib.Path(__file__).parent / "cases"
+EXPECTED = HERE / "expected.json"
+
+RNG = np.random.default_rng(0)
+
+
+def f32(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def i64(*numbers):
+    return np.array(numbers, np.int64)
+
+
+def n(number):
+    return np.array(number, np.int64)
+
+
+def weights(name, *shape):
+    """A constant of a file, as text."""
+    own = np.random.default_rng(len(name) + sum(shape))
+    numbers = ", ".join(f"{x:.4f}" for x in own.standard_normal(int(np.prod(shape))))
+    return f"float[{','.join(map(str, shape))}] {name} = {{{numbers}}}"
+
+
+def recurrent(op, gates, ways, hidden, inputs, attributes, states=""):
+    head = f"float[seq, batch, {inputs}] x" + (f", float[{ways}, batch, {hidden}] h0" if states else "")
+    constants = [weights("w", ways, gates * hidden, inputs), weights("r", ways, gates * hidden, hidden), weights("b", ways, 2 * gates * hidden)]
+    return f"""({head}) => (float[seq, {ways}, batch, {hidden}] y, float[{ways}, batch, {hidden}] h)
+        <{', '.join(constants)}> {{
+        y, h = {op} <hidden_size: int = {hidden}, {attributes}> (x, w, r, b{states}) }}"""
+
+
+# A file's text, and its sets of inputs. `x` of two sizes where a size is open.
+CASES = {
+    "pad_reflect_run": ("(float[n, m] x, int64[4] p) => (float[a, b] y) { y = Pad <mode: string = \"reflect\"> (x, p) }",
+        lambda: [dict(x=f32(5, 4), p=i64(2, 1, 3, 2)), dict(x=f32(3, 6), p=i64(0, 3, 1, -2))]),
+    "pad_edge_run": ("(float[n, m] x, int64[4] p) => (float[a, b] y) { y = Pad <mode: string = \"edge\"> (x, p) }",
+        lambda: [dict(x=f32(5, 4), p=i64(2, 1, 3, 2)), dict(x=f32(3, 6), p=i64(-1, 4, 1, -2))]),
+    "pad_wrap_run": ("(float[n, m] x, int64[4] p) => (float[a, b] y) { y = Pad <mode: string = \"wrap\"> (x, p) }",
+        lambda: [dict(x=f32(5, 4), p=i64(2, 1, 3, 2)), dict(x=f32(3, 6), p=i64(0, 4, 1, 2))]),
+    "pad_axes_value_run": ("(float[n, m, k] x, int64[2] p, float v) => (float[n, a, k] y) <int64[1] ax = {1}> { y = Pad (x, p, v, ax) }",
+        lambda: [dict(x=f32(2, 4, 3), p=i64(2, 1), v=np.float32(2.5)), dict(x=f32(3, 6, 2), p=i64(-1, 2), v=np.float32(-1))]),
+    "slice_run": ("(float[n, m] x, int64[1] s, int64[1] e) => (float[n, k] y) <int64[1] ax = {1}> { y = Slice (x, s, e, ax) }",
+        lambda: [dict(x=f32(2, 6), s=i64(1), e=i64(4)), dict(x=f32(3, 5), s=i64(-3), e=i64(9)), dict(x=f32(3, 5), s=i64(-9), e=i64(-1))]),
+    "slice_steps_open": ("(float[n, m] x) => (float[a, b] y) <int64[2] s = {1, -1}, int64[2] e = {9223372036854775807, -9223372036854775808}, int64[2] ax = {0, 1}, int64[2] st = {2, -2}> { y = Slice (x, s, e, ax, st) }",
+        lambda: [dict(x=f32(5, 6)), dict(x=f32(4, 3))]),
+    "slice_steps_run": ("(float[n, m] x, int64[2] s, int64[2] e, int64[2] st) => (float[a, b] y) <int64[2] ax = {0, 1}> { y = Slice (x, s, e, ax, st) }",
+        lambda: [dict(x=f32(5, 6), s=i64(0, 5), e=i64(5, 0), st=i64(2, -2)), dict(x=f32(4, 7), s=i64(-1, 1), e=i64(-9, 99), st=i64(-1, 3)), dict(x=f32(4, 7), s=i64(3, 1), e=i64(1, 5), st=i64(1, 1))]),
+    "resize_nearest_sizes": ("(float[n, 2, h, w] x, float[n, 2, h2, w2] like) => (float[n, 2, h2, w2] y) { s = Shape (like) y = Resize <mode: string = \"nearest\"> (x, , , s) }",
+        lambda: [dict(x=f32(1, 2, 3, 4), like=f32(1, 2, 6, 7)), dict(x=f32(2, 2, 5, 6), like=f32(2, 2, 3, 4))]),
+    "resize_linear_sizes": ("(float[n, 2, h, w] x, float[n, 2, h2, w2] like) => (float[n, 2, h2, w2] y) { s = Shape (like) y = Resize <mode: string = \"linear\"> (x, , , s) }",
+        lambda: [dict(x=f32(1, 2, 3, 4), like=f32(1, 2, 6, 7)), dict(x=f32(2, 2, 5, 6), like=f32(2, 2, 3, 4))]),
+    "resize_corners_open": ("(float[1, 1, h, w] x) => (float[1, 1, a, b] y) <float[4] sc = {1.0, 1.0, 1.7, 2.3}> { y = Resize <mode: string = \"linear\", coordinate_transformation_mode: string = \"align_corners\"> (x, , sc) }",
+        lambda: [dict(x=f32(1, 1, 4, 5)), dict(x=f32(1, 1, 7, 3))]),
+    "resize_cubic_open": ("(float[1, 1, h, w] x) => (float[1, 1, a, b] y) <float[4] sc = {1.0, 1.0, 2.0, 0.6}> { y = Resize <mode: string = \"cubic\", cubic_coeff_a: float = -0.5> (x, , sc) }",
+        lambda: [dict(x=f32(1, 1, 4, 5)), dict(x=f32(1, 1, 3, 8))]),
+    "range_float_run": ("(float a, float b, float c) => (float[k] y) { y = Range (a, b, c) }",
+        lambda: [dict(a=np.float32(0), b=np.float32(2), c=np.float32(0.5)), dict(a=np.float32(3), b=np.float32(-1), c=np.float32(-1.5))]),
+    "range_int_run": ("(int64 a, int64 b, int64 c) => (int64[k] y) { y = Range (a, b, c) }",
+        lambda: [dict(a=n(2), b=n(9), c=n(3)), dict(a=n(4), b=n(0), c=n(-1)), dict(a=n(4), b=n(0), c=n(1))]),
+    "range_of_size": ("(float[n, m] x) => (int64[m] y) <int64 one = {1}, int64 zero = {0}> { s = Shape (x) d = Gather (s, one) y = Range (zero, d, one) }",
+        lambda: [dict(x=f32(2, 5)), dict(x=f32(3, 2))]),
+    "gathernd_batch_open": ("(float[b, m, 3] x, int64[b, k, 1] i) => (float[b, k, 3] y) { y = GatherND <batch_dims: int = 1> (x, i) }",
+        lambda: [dict(x=f32(2, 4, 3), i=i64(0, 3, -1, 1, 2, -4).reshape(2, 3, 1)), dict(x=f32(3, 2, 3), i=i64(0, 1, -2).reshape(3, 1, 1))]),
+    "scatternd_open": ("(float[n, m] x, int64[k, 1] i, float[k, m] u) => (float[n, m] y) { y = ScatterND (x, i, u) }",
+        lambda: [dict(x=f32(4, 3), i=i64(0, -1).reshape(2, 1), u=f32(2, 3)), dict(x=f32(5, 2), i=i64(1, 3, -5).reshape(3, 1), u=f32(3, 2))]),
+    "scatterelements_open": ("(float[n, m] x, int64[k, m] i, float[k, m] u) => (float[n, m] y) { y = ScatterElements <axis: int = 0, reduction: string = \"add\"> (x, i, u) }",
+        lambda: [dict(x=f32(4, 3), i=i64(0, -1, 2, 1, -1, 3).reshape(2, 3), u=f32(2, 3)), dict(x=f32(5, 2), i=i64(-5, 4).reshape(1, 2), u=f32(1, 2))]),
+    "tile_run": ("(float[n, 3] x, int64[2] t) => (float[a, b] y) { y = Tile (x, t) }",
+        lambda: [dict(x=f32(2, 3), t=i64(2, 1)), dict(x=f32(1, 3), t=i64(3, 2))]),
+    "expand_run": ("(float[n, 1] x, int64[3] t) => (float[a, n, b] y) { y = Expand (x, t) }",
+        lambda: [dict(x=f32(2, 1), t=i64(3, 1, 4)), dict(x=f32(3, 1), t=i64(1, 3, 1))]),
+    "reshape_run": ("(float[n, m] x, int64[3] t) => (float[a, b, c] y) { y = Reshape (x, t) }",
+        lambda: [dict(x=f32(2, 6), t=i64(0, 3, -1)), dict(x=f32(4, 3), t=i64(2, 2, 3)), dict(x=f32(4, 3), t=i64(0, -1, 1))]),
+    "reshape_of_sizes": ("(float[b, s, 6] x) => (float[b, s, 2, 3] y) <int64[2] tail = {2, -1}, int64[1] z = {0}, int64[1] t = {2}> { s0 = Shape (x) h = Slice (s0, z, t) g = Concat <axis: int = 0> (h, tail) y = Reshape (x, g) }",
+        lambda: [dict(x=f32(2, 3, 6)), dict(x=f32(1, 5, 6))]),
+    "conv_same_open": (f"(float[n, 2, h, w] x) => (float[n, 3, a, b] y) <{weights('k', 3, 2, 3, 2)}> {{ y = Conv <auto_pad: string = \"SAME_UPPER\", strides: ints = [2, 2]> (x, k) }}",
+        lambda: [dict(x=f32(1, 2, 5, 6)), dict(x=f32(2, 2, 8, 7))]),
+    "maxpool_same_open": ("(float[n, 2, h, w] x) => (float[n, 2, a, b] y) { y = MaxPool <auto_pad: string = \"SAME_LOWER\", kernel_shape: ints = [3, 2], strides: ints = [2, 2]> (x) }",
+        lambda: [dict(x=f32(1, 2, 5, 6)), dict(x=f32(2, 2, 8, 7))]),
+    "avgpool_ceil_open": ("(float[n, 2, h, w] x) => (float[n, 2, a, b] y) { y = AveragePool <kernel_shape: ints = [3, 3], strides: ints = [2, 2], pads: ints = [0, 0, 1, 1], ceil_mode: int = 1> (x) }",
+        lambda: [dict(x=f32(1, 2, 5, 6)), dict(x=f32(2, 2, 8, 7))]),
+    "eyelike_open": ("(float[n, m] x) => (float[n, m] y) { y = EyeLike <k: int = 1> (x) }",
+        lambda: [dict(x=f32(3, 4)), dict(x=f32(5, 2))]),
+    "unique_open": ("(int64[n] x) => (int64[k] y, int64[k] f, int64[n] v, int64[k] c) { y, f, v, c = Unique (x) }",
+        lambda: [dict(x=i64(3, 1, 3, 2)), dict(x=i64(5, 5, 4, 5, 9, 4))]),
+    "topk_run": ("(float[n, m] x, int64[1] k) => (float[n, a] y, int64[n, a] i) { y, i = TopK (x, k) }",
+        lambda: [dict(x=f32(2, 5), k=i64(2)), dict(x=f32(3, 4), k=i64(4))]),
+    "onehot_run": ("(int64[n] x, int64 d) => (float[n, d2] y) <float[2] v = {0.5, 2.0}> { y = OneHot (x, d, v) }",
+        lambda: [dict(x=i64(0, 2, -1), d=n(3)), dict(x=i64(4, 1, 7, -2), d=n(5))]),
+    "split_open": ("(float[n, 3] x) => (float[a, 3] y, float[b, 3] z) { y, z = Split <axis: int = 0, num_outputs: int = 2> (x) }",
+        lambda: [dict(x=f32(5, 3)), dict(x=f32(4, 3))]),
+    "split_run": ("(float[n, 3] x, int64[2] s) => (float[a, 3] y, float[b, 3] z) { y, z = Split <axis: int = 0> (x, s) }",
+        lambda: [dict(x=f32(5, 3), s=i64(2, 3)), dict(x=f32(4, 3), s=i64(4, 0))]),
+    "constantofshape_run": ("(int64[2] s) => (float[a, b] y) { y = ConstantOfShape <value: tensor = float[1] {1.5}> (s) }",
+        lambda: [dict(s=i64(2, 3)), dict(s=i64(0, 4))]),
+    "trilu_run": ("(float[n, m] x, int64 k) => (float[n, m] y) { y = Trilu (x, k) }",
+        lambda: [dict(x=f32(3, 4), k=n(1)), dict(x=f32(4, 4), k=n(-1))]),
+    "gather_shape_run": ("(float[n, m, k] x, int64 at) => (int64 y) { s = Shape (x) y = Gather (s, at) }",
+        lambda: [dict(x=f32(2, 3, 4), at=n(1)), dict(x=f32(5, 3, 1), at=n(-1))]),
+    "if_on_length": ("""(float[n, m] x) => (float[a, b] y) <int64 zero = {0}, int64 four = {4}, int64[1] ax = {0}, int64[1] e = {4}, float two = {2.0}> {
+        s = Shape (x) d = Gather (s, zero) c = Greater (d, four)
+        y = If (c) <then_branch = t () => (float[a, b] p) { p = Slice (x, ax, e, ax) }, else_branch = o () => (float[a, b] q) { q = Mul (x, two) }> }""",
+        lambda: [dict(x=f32(5, 3)), dict(x=f32(4, 2))]),
+    "if_rank_then_used": ("""(float[n, m, k] x, bool c) => (float[a] y) <int64[1] ax = {1}, int64[1] flat = {-1}> {
+        q = If (c) <then_branch = t () => (float[] p) { p = ReduceSum <keepdims: int = 0> (x, ax) }, else_branch = o () => (float[] r) { r = Identity (x) }>
+        a = Relu (q) y = Reshape (a, flat) }""",
+        lambda: [dict(x=f32(2, 3, 4), c=np.array(True)), dict(x=f32(3, 1, 2), c=np.array(False))]),
+    "if_in_if": ("""(float[n, m] x, bool c, bool d) => (float[] y) <int64[1] ax = {0}, float two = {2.0}> {
+        y = If (c) <then_branch = t () => (float[] p) {
+            p = If (d) <then_branch = tt () => (float[] p1) { p1 = Unsqueeze (x, ax) }, else_branch = te () => (float[] p2) { p2 = Identity (x) }> },
+            else_branch = o () => (float[] q) { q = Mul (x, two) }> }""",
+        lambda: [dict(x=f32(2, 3), c=np.array(True), d=np.array(True)), dict(x=f32(2, 3), c=np.array(True), d=np.array(False)), dict(x=f32(4, 1), c=np.array(False), d=np.array(True))]),
+    "loop_grows": ("""(float[n, 3] x, int64 m) => (float[k, 3] y) {
+        y = Loop (m, , x) <body = b (int64 i, bool c, float[p, 3] s) => (bool c2, float[q, 3] so) { so = Concat <axis: int = 0> (s, x) c2 = Identity (c) }> }""",
+        lambda: [dict(x=f32(2, 3), m=n(2)), dict(x=f32(1, 3), m=n(0)), dict(x=f32(1, 3), m=n(4))]),
+    "loop_of_size_stacks": ("""(float[n, 3] x) => (float[n, 3] y) <int64 zero = {0}, bool go = {1}> {
+        s = Shape (x) m = Gather (s, zero)
+        y = Loop (m, go) <body = b (int64 i, bool c) => (bool c2, float[3] row) { g = Gather (x, i) row = Neg (g) c2 = Identity (c) }> }""",
+        lambda: [dict(x=f32(2, 3)), dict(x=f32(5, 3))]),
+    "loop_until_stacks": ("""(float[2] x, float limit) => (float[2] last, float[k, 2] all) <bool t = {1}> {
+        last, all = Loop (, t, x) <body = b (int64 i, bool c, float[2] a) => (bool c2, float[2] ao, float[2] row) { ao = Add (a, x) row = Identity (a) z = ReduceSum <keepdims: int = 0> (ao) c2 = Less (z, limit) }> }""",
+        lambda: [dict(x=np.array([1, 2], np.float32), limit=np.float32(10)), dict(x=np.array([0.5, 1], np.float32), limit=np.float32(2))]),
+    "sequence_run": ("""(float[n, 3] x, int64 at) => (float[a, 3] y, int64 l) {
+        z = Neg (x) s = SequenceConstruct (x, z) y = SequenceAt (s, at) l = SequenceLength (s) }""",
+        lambda: [dict(x=f32(2, 3), at=n(0)), dict(x=f32(3, 3), at=n(-1))]),
+    "scan_open": ("""(float[3] s0, float[n, 3] x) => (float[3] s, float[n, 3] y) {
+        s, y = Scan <num_scan_inputs: int = 1, body = b (float[3] a, float[3] r) => (float[3] ao, float[3] o) { ao = Add (a, r) o = Tanh (ao) }> (s0, x) }""",
+        lambda: [dict(s0=f32(3), x=f32(2, 3)), dict(s0=f32(3), x=f32(5, 3))]),
+    "lstm_both_open": (recurrent("LSTM", 4, 2, 2, 3, 'direction: string = "bidirectional"', ", , h0"), lambda: [dict(x=f32(4, 2, 3), h0=f32(2, 2, 2)), dict(x=f32(1, 1, 3), h0=f32(2, 1, 2))]),
+    "gru_open": (recurrent("GRU", 3, 1, 2, 3, "linear_before_reset: int = 1"), lambda: [dict(x=f32(4, 2, 3)), dict(x=f32(2, 3, 3))]),
+    "gru_reset_open": (recurrent("GRU", 3, 1, 2, 3, 'direction: string = "reverse"'), lambda: [dict(x=f32(4, 2, 3)), dict(x=f32(2, 3, 3))]),
+    "rnn_open": (recurrent("RNN", 1, 2, 2, 3, 'direction: string = "bidirectional", activations: strings = ["Relu", "Relu"]'), lambda: [dict(x=f32(4, 2, 3)), dict(x=f32(2, 3, 3))]),
+    "lstm_lengths": (recurrent("LSTM", 4, 1, 2, 3, 'direction: string = "forward"').replace("float[seq, batch, 3] x)", "float[seq, batch, 3] x, int32[batch] l)").replace("(x, w, r, b)", "(x, w, r, b, l)"),
+        lambda: [dict(x=f32(4, 2, 3), l=np.array([4, 2], np.int32)), dict(x=f32(3, 3, 3), l=np.array([1, 3, 2], np.int32))]),
+    "qdq_int8": ("(float[n, 3] x) => (float[n, 3] y) <float s = {0.05}, int8 z = {3}> { q = QuantizeLinear (x, s, z) y = DequantizeLinear (q, s, z) }",
+        lambda: [dict(x=f32(4, 3)), dict(x=f32(2, 3) * 9)]),
+    "qlinear_matmul": ("(uint8[n, 3] x) => (float[n, 2] y) <float s = {0.05}, uint8 z = {120}, float sw = {0.02}, int8 zw = {3}, float sy = {0.1}, uint8 zy = {110}, int8[3, 2] w = {1, -2, 50, 4, -5, 60}> { q = QLinearMatMul (x, s, z, w, sw, zw, sy, zy) y = DequantizeLinear (q, sy, zy) }",
+        lambda: [dict(x=RNG.integers(0, 255, (4, 3)).astype(np.uint8)), dict(x=RNG.integers(0, 255, (2, 3)).astype(np.uint8))]),
+    "cumsum_axis_run": ("(float[n, m] x, int64 a) => (float[n, m] y) { y = CumSum (x, a) }",
+        lambda: [dict(x=f32(3, 4), a=n(0)), dict(x=f32(2, 5), a=n(-1))]),
+    "reversesequence_run": ("(float[t, b] x, int64[b] l) => (float[t, b] y) { y = ReverseSequence (x, l) }",
+        lambda: [dict(x=f32(4, 2), l=i64(4, 2)), dict(x=f32(3, 3), l=i64(1, 3, 2))]),
+}
+OPSETS = {"gathernd_batch_open": 18, "qdq_int8": 19}
+
+# Inputs of files that are given: each makes the sets.
+INPUTS = {
+    "k08_resize_linear_open_hw": lambda: [dict(x=f32(1, 2, 3, 4)), dict(x=f32(2, 2, 5, 3))],
+    "k21_squeeze_input_open": lambda: [dict(x=f32(1, 3)), dict(x=f32(1, 3))],
+    "o_DFT": lambda: [dict(x=f32(1, 8, 1)), dict(x=f32(2, 5, 1))],
+    "o_RoiAlign": lambda: [
+        dict(x=f32(1, 2, 6, 8), b=np.array([[0, 0, 8, 6], [2, 1, 10, 9]], np.float32), i=i64(0, 0)),
+        dict(x=f32(2, 1, 5, 5), b=np.array([[1, 1, 7, 7]], np.float32), i=i64(1)),
+    ],
+    "o_ScatterElements_max": lambda: [dict(x=f32(3, 2), u=f32(1, 2)), dict(x=f32(2, 4), u=f32(1, 2))],
+    "o_ScatterND_add": lambda: [dict(x=f32(3, 2), u=f32(3, 2)), dict(x=f32(2, 4), u=f32(3, 4))],
+    "k09_loop_stacks": lambda: [dict(x=f32(2), m=n(3)), dict(x=f32(2), m=n(1)), dict(x=f32(2), m=n(0))],
+    "b12_seq_loop": lambda: [dict(x=f32(5, 3), m=n(2)), dict(x=f32(2, 3), m=n(3))],
+    "b16_if_squeeze_shape": lambda: [dict(x=f32(5, 6, 3)), dict(x=f32(4, 1, 3))],
+    "k15_if_squeeze_unknown_rank": lambda: [dict(x=f32(5, 6, 2)), dict(x=f32(4, 1, 3))],
+    "k16_gather_scalar_cond_if": lambda: [dict(x=f32(5, 6), sr=n(8000)), dict(x=f32(2, 3), sr=n(16000))],
+    "k07_gather_negative_runtime": lambda: [dict(x=f32(4, 3), i=i64(-1, 0)), dict(x=f32(4, 3), i=i64(2, -4))],
+    "b07b_gather_runtime_negative": lambda: [dict(x=f32(5, 3), i=i64(-1, 0, 4)), dict(x=f32(2, 3), i=i64(1, -2))],
+    "k01_gathernd_open": lambda: [
+        dict(x=RNG.integers(0, 2, (5, 6)).astype(bool), i=i64(0, 5, -1, -6, 4, 3).reshape(3, 2)),
+        dict(x=RNG.integers(0, 2, (2, 3)).astype(bool), i=i64(1, -1).reshape(1, 2)),
+    ],
+}
+
+
+def plain(x):
+    x = np.asarray(x)
+    values = [repr(v) if isinstance(v, float) and not np.isfinite(v) else v for v in x.ravel().tolist()]
+    return {"dtype": str(x.dtype), "shape": list(x.shape), "values": values}
+
+
+def main():
+    asked = set(sys.argv[1:])
+    expected = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
+    for name, (text, inputs) in CASES.items():
+        opset = OPSETS.get(name, 18)
+        text = f'<ir_version: 9, opset_import: ["" : {opset}]> {name} {text}'
+        model = onnx.parser.parse_model(text)
+        bytes_of = model.SerializeToString()
+        path = HERE / f"{name}.onnx"
+        if not path.exists() or path.read_bytes() != bytes_of:
+            path.write_bytes(bytes_of)
+            expected.pop(name, None)
+    makers = {name: inputs for name, (_, inputs) in CASES.items()} | INPUTS
+    for path in sorted(HERE.glob("*.onnx")):
+        name = path.stem
+        if name not in makers or (name in expected and name not in asked):
+            continue
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        names = [o.name for o in session.get_outputs()]
+        sets = []
+        for inputs in makers[name]():
+            outputs = session.run(None, {k: np.asarray(v) for k, v in inputs.items()})
+            sets.append({"inputs": {k: plain(v) for k, v in inputs.items()}, "outputs": dict(zip(names, map(plain, outputs)))})
+        expected[name] = sets
+    lines = [f"{json.dumps(name)}: {json.dumps(expected[name], separators=(',', ':'))}" for name in sorted(expected)]
+    EXPECTED.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+    print(f"{len(expected)} cases, {EXPECTED.stat().st_size} bytes")
+
+
+if __name__ == "__main__":
+    main()
