@@ -1,0 +1,216 @@
+"""What scripts that try real ONNX files share: inputs at two sizes, ONNX Runtime's values, and fx by `examples/judge_files`.
+
+`FX_JUDGE` names the built example; without it, it is built for release.
+"""
+
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import numpy_helper
+
+ROOT = pathlib.Path(__file__).parents[2]
+onnxruntime.set_default_logger_severity(4)
+
+DTYPES = {
+    "tensor(float)": np.float32,
+    "tensor(double)": np.float64,
+    "tensor(float16)": np.float16,
+    "tensor(int64)": np.int64,
+    "tensor(int32)": np.int32,
+    "tensor(int16)": np.int16,
+    "tensor(int8)": np.int8,
+    "tensor(uint8)": np.uint8,
+    "tensor(uint16)": np.uint16,
+    "tensor(bool)": np.bool_,
+}
+# What a size of a name is tried with; the first two that ONNX Runtime takes are used.
+SIZES = [1, 2, 3, 4, 8, 16, 32, 64, 48, 80, 96, 128, 160, 224, 256, 320, 512, 640, 1536]
+
+
+def session(path, optimised=True):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 2
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
+
+
+def values(rng, name, dtype, shape, high):
+    """Numbers for an input: fractions of a picture's or a sound's size, indices below `high`, a sampling rate."""
+    if dtype is None:
+        raise ValueError(f"`{name}` has elements that are not tried")
+    if np.issubdtype(dtype, np.floating):
+        return rng.random(shape).astype(dtype) if len(shape) >= 3 else (rng.standard_normal(shape) * 0.5).astype(dtype)
+    if dtype == np.bool_:
+        return rng.random(shape) < 0.5
+    if name == "sr":
+        return np.full(shape, 16000, dtype)
+    if "mask" in name:
+        return np.ones(shape, dtype)
+    return rng.integers(0, high, shape).astype(dtype)
+
+
+def inputs_of(of, sizes, rng, high):
+    out = {}
+    for given in of.get_inputs():
+        shape = [size if isinstance(size, int) else sizes[str(size) if size else f"{given.name}.{at}"]
+                 for at, size in enumerate(given.shape)]
+        out[given.name] = values(rng, given.name, DTYPES.get(given.type), tuple(shape), high)
+    return out
+
+
+def open_sizes(of):
+    names = []
+    for given in of.get_inputs():
+        for at, size in enumerate(given.shape):
+            name = str(size) if size else f"{given.name}.{at}"
+            if not isinstance(size, int) and name not in names:
+                names.append(name)
+    return names
+
+
+def bindings(path, of, seconds=60.0):
+    """Up to two sets of inputs that ONNX Runtime takes, of different sizes where sizes are open."""
+    import time
+
+    names, found, rng = open_sizes(of), [], random.Random(7)
+    tries = [dict.fromkeys(names, size) for size in (16, 32, 64, 224, 320)]
+    tries += [{name: (2 if "batch" in name.lower() or at == 0 else size) for at, name in enumerate(names)} for size in SIZES]
+    tries += [{name: (1 if "batch" in name.lower() or at == 0 else size) for at, name in enumerate(names)} for size in SIZES]
+    tries += [{name: rng.choice(SIZES) for name in names} for _ in range(300)]
+    start = time.time()
+    for sizes in tries if names else [{}]:
+        if time.time() - start > seconds:
+            break
+        if any(sizes == known for known, _ in found):
+            continue
+        for high in (30, 4, 2):
+            data = inputs_of(of, sizes, np.random.default_rng(len(found)), high)
+            try:
+                of.run(None, data)
+            except Exception:  # whatever it says, these sizes are none of its
+                continue
+            found.append((sizes, data))
+            break
+        if len(found) == 2:
+            break
+    if len(found) == 1 and not names:
+        found.append(({}, inputs_of(of, {}, np.random.default_rng(1), 30)))
+        try:
+            of.run(None, found[1][1])
+        except Exception:
+            found.pop()
+    return found
+
+
+def tolerance(expected, plain):
+    if not np.issubdtype(expected.dtype, np.floating):
+        return 0.0
+    finite = np.abs(expected[np.isfinite(expected)]).astype(np.float64)
+    share = 2e-3 if expected.dtype == np.float16 else 1e-4
+    off = np.abs(expected.astype(np.float64) - plain.astype(np.float64)) if expected.shape == plain.shape else np.array([0.0])
+    off = off[np.isfinite(off)].max(initial=0.0)
+    return max(share * finite.max(initial=0.0), 2.0 * off)
+
+
+def prepare(path, folder):
+    """Writes the folder that `judge_files` reads; the number of its sets, or why there is none."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    try:
+        of = session(path)
+        plain = session(path, optimised=False)
+    except Exception as error:
+        return 0, f"ONNX Runtime: {str(error)[:200]}"
+    try:
+        sets = bindings(path, of)
+    except ValueError as error:
+        return 0, str(error)
+    if not sets:
+        return 0, "no sizes were found that ONNX Runtime takes"
+    for at, (_, data) in enumerate(sets):
+        here = folder / str(at)
+        here.mkdir()
+        for i, (name, x) in enumerate(data.items()):
+            (here / f"in_{i}.pb").write_bytes(numpy_helper.from_array(x, name).SerializeToString())
+        for i, (given, y, z) in enumerate(zip(of.get_outputs(), of.run(None, data), plain.run(None, data), strict=True)):
+            y, z = np.asarray(y), np.asarray(z)
+            (here / f"out_{i}.pb").write_bytes(numpy_helper.from_array(y, given.name).SerializeToString())
+            (here / f"out_{i}.tol").write_text(repr(float(tolerance(y, z))))
+    shutil.copy(path, folder / "model.onnx")
+    return len(sets), ""
+
+
+def judge():
+    if "FX_JUDGE" in os.environ:
+        return [os.environ["FX_JUDGE"]]
+    subprocess.run(["cargo", "build", "--release", "-q", "-p", "fx-onnx", "--example", "judge_files"], cwd=ROOT, check=True)
+    return [str(ROOT / "target/release/examples/judge_files")]
+
+
+def written_is_right(folder, sets):
+    """Whether ONNX Runtime gives the same for the file that fx wrote."""
+    path = folder / "written.onnx"
+    if not path.exists():
+        return "not written"
+    try:
+        of = session(path)
+        for at in range(sets):
+            here = folder / str(at)
+            tensors = [onnx.load_tensor(p) for p in sorted(here.glob("in_*.pb"), key=lambda p: int(p.stem[3:]))]
+            names = {given.name for given in of.get_inputs()}
+            found = of.run(None, {t.name: numpy_helper.to_array(t) for t in tensors if t.name in names})
+            for i, y in enumerate(found):
+                wanted = numpy_helper.to_array(onnx.load_tensor(here / f"out_{i}.pb"))
+                allowed = float((here / f"out_{i}.tol").read_text())
+                y = np.asarray(y)
+                if y.shape != wanted.shape or y.dtype != wanted.dtype:
+                    return f"set {at}: output {i} is {y.dtype} {y.shape}"
+                off = np.abs(y.astype(np.float64) - wanted.astype(np.float64))
+                off[np.isnan(y.astype(np.float64)) & np.isnan(wanted.astype(np.float64))] = 0.0
+                if y.size and not (off.max() <= allowed or np.array_equal(y, wanted)):
+                    return f"set {at}: output {i} is off by {off.max():.3e}"
+    except Exception as error:
+        return f"ONNX Runtime: {str(error)[:160]}"
+    return ""
+
+
+def compare(files, work):
+    """Judges files, a line each; the last line counts them. `files`: names and paths."""
+    program = judge()
+    count = dict.fromkeys(["files", "as_is", "right", "compiled_right", "written_back", "refused", "wrong", "panics"], 0)
+    for name, path in files:
+        folder = work / name.replace("/", "_")
+        sets, why = prepare(path, folder)
+        if not sets:
+            print(f"left out {name}: {why}", flush=True)
+            continue
+        count["files"] += 1
+        try:
+            ran = subprocess.run([*program, str(folder)], capture_output=True, text=True, timeout=600)
+            lines = dict(line.split(" ", 1) for line in ran.stdout.splitlines() if " " in line)
+            ended = "" if ran.returncode == 0 else f"exit {ran.returncode}: {ran.stderr[-200:]}"
+        except subprocess.TimeoutExpired:
+            lines, ended = {}, "over 600 s"
+        back = written_is_right(folder, sets)
+        is_right = {way: lines.get(way, "").startswith("right") for way in ("loaded", "compiled", "saved", "written")}
+        count["as_is"] += not lines.get("loaded", "refused").startswith("refused")
+        count["compiled_right"] += is_right["compiled"]
+        count["written_back"] += is_right["written"] and not back
+        count["right"] += all(is_right.values()) and not back
+        count["refused"] += any(line.startswith("refused") for line in lines.values())
+        count["wrong"] += any(line.startswith("wrong") for line in lines.values())
+        count["panics"] += any(line.startswith("panic") for line in lines.values()) or bool(ended)
+        said = [f"{way} {line[:300]}" for way, line in lines.items() if way != "nodes" and line != "right"]
+        said += [f"back {back}"] if back and is_right["written"] else []
+        said += [ended] if ended else []
+        print(f"{'right' if not said else 'NOT'} {name} ({sets} sets)" + "".join(f"\n    {line}" for line in said), flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+    print(" ".join(f"{name} {number}" for name, number in count.items()))
+    return count
