@@ -27,6 +27,7 @@ mod inference;
 mod location;
 mod outlined;
 mod region;
+mod shelf;
 mod stack;
 mod submit;
 mod text;

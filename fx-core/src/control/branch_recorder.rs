@@ -38,7 +38,7 @@ pub(super) struct BranchRecorder {
 /// Makes the module of both branches: for a true condition, and for a false one.
 type MakeBranch = fn(GraphModule, GraphModule) -> Box<dyn Module>;
 
-/// A side that was recorded, and what it gives.
+/// A branch that was recorded, and what it gives.
 struct Ended {
     nodes: Vec<NodeId>,
     parts: Vec<(Tree, Vec<Value>)>,

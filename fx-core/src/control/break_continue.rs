@@ -209,7 +209,7 @@ impl Exits {
     }
 }
 
-/// Ends a side of an exit: whether the loop goes on, and its locals.
+/// Ends a branch of an exit: whether the loop goes on, and its locals.
 fn end(
     recorder: &mut BranchRecorder,
     goes_on: Value,
@@ -224,12 +224,12 @@ fn end(
     Ok(joined.unwrap_or_default())
 }
 
-/// The name of a local of a side whose locals are compared later, or of none.
+/// The name of a local of a branch whose locals are compared later, or of none.
 fn unnamed(_: usize) -> String {
     String::new()
 }
 
-/// The truth of a condition that was asked in one side only.
+/// The truth of a condition that was asked in one branch only.
 #[cold]
 fn tested<K: Kind>(
     mut test: BranchRecorder,

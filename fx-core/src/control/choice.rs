@@ -1,4 +1,4 @@
-//! What `#[trace(control_flow)]` writes for a `match` on whole numbers and truths: which of the cases
+//! What `#[trace(control_flow)]` writes for a `match` on whole numbers and booleans: which of the cases
 //! a value is.
 //!
 //! Invariant: a plain value answers with a plain `bool`, and costs what its comparison costs.

@@ -23,7 +23,7 @@ use crate::value::value::Value;
 /// Gives what one of two closures gives, by a condition (`torch.cond`).
 ///
 /// If the condition is known, only its closure runs. If it is traced, both run while tracing, each
-/// once, and the graph has a call of a [`Cond`]: only one side runs with the graph. The results may
+/// once, and the graph has a call of a [`Cond`]: only one branch runs with the graph. The results may
 /// differ in shape and dtype, but not in structure. What both closures give alike is no result of
 /// the branch; other locals that they change keep the value of the second, so give what changes.
 ///
@@ -66,7 +66,7 @@ pub fn cond<T: Output>(
     }
 }
 
-/// The value of a side, which runs once.
+/// The value of a branch, which runs once.
 fn given<T: Output>(side: Option<impl FnOnce() -> Result<T>>) -> Result<Value> {
     match side {
         Some(side) => side().map(T::into_value),
@@ -74,7 +74,7 @@ fn given<T: Output>(side: Option<impl FnOnce() -> Result<T>>) -> Result<Value> {
     }
 }
 
-/// Records both sides, each of which runs once: first the one for a true condition.
+/// Records both branches, each of which runs once: first the one for a true condition.
 fn both(
     condition: Proxy,
     side: &mut dyn FnMut(bool) -> Result<Value>,
@@ -91,7 +91,7 @@ fn both(
 
 /// A branch of a graph: runs `then` or `otherwise` by its first input. [`cond`] makes it.
 ///
-/// Its sides are graph modules at `then` and `otherwise`, which can be looked at, edited and
+/// Its branches are graph modules at `then` and `otherwise`, which can be looked at, edited and
 /// replaced by path.
 #[derive(Debug, fx_macros::Module)]
 pub struct Cond {

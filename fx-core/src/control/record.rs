@@ -1,4 +1,4 @@
-//! What branches and loops share while they are recorded: values as leaves, sides as graph modules,
+//! What branches and loops share while they are recorded: values as leaves, branches and bodies as graph modules,
 //! and the call that takes the place of what was cut.
 
 use std::panic::Location;
@@ -43,7 +43,7 @@ pub(super) fn truth_of(condition: &Value, caller: &'static Location<'static>) ->
     }
 }
 
-/// Runs a side as a module.
+/// Runs a branch or a body as a module.
 pub(super) fn run_side(
     _: &'static str,
     side: &dyn Module,
@@ -53,7 +53,7 @@ pub(super) fn run_side(
     side.run(args, out)
 }
 
-/// A side that is recorded; one that is left before its end is an error of the trace.
+/// A branch or an iteration that is recorded; one that is left before its end is an error of the trace.
 pub(super) struct Recording {
     active: Rc<Active>,
     id: SideId,
@@ -61,7 +61,7 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    /// What is recorded from here on is in the side.
+    /// What is recorded from here on is in it.
     pub fn begin(
         active: &Rc<Active>,
         region: Region,
@@ -74,7 +74,7 @@ impl Recording {
         })
     }
 
-    /// The nodes of the side so far.
+    /// Its nodes so far.
     pub fn nodes(&self) -> Result<Vec<NodeId>> {
         self.active.context.recorded_since(self.mark)
     }
@@ -92,7 +92,7 @@ impl Recording {
             .rename_side(self.id, Region::After(jump));
     }
 
-    /// Ends it, with all of its sides.
+    /// Ends it, with all of its branches.
     pub fn end(&self) -> Result<()> {
         self.active.context.end_side(self.id)
     }
@@ -112,7 +112,7 @@ pub(super) fn input(active: &Active, name: &str) -> Result<NodeId> {
         .insert(op, Args::new(), Kwargs::new(), Some(name))
 }
 
-/// Whether two leaves are the same whichever side gives them.
+/// Whether two leaves are the same whichever branch gives them.
 pub(super) fn is_same(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::None, Value::None) => true,
@@ -152,7 +152,7 @@ pub(super) fn part_module(
     GraphModule::new(attributes, graph, name)
 }
 
-/// The parameters of a module with sides: the condition, and what the sides take.
+/// The parameters of a module with branches or a body: the condition, and what these take.
 pub(super) fn with_condition(rest: &[ParamSpec]) -> Vec<ParamSpec> {
     let condition = ParamSpec::positional("condition", "Value", ParamType::AnyValue);
     std::iter::once(condition)

@@ -22,10 +22,10 @@ use crate::value::value::Value;
 
 /// Runs a body on a state while a condition of the state holds (`jax.lax.while_loop`).
 ///
-/// While the condition is known, the loop runs as it is written, and each turn is recorded. From
-/// the turn on where it is traced, one turn is recorded as the body of a [`While`], which the graph
+/// While the condition is known, the loop runs as it is written, and each iteration is recorded. From
+/// the iteration on where it is traced, one iteration is recorded as the body of a [`While`], which the graph
 /// runs as often as the condition holds. The structure of the state stays the same; shapes and
-/// dtypes may change from turn to turn.
+/// dtypes may change from iteration to iteration.
 ///
 /// ```
 /// use fx_core::prelude::*;
@@ -160,7 +160,7 @@ impl Module for While {
         let mut state: Vec<Value> = init.iter().map(|value| (*value).clone()).collect();
         let mut given = Value::None;
         let mut turns = 0;
-        // A trace that opens the loop records a turn anew, from the one on whose condition it does not know.
+        // A trace that opens the loop records an iteration anew, from the one on whose condition it does not know.
         let mut recorder: Option<LoopRecorder> = None;
         loop {
             match again {

@@ -16,10 +16,10 @@ use crate::error::Result;
 use crate::ir::argument::Argument;
 use crate::ir::changes::Changes;
 use crate::ir::graph::Graph;
-use crate::ir::journal::moved_out;
 use crate::ir::node::NodeRef;
 use crate::ir::op::{Op, Opcode};
 use crate::ir::signature::{Literal, ParamSpec};
+use crate::ir::transaction::moved_out;
 use crate::module::attributes::Attributes;
 use crate::run::program::Program;
 use crate::shapes::Contract;
@@ -186,7 +186,10 @@ impl GraphModule {
         }
         let names = match self.is_of(open) {
             true => self.names_at(open.depth),
-            false => open.shelf.look(|module| module.names_at(open.depth)),
+            false => open
+                .shelf
+                .look(|module| module.names_at(open.depth))
+                .flatten(),
         };
         self.changes_from(names.unwrap_or_default())
     }

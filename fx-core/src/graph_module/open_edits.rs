@@ -2,39 +2,17 @@
 //!
 //! Invariant: a module that is replaced during an edit waits on the shelf of that edit.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::emit::hooks::Hooks;
-use crate::ir::journal;
+use crate::ir::graph::Graph;
+use crate::ir::journal::Savepoint;
 use crate::ir::meta::Entries;
 use crate::ir::signature::ParamSpec;
 use crate::ir::version::Version;
 use crate::module::items::ItemsStart;
+use crate::shelf::Shelf;
 use crate::value::tree::Tree;
-
-/// Holds a module that was replaced during an edit by assigning another one.
-pub(super) struct Shelf<M>(Mutex<Option<M>>);
-
-impl<M> Default for Shelf<M> {
-    fn default() -> Self {
-        Shelf(Mutex::default())
-    }
-}
-
-impl<M> Shelf<M> {
-    pub fn look<R>(&self, look: impl FnOnce(&M) -> Option<R>) -> Option<R> {
-        let module = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        look(module.as_ref()?)
-    }
-
-    pub fn take(&self) -> Option<M> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-
-    pub fn put(&self, module: M) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(module);
-    }
-}
 
 /// The open edits.
 pub(super) struct Edits<M> {
@@ -53,7 +31,7 @@ impl<M> Default for Edits<M> {
 
 /// The state that an edit can restore.
 pub(super) struct Start {
-    pub graph: journal::Savepoint,
+    pub graph: Savepoint<Graph>,
     pub attributes: [ItemsStart; 2],
     pub params: Arc<Vec<ParamSpec>>,
     pub trees: Arc<Vec<Tree>>,

@@ -117,6 +117,83 @@ pub(crate) fn default_of(param: &ParamSpec) -> Argument {
 }
 
 impl<'g> NodeRef<'g> {
+    /// The arguments of a function or method node, one per parameter, by name, with defaults filled
+    /// in.
+    ///
+    /// # Errors
+    /// Returns an error if the arguments do not fit the signature, or there is none: only the graph
+    /// module knows the signature of a module, and an unknown method has none.
+    ///
+    /// ```
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::Graph;
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let y = graph.call_function(operator::add, (x,), [("b", 1)])?;
+    /// let names: Vec<String> = graph.node(y)?.normalized_arguments()?.into_iter().map(|(n, _)| n).collect();
+    /// assert_eq!(names, ["a", "b"]);
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    pub fn normalized_arguments(self) -> Result<Vec<(String, Argument)>> {
+        let functions = self.functions();
+        let bound = match functions.as_slice() {
+            [] => Err(Error::msg(format_args!(
+                "%{} has no signature that its graph knows",
+                self.name()
+            ))),
+            all => BoundArgs::of_all(self, all),
+        };
+        let bound = bound.map_err(|error| self.blame("binding", error))?;
+        let named = bound
+            .iter()
+            .map(|(param, arg)| (param.name.to_string(), arg.into_owned()));
+        Ok(named.collect())
+    }
+
+    /// The argument of a parameter of a function or method node, or its default.
+    ///
+    /// ```
+    /// # use fx_core::operator;
+    /// # use fx_core::ir::{Argument, Graph};
+    /// let mut graph = Graph::new();
+    /// let x = graph.placeholder("x")?;
+    /// let y = graph.call_function(operator::add, (x, 1), ())?;
+    /// assert_eq!(graph.node(y)?.argument("b")?, Argument::Int(1));
+    /// # Ok::<(), fx_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error as for [`normalized_arguments`](NodeRef::normalized_arguments), or if there
+    /// is no such parameter.
+    pub fn argument(self, name: &str) -> Result<Argument> {
+        let arguments = self.normalized_arguments()?;
+        let known: Vec<String> = arguments.iter().map(|(name, _)| name.clone()).collect();
+        let found = arguments.into_iter().find(|(known, _)| known == name);
+        found.map(|(_, argument)| argument).ok_or_else(|| {
+            let missing = Error::unknown(
+                name,
+                format_args!(
+                    "`{}` has no parameter `{name}`: it takes {}",
+                    self.target(),
+                    known.join(", ")
+                ),
+            );
+            self.blame("reading", missing)
+        })
+    }
+
+    /// Checks that the arguments fit the parameters; obvious cases need no allocation.
+    pub(crate) fn fits(self, callee: &str, params: &[ParamSpec]) -> Result<()> {
+        let given = self.args().len();
+        if self.kwargs().is_empty()
+            && given <= params.len()
+            && params[given..].iter().all(|p| p.default.is_some())
+        {
+            return Ok(());
+        }
+        BoundArgs::of(self, callee, params).map(drop)
+    }
+
     /// The node's argument for each parameter of `callee`.
     ///
     /// # Errors

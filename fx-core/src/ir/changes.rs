@@ -5,7 +5,8 @@
 use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use super::graph::{Graph, Inputs};
+use super::columns::Inputs;
+use super::graph::Graph;
 use super::identity::does_same;
 use super::journal::{Record, Savepoint};
 use crate::value::handle::NodeId;
@@ -42,7 +43,7 @@ struct Reading {
 
 impl Graph {
     /// The differences from a savepoint of an open edit.
-    pub(crate) fn changes_since(&self, start: &Savepoint) -> Changes {
+    pub(crate) fn changes_since(&self, start: &Savepoint<Graph>) -> Changes {
         let records = self.records_since(start);
         let reading = self.read_back(records);
         let mut changes = Changes::default();
@@ -93,7 +94,7 @@ impl Graph {
     }
 
     /// The names of the nodes that existed at a savepoint of an open edit.
-    pub(crate) fn names_at(&self, start: &Savepoint) -> Vec<String> {
+    pub(crate) fn names_at(&self, start: &Savepoint<Graph>) -> Vec<String> {
         let reading = self.read_back(self.records_since(start));
         let alive = self
             .nodes()

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::argument::{Args, Argument};
-use super::graph::{Graph, Inputs, Notes};
+use super::columns::{Inputs, Notes};
+use super::graph::Graph;
 use super::node::{NodeMut, NodeRef};
 use super::op::Op;
 use super::places::{LocationId, ScopeId, Site};

@@ -8,8 +8,9 @@ use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
 
 use super::argument::{Args, Argument, Kwargs};
+use super::columns::{Inputs, Notes, input_indices};
 use super::copy::mapped_inputs;
-use super::graph::{Graph, Inputs, Notes, input_indices};
+use super::graph::Graph;
 use super::journal::{FormerInputs, FormerPlaces, Record};
 use super::mentions::{Path, has_few_leaves};
 use super::names::{NameId, NameSpace, Taken};

@@ -12,10 +12,10 @@ use indexmap::IndexSet;
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use super::argument::{Args, Argument, Kwargs};
-use super::index::Members;
-use super::insertion::Cursor;
+use super::columns::{Head, Inputs, Members, Notes, input_indices};
+use super::cursor::Cursor;
 use super::journal::{Journal, Record};
-use super::known::Marks;
+use super::marks::Marks;
 use super::mentions::Wide;
 use super::meta::{CurrentPass, Extra};
 use super::names::{Name, NameId, NameSpace};
@@ -29,67 +29,6 @@ use super::version::{Version, Versions};
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::SourceLocation;
 use crate::value::handle::NodeId;
-
-/// Data that every walk over nodes reads.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Head {
-    pub op: u32,
-    pub name: NameId,
-}
-
-/// Data that few walks read.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Notes {
-    pub location: LocationId,
-    pub scope: ScopeId,
-    pub type_expr: Option<Arc<str>>,
-    /// Shared by nodes with equal content.
-    pub extra: Option<Arc<Extra>>,
-}
-
-#[derive(Debug, Clone, Default)]
-pub(super) struct Inputs {
-    pub args: Args,
-    /// Shared by the copies of a graph; nodes without keywords drop no more than a null pointer.
-    pub kwargs: Option<Arc<Kwargs>>,
-}
-
-impl Notes {
-    /// Removes all, field by field: a value that is built first and copied costs more.
-    pub(super) fn clear(&mut self) {
-        self.location = LocationId::default();
-        self.scope = ScopeId::default();
-        self.type_expr = None;
-        self.extra = None;
-    }
-}
-
-impl Inputs {
-    /// Removes all; see [`Notes::clear`].
-    pub(super) fn clear(&mut self) {
-        self.args.clear();
-        self.kwargs = None;
-    }
-
-    /// Replaces every mention of one node by another.
-    pub(super) fn swap_node(&mut self, old: u32, new: NodeId) {
-        let Inputs { args, kwargs } = self;
-        let kwargs = kwargs
-            .iter_mut()
-            .flat_map(|k| Arc::make_mut(k).iter_mut().map(|(_, a)| a));
-        for arg in args.iter_mut().chain(kwargs) {
-            match arg {
-                Argument::Node(id) if id.index == old => *id = new,
-                leaf if leaf.is_leaf() => {}
-                nested => {
-                    *nested = nested.map_nodes(&mut |id| {
-                        Argument::Node(if id.index == old { new } else { id })
-                    });
-                }
-            }
-        }
-    }
-}
 
 /// A computation: an ordered list of nodes with six opcodes.
 ///
@@ -138,7 +77,7 @@ pub struct Graph {
     pub(super) marks: Marks,
     /// Whether replacements give the value of what they replace.
     pub(super) values_stay: bool,
-    pub(super) journal: Journal,
+    pub(super) journal: Journal<Graph>,
     /// The version of what is computed: nodes, their ops, arguments and order.
     pub(super) version: Versions,
     /// The version of the placeholders.
@@ -573,20 +512,6 @@ impl Graph {
     pub(crate) fn current_scope(&self) -> Option<&Scope> {
         self.places.get_scope(self.current_scope)
     }
-}
-
-/// The nodes that a node's arguments mention, in order, with repetitions.
-pub(super) fn input_indices(inputs: &Inputs) -> smallvec::SmallVec<[u32; 4]> {
-    let mut found = smallvec::SmallVec::new();
-    let kwargs = inputs.kwargs.iter().flat_map(|k| k.iter().map(|(_, a)| a));
-    for arg in inputs.args.iter().chain(kwargs) {
-        match arg {
-            Argument::Node(id) => found.push(id.index),
-            leaf if leaf.is_leaf() => {}
-            nested => nested.for_each_node(&mut |id| found.push(id.index)),
-        }
-    }
-    found
 }
 
 fn too_many() -> Error {

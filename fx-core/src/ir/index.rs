@@ -4,23 +4,14 @@
 //! swept out once they are the majority); the table of names, once created, is kept up to date.
 
 use rustc_hash::FxHashMap;
-use smallvec::SmallVec;
 
+use super::columns::Members;
 use super::graph::Graph;
 use super::journal::Record;
 use super::node::NodeRef;
 use super::op::{Op, Opcode};
 use crate::error::{Error, Result};
 use crate::value::handle::NodeId;
-
-/// The nodes of one op.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Members {
-    ids: SmallVec<[NodeId; 1]>,
-    stale: u32,
-    /// Whether they are placeholders.
-    pub is_input: bool,
-}
 
 impl Graph {
     /// The number of an op in this graph.

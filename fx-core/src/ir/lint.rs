@@ -5,7 +5,8 @@
 
 use rustc_hash::FxHashSet;
 
-use super::graph::{Graph, input_indices};
+use super::columns::input_indices;
+use super::graph::Graph;
 use super::node::{NodeRef, finding};
 use super::op::Op;
 use crate::error::{Error, ErrorKind, Result};

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::argument::Argument;
-use super::graph::Inputs;
+use super::columns::Inputs;
 use super::uses::{NONE, Uses};
 
 /// The place of an argument: its position among positional and then keyword arguments, then

@@ -1,6 +1,6 @@
-//! A `match` on literals of whole numbers and truths, as a chain of `if`.
+//! A `match` on literals of whole numbers and booleans, as a chain of `if`.
 //!
-//! Invariant: only a `match` that has a side for every value is written anew, and each of its
+//! Invariant: only a `match` that has a branch for every value is written anew, and each of its
 //! patterns is a test without a binding.
 
 use proc_macro2::TokenStream;
