@@ -2,17 +2,14 @@
 
 use fx_core::ir::ValueMeta;
 use fx_core::value::{Dim, Value};
-use fx_core::{Result, function, function_table, operator};
+use fx_core::{Result, function_table, operator};
 use indexmap::IndexMap;
 
-use super::products::{addmm, baddbmm};
 use crate::multiply_adds::{CountedCall, MultiplyAdds, dims_of};
 
-// What is no function of `ops`, or one of several that a macro writes.
+// What is no function of `ops`.
 function_table! { MultiplyAdds {
     operator::matmul => MultiplyAdds(|call| rows_by_columns(call, "a")),
-    function!(addmm) => MultiplyAdds(|call| rows_by_columns(call, "mat1")),
-    function!(baddbmm) => MultiplyAdds(|call| rows_by_columns(call, "batch1")),
 } }
 
 /// Of a product of matrices, of which the first is `x`.
@@ -35,7 +32,7 @@ fn rows(shape: &[Dim]) -> Result<Dim> {
 }
 
 /// A product of matrices: each element of the result is a sum over the first operand's last dim.
-fn rows_by_columns(call: &CountedCall<'_>, x: &str) -> Result<Dim> {
+pub(super) fn rows_by_columns(call: &CountedCall<'_>, x: &str) -> Result<Dim> {
     call.numel()? * last(&call.shape(x))
 }
 

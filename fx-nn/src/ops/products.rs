@@ -1,15 +1,16 @@
 //! Products of matrices and vectors of given ranks, sums with them, and products of all elements.
 
-use super::cost;
-use crate::op;
 use std::borrow::Borrow;
 
-use fx_core::{Error, Result};
+use fx_core::{Error, Result, function, function_table};
 
+use super::cost;
 use super::matrix::matmul;
 use crate::error::{Fx, require, unfit};
 use crate::kernels::scale::Scale;
 use crate::kernels::{self, dim, expand};
+use crate::multiply_adds::MultiplyAdds;
+use crate::op;
 use crate::tensor::{Dims, Number, Tensor};
 
 /// Refuses other ranks.
@@ -279,6 +280,11 @@ sums! {
     addbmm "fx_nn::ops::addbmm" "the sum of the products of pairs of matrices" (batch1: 3, batch2: 3) true true;
     baddbmm "fx_nn::ops::baddbmm" "the products of pairs of matrices" (batch1: 3, batch2: 3) true false;
 }
+
+function_table! { MultiplyAdds {
+    function!(addmm) => MultiplyAdds(|call| cost::rows_by_columns(call, "mat1")),
+    function!(baddbmm) => MultiplyAdds(|call| cost::rows_by_columns(call, "batch1")),
+} }
 
 fn outer_of(op: &str, x: &Tensor, other: &Tensor) -> Result<Tensor> {
     ranks(op, &[(x, 1), (other, 1)])?;
