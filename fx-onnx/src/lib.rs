@@ -14,7 +14,7 @@ pub use compare::max_rel_err;
 pub use export::OnnxExt;
 pub use load::{
     Import, ImportReport, Limits, Load, ReadOperator, Support, from_bytes, int_of, load, operators,
-    support, tensor,
+    shape_of, support, tensor,
 };
 pub use opaque::Opaque;
 pub use out::{Cx, Export, ExportReport, Layers, Name, OpCall, Operand, Rule, Val, Weights};

@@ -129,6 +129,13 @@ CASES = {
             p = If (d) <then_branch = tt () => (float[] p1) { p1 = Unsqueeze (x, ax) }, else_branch = te () => (float[] p2) { p2 = Identity (x) }> },
             else_branch = o () => (float[] q) { q = Mul (x, two) }> }""",
         lambda: [dict(x=f32(2, 3), c=np.array(True), d=np.array(True)), dict(x=f32(2, 3), c=np.array(True), d=np.array(False)), dict(x=f32(4, 1), c=np.array(False), d=np.array(True))]),
+    "if_rank_asked": ("""(float[n, m, k] x) => (float[] z) <int64 one = {1}, int64 two = {2}, int64[1] ax = {1}, int64[1] last = {2}, int64[1] start = {0}, int64[1] end = {2}> {
+        s = Shape (x) d = Gather (s, one) c = Equal (d, one)
+        q = If (c) <then_branch = t () => (float[] p) { p = Squeeze (x, ax) }, else_branch = e () => (float[] o) { o = Identity (x) }>
+        qs = Shape (q) r = Size (qs) flat = Equal (r, two)
+        y = If (flat) <then_branch = t2 () => (float[] p2) { p2 = Unsqueeze (q, ax) }, else_branch = e2 () => (float[] o2) { o2 = Identity (q) }>
+        part = Slice (y, start, end, last) turned = Transpose <perm: ints = [1, 0, 2]> (part) z = Concat <axis: int = 1> (turned, turned) }""",
+        lambda: [dict(x=f32(2, 3, 4)), dict(x=f32(3, 1, 2))]),
     "loop_grows": ("""(float[n, 3] x, int64 m) => (float[k, 3] y) {
         y = Loop (m, , x) <body = b (int64 i, bool c, float[p, 3] s) => (bool c2, float[q, 3] so) { so = Concat <axis: int = 0> (s, x) c2 = Identity (c) }> }""",
         lambda: [dict(x=f32(2, 3), m=n(2)), dict(x=f32(1, 3), m=n(0)), dict(x=f32(1, 3), m=n(4))]),

@@ -37,18 +37,22 @@ pub(crate) fn result_of(
         true => arg.items().is_none() && arg.has_unranked(),
         false => arg.has_unranked(),
     };
-    if args.iter().any(is_unranked) && scalar.is_none() {
-        return Ok(ValueMeta::unranked());
+    let is_unranked = args.iter().any(is_unranked);
+    if let Some(ShapeRule(rule)) = FunctionTable::registered()?.get(function) {
+        let before = is_unranked.then(|| env.clone());
+        match (rule(&mut RuleCall::new(function, args, env)), before) {
+            (Ok(mut value), _) => {
+                complete(&mut value, args);
+                env.are_sizes(&value)?;
+                return Ok(value);
+            }
+            // A rule that asks for the number of dims says nothing.
+            (Err(_), Some(before)) => *env = before,
+            (Err(error), None) => return Err(error),
+        }
     }
-    let rule = match scalar {
-        Some(_) if args.iter().any(is_unranked) => None,
-        _ => FunctionTable::registered()?.get(function),
-    };
-    if let Some(ShapeRule(rule)) = rule {
-        let mut value = rule(&mut RuleCall::new(function, args, env))?;
-        complete(&mut value, args);
-        env.are_sizes(&value)?;
-        return Ok(value);
+    if is_unranked && scalar.is_none() {
+        return Ok(ValueMeta::unranked());
     }
     match scalar {
         Some(ScalarType::Int) => Ok(ValueMeta::Int(env.fresh(i64::MIN, None)?)),

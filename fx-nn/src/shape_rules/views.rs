@@ -70,8 +70,18 @@ fn filled(call: &mut RuleCall<'_>, from: &[Dim], to: Vec<Dim>) -> Result<Vec<Dim
 }
 
 fn reshape(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
-    let x = x(call)?;
     let to = call.sizes("shape")?;
+    if matches!(call.arg("x")?, ValueMeta::Opaque(_)) {
+        // Of a tensor whose number of dims a run decides, the sizes that it gets are known.
+        let sizes = to
+            .into_iter()
+            .map(|size| match size.as_number() == Some(-1) {
+                true => call.env().fresh(0, None),
+                false => Ok(size),
+            });
+        return Ok(tensor(sizes.collect::<Result<Vec<Dim>>>()?, None));
+    }
+    let x = x(call)?;
     let shape = filled(call, &x.shape, to)?;
     Ok(tensor(shape, x.dtype))
 }

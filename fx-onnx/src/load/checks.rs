@@ -246,7 +246,7 @@ pub(super) fn spent(cx: &NodeCx<'_>, given: &[V]) -> Result<()> {
             }
             V::Ints(items, _) => (items.len() * size_of::<Int>()) as u64,
             V::Seq(items) => (items.len() * size_of::<V>()) as u64,
-            V::Tensor(..) | V::List(..) | V::Absent => 0,
+            V::Tensor(..) | V::Sizes(_) | V::List(..) | V::Absent => 0,
         };
         bytes = bytes.saturating_add(own);
     }

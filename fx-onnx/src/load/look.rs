@@ -36,6 +36,11 @@ impl Known {
         found.next()?.clone()
     }
 
+    /// Whether a body is looked at now: what is recorded has to go again.
+    pub fn is_looking(&self) -> bool {
+        self.depth.get() > 0
+    }
+
     /// Forgets a body and those in it.
     fn forget(&self, body: &GraphProto) {
         let mut bodies = self.bodies.borrow_mut();
@@ -106,6 +111,7 @@ fn turn(
     let Some(metas) = metas else {
         return Ok(None);
     };
+    let inputs_are_none = inputs.is_empty();
     // What is read from outside, which is not known in a body either.
     let mut names = Vec::new();
     for node in &body.node {
@@ -124,7 +130,12 @@ fn turn(
         values: own.zip(inputs).collect(),
         body: Some(address(body)),
     });
-    let given = reader.graph(body, &mut scopes, false)?;
+    let given = match reader.graph(body, &mut scopes, false) {
+        Ok(given) => given,
+        // Of a branch, what is known of the values before is.
+        Err(_) if inputs_are_none => Vec::new(),
+        Err(error) => return Err(error),
+    };
     for (at, meta) in metas[carried].iter().enumerate() {
         let after = given.get(before + at).and_then(V::meta);
         if after.is_none_or(|after| after.shape != meta.shape || after.dtype != meta.dtype) {

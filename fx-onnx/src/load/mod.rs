@@ -42,7 +42,7 @@ use crate::proto::{
 
 pub use scan::Limits;
 pub use support::{ReadOperator, Support, operators, support};
-pub use value::int_of;
+pub use value::{int_of, shape_of};
 
 /// What was read.
 #[derive(Debug)]

@@ -161,6 +161,27 @@ impl NodeCx<'_> {
         self.place(self.int(name, or), rank)
     }
 
+    /// A dim of an input; one that is counted from the start needs no number of dims.
+    pub fn dim_of(&self, axis: i64, at: usize) -> Result<i64> {
+        match (axis, self.rank(at)) {
+            (0.., Err(_)) => Ok(axis),
+            (axis, rank) => self.place(axis, rank?),
+        }
+    }
+
+    /// An input that has so many dims by the operator's definition, whatever is known of it.
+    pub fn ranked(&self, at: usize, rank: usize) -> Result<Tensor> {
+        let x = self.tensor(at)?;
+        // What the file says alone, the graph does not know.
+        let name = self.node.input.get(at);
+        let looked = || self.reader.known.find(self.scopes, name?);
+        if self.input(at).meta().or_else(looked).is_some() {
+            return Ok(x);
+        }
+        let sizes = (0..rank as i64).map(|dim| x.size(dim));
+        ops::reshape(&x, sizes.collect::<Result<Vec<Int>>>()?)
+    }
+
     pub fn place(&self, axis: i64, rank: usize) -> Result<i64> {
         let place = if axis < 0 { axis + rank as i64 } else { axis };
         match (0..rank as i64).contains(&place) {

@@ -13,6 +13,8 @@ pub(super) enum V {
     Tensor(Tensor, Option<DType>),
     /// Whole numbers that are sizes, or were computed from sizes; without dims if `true`.
     Ints(Vec<Int>, bool),
+    /// The sizes of a tensor whose number of dims a run decides.
+    Sizes(Tensor),
     /// A sequence.
     Seq(Vec<V>),
     /// A sequence whose length a run decides, of items of one shape: they lie along the first dim.
@@ -67,7 +69,7 @@ impl V {
             V::Tensor(tensor, given) => given
                 .or_else(|| Tensor::dtype(tensor).ok())
                 .or_else(|| self.meta()?.dtype),
-            V::Ints(..) => Some(DType::I64),
+            V::Ints(..) | V::Sizes(_) => Some(DType::I64),
             V::List(_, dtype) => *dtype,
             _ => None,
         }
@@ -95,6 +97,7 @@ impl V {
         match self {
             V::Tensor(tensor, _) => Ok(tensor.clone()),
             V::Ints(items, scalar) => of_ints(items, *scalar),
+            V::Sizes(of) => shape_of(of),
             V::Seq(_) | V::List(..) => Err(Error::msg("a sequence where a tensor is expected")),
             V::Absent => Err(Error::msg("an input is left out that the operator needs")),
         }
@@ -201,6 +204,42 @@ pub(super) fn of_ints(items: &[Int], scalar: bool) -> Result<Tensor> {
 pub fn int_of(x: &Tensor) -> Result<Int> {
     Ok(Int::from(x.item()? as i64))
 }
+
+/// The sizes of a tensor as a tensor, however many there are: a run knows them where the number of dims is not known
+/// before.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// assert_eq!(fx_onnx::shape_of(&Tensor::zeros((2, 3))?)?.to_vec()?, [2.0, 3.0]);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Returns no error.
+#[wrap(path = "fx_onnx::shape_of")]
+pub fn shape_of(x: &Tensor) -> Result<Tensor> {
+    let sizes: Vec<i64> = x.dims()?.iter().map(|size| *size as i64).collect();
+    let count = sizes.len();
+    Tensor::from_vec(sizes, count)
+}
+
+fx_nn::function_table! { fx_nn::shapes::ShapeRule {
+    fx_nn::function!(crate::load::shape_of) => fx_nn::shapes::ShapeRule(|call| {
+        let count = match call.arg("x")? {
+            ValueMeta::Single(meta) => Dim::from(meta.shape.len()),
+            _ => call.env().fresh(0, None)?,
+        };
+        Ok(TensorMeta::new([count]).dtype(DType::I64).into())
+    }),
+} }
+
+fx_nn::function_table! { crate::out::Rule {
+    fx_nn::function!(crate::load::shape_of) => crate::out::Rule::new(|cx, call| {
+        let x = call.tensor("x")?;
+        let name = cx.op("Shape", &[&x.name]);
+        call.given(name)
+    }),
+} }
 
 fx_nn::function_table! { crate::out::Rule {
     fx_nn::function!(crate::load::int_of) => crate::out::Rule::new(|cx, call| {

@@ -64,7 +64,7 @@ fn branch(cx: &mut NodeCx<'_>) -> Given {
             Vec::new(),
         );
     }
-    if cx.input(0).meta().is_some() {
+    if cx.scopes.len() == 1 || cx.input(0).meta().is_some() {
         for graph in [then, otherwise] {
             look(cx.reader, cx.scopes, graph, &[], 0..0, 0);
         }

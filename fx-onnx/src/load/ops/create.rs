@@ -38,7 +38,11 @@ pub(super) const TABLE: &[Operator] = &[
     .any_numbers()
     .makes(|of| of.first()),
     op("ConstantOfShape", |cx| {
-        let sizes = cx.input(0).ints()?;
+        let sizes = cx
+            .wholes(0)?
+            .iter()
+            .map(Whole::int)
+            .collect::<Result<Vec<Int>>>()?;
         let (value, dtype) = match cx.attribute("value").and_then(|a| a.t.as_ref()) {
             Some(tensor) => {
                 let tensor = tensors::tensor(tensor, cx.reader.folder, false)?;
@@ -182,7 +186,7 @@ pub(super) const TABLE: &[Operator] = &[
 fn counted(cx: &NodeCx<'_>, dtype: DType) -> Given {
     let known = |at: usize| cx.input(at).known_ints().ok();
     if !dtype.is_floating_point() && known(0) == Some(vec![0]) && known(2) == Some(vec![1]) {
-        let limit = cx.input(1).whole()?.at_least(0)?.int()?;
+        let limit = cx.whole(1)?.at_least(0)?.int()?;
         return cx.of(ops::arange(0, limit, 1, Some(dtype))?, dtype);
     }
     let of = |at: usize| ops::reshape(&cx.tensor(at)?, ());

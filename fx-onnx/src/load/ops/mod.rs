@@ -20,6 +20,7 @@ mod resize;
 mod sequence;
 mod shape;
 mod slices;
+mod spectral;
 mod windows;
 
 use std::sync::LazyLock;
@@ -124,7 +125,7 @@ impl Operator {
 }
 
 /// The entries of the families.
-const FAMILIES: [&[Operator]; 18] = [
+const FAMILIES: [&[Operator]; 19] = [
     math::TABLE,
     reduce::TABLE,
     shape::TABLE,
@@ -141,6 +142,7 @@ const FAMILIES: [&[Operator]; 18] = [
     sequence::TABLE,
     quant::TABLE,
     attention::TABLE,
+    spectral::TABLE,
     contrib::TABLE,
     classic::TABLE,
 ];

@@ -29,7 +29,7 @@ fn pad(cx: &mut NodeCx<'_>) -> Given {
             let pads = cx.ints("pads").unwrap_or_default();
             pads.into_iter().map(Whole::from).collect()
         }
-        false => cx.input(1).wholes()?,
+        false => cx.wholes(1)?,
     };
     let axes = match cx.has(3) {
         true => cx

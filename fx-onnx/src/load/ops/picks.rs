@@ -24,6 +24,11 @@ pub(super) const TABLE: &[Operator] = &[
             });
             return Ok(vec![V::Ints(picked.collect::<Result<_>>()?, scalar)]);
         }
+        if let (V::Sizes(of), Ok(places)) = (cx.input(0), cx.input(1).known_ints()) {
+            let sizes = places.iter().map(|at| of.size(*at));
+            let sizes = sizes.collect::<Result<Vec<Int>>>()?;
+            return Ok(vec![V::Ints(sizes, cx.rank(1)? == 0)]);
+        }
         let (x, at) = (cx.tensor(0)?, cx.tensor(1)?);
         // A dim that is counted from the start needs no number of dims.
         let axis = match (cx.int("axis", 0), cx.rank(0)) {
@@ -168,7 +173,7 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     op("OneHot", |cx| {
         let at = cx.tensor(0)?;
-        let depth = cx.input(1).whole()?;
+        let depth = cx.whole(1)?;
         let values = cx.tensor(2)?;
         let rank = cx.rank(0)? + 1;
         let axis = cx.axis("axis", -1, rank)?;

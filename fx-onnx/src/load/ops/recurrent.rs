@@ -80,7 +80,7 @@ fn recurrent(cx: &mut NodeCx<'_>, kind: Kind) -> Given {
     }
     // With a batch first, dims of batch and time are exchanged on both sides.
     let batch_first = cx.int("layout", 0) == 1;
-    let mut x = cx.tensor(0)?;
+    let mut x = cx.ranked(0, 3)?;
     if batch_first {
         x = ops::transpose(&x, 0, 1)?;
     }
@@ -101,8 +101,10 @@ fn recurrent(cx: &mut NodeCx<'_>, kind: Kind) -> Given {
     };
     let state = |at: usize, way: i64| -> Result<Option<Tensor>> {
         let dim = i64::from(batch_first);
-        let given = cx.optional(at)?;
-        given.map(|h| ops::select(&h, dim, way)).transpose()
+        match cx.has(at) {
+            true => ops::select(&cx.ranked(at, 3)?, dim, way).map(Some),
+            false => Ok(None),
+        }
     };
     let half = kind.gates().len() as i64 * hidden;
     let ways = (0..count).map(|way| {
@@ -127,7 +129,9 @@ fn recurrent(cx: &mut NodeCx<'_>, kind: Kind) -> Given {
     });
     let ways = ways.collect::<Result<Vec<Way>>>()?;
     let is_wide = matches!(cx.dtype(0)?, DType::F32 | DType::F64);
+    // fx's own may drop out, and what draws numbers stays in a graph.
     let own = layer.lengths.is_none()
+        && !cx.reader.known.is_looking()
         && peephole.is_none()
         && is_wide
         && (kind != Kind::Gru || layer.linear_before_reset);

@@ -119,7 +119,7 @@ fn cumulated(
     nothing: impl Fn(&Tensor) -> Result<Tensor>,
 ) -> Given {
     let rank = cx.rank(0)?;
-    let axis = cx.input(1).whole()?;
+    let axis = cx.whole(1)?;
     let Some(axis) = axis.known() else {
         // Along every dim, of which a run takes one.
         let axis = axis.counted(&(rank as i64).into())?.tensor()?;

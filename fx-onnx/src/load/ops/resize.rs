@@ -59,7 +59,7 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
             targets[at] = Target::scaled(&from[at], scale)?;
         }
     } else {
-        let asked = cx.input(sizes_at).wholes()?;
+        let asked = cx.wholes(sizes_at)?;
         let asked = axes.iter().map(|axis| *axis as usize).zip(&asked);
         match &*cx.text("keep_aspect_ratio_policy", "stretch") {
             "stretch" => {

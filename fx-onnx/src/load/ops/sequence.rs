@@ -23,11 +23,11 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     op("SequenceAt", |cx| {
         if let V::List(list, dtype) = cx.input(0) {
-            let at = cx.input(1).whole()?.counted(&list.size(0)?.into())?;
+            let at = cx.whole(1)?.counted(&list.size(0)?.into())?;
             return Ok(vec![V::Tensor(ops::select(list, 0, at.int()?)?, *dtype)]);
         }
         let all = items(cx)?;
-        let at = cx.input(1).whole()?;
+        let at = cx.whole(1)?;
         if at.known().is_none() {
             return picked(&all, &at);
         }
@@ -140,7 +140,7 @@ fn together(cx: &NodeCx<'_>, list: &Tensor, dtype: Option<DType>) -> super::Give
 /// Refuses what is no item of a sequence.
 fn item(of: &V) -> Result<()> {
     match of {
-        V::Tensor(..) | V::Ints(..) => Ok(()),
+        V::Tensor(..) | V::Ints(..) | V::Sizes(_) => Ok(()),
         V::Seq(_) | V::List(..) => Err(Error::msg("a sequence in a sequence")),
         V::Absent => Err(Error::msg("an item is left out")),
     }

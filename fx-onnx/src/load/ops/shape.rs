@@ -14,7 +14,12 @@ use crate::load::whole::Whole;
 pub(super) const TABLE: &[Operator] = &[
     op("Shape", |cx| {
         let x = cx.tensor(0)?;
-        let rank = cx.rank(0)? as i64;
+        let parts = cx.attribute("start").is_some() || cx.attribute("end").is_some();
+        let rank = match cx.rank(0) {
+            // In a branch, what is not known may yet be.
+            Err(_) if !parts => return Ok(vec![V::Sizes(x)]),
+            rank => rank? as i64,
+        };
         let end = |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank);
         let (start, stop) = (end(cx.int("start", 0)), end(cx.int("end", rank)));
         let sizes = (start..stop)
@@ -23,8 +28,14 @@ pub(super) const TABLE: &[Operator] = &[
         Ok(vec![V::Ints(sizes, false)])
     }),
     op("Size", |cx| {
+        if let V::Sizes(of) = cx.input(0) {
+            return Ok(vec![V::Ints(vec![of.dim()?], true)]);
+        }
         let x = cx.tensor(0)?;
-        let sizes = (0..cx.rank(0)? as i64).map(|dim| x.size(dim));
+        let Ok(rank) = cx.rank(0) else {
+            return Ok(vec![V::Ints(vec![x.numel()?], true)]);
+        };
+        let sizes = (0..rank as i64).map(|dim| x.size(dim));
         let mut product = Int::from(1i64);
         for size in sizes {
             product = (product * size?)?;
@@ -36,7 +47,7 @@ pub(super) const TABLE: &[Operator] = &[
             let sizes = cx.ints("shape").unwrap_or_default();
             sizes.into_iter().map(Whole::from).collect()
         } else {
-            cx.input(1).wholes()?
+            cx.wholes(1)?
         };
         if let (Some((items, _)), V::Ints(..)) = (cx.input(0).as_sizes(), cx.input(0)) {
             match sizes.len() {
@@ -136,9 +147,11 @@ pub(super) const TABLE: &[Operator] = &[
     .views(),
     op("Transpose", |cx| {
         let x = cx.tensor(0)?;
-        let rank = cx.rank(0)? as i64;
-        let perm = cx.ints("perm").unwrap_or_else(|| (0..rank).rev().collect());
-        if rank == 2 && Object::proxy(&x).is_none() && perm == [1, 0] {
+        let perm = match cx.ints("perm") {
+            Some(perm) => perm,
+            None => (0..cx.rank(0)? as i64).rev().collect(),
+        };
+        if perm.len() == 2 && Object::proxy(&x).is_none() && perm == [1, 0] {
             let turned = ops::t(&x.detach()?)?;
             cx.reader.note_turned(&x, &turned);
             return cx.like(turned);
@@ -166,10 +179,12 @@ pub(super) const TABLE: &[Operator] = &[
                 false,
             )]);
         }
-        let rank = cx.rank(0)?;
-        let axis = cx.axis("axis", 1, rank)?;
+        let axis = cx.dim_of(cx.int("axis", 1), 0)?;
+        let rank = cx.rank(0).ok();
         let ranks = (1..cx.inputs.len()).filter_map(|at| cx.rank(at).ok());
-        if let Some(other) = ranks.into_iter().find(|other| *other != rank) {
+        if let Some(rank) = rank
+            && let Some(other) = ranks.into_iter().find(|other| *other != rank)
+        {
             return Err(Error::msg(format_args!(
                 "inputs of {rank} and of {other} dims are put together"
             )));
@@ -181,9 +196,9 @@ pub(super) const TABLE: &[Operator] = &[
     }),
     op("Split", |cx| {
         let x = cx.tensor(0)?;
-        let axis = cx.axis("axis", 0, cx.rank(0)?)?;
+        let axis = cx.dim_of(cx.int("axis", 0), 0)?;
         let sizes = match (cx.has(1), cx.ints("split")) {
-            (true, _) => Some(cx.input(1).wholes()?),
+            (true, _) => Some(cx.wholes(1)?),
             (false, given) => given.map(|all| all.into_iter().map(Whole::from).collect()),
         };
         let count = cx.node.output.len() as i64;
@@ -235,7 +250,7 @@ pub(super) const TABLE: &[Operator] = &[
     .views(),
     op("Expand", |cx| {
         let x = cx.tensor(0)?;
-        let sizes = cx.input(1).wholes()?;
+        let sizes = cx.wholes(1)?;
         let shape = cx.shape(0)?;
         let rank = shape.len().max(sizes.len());
         let mut target = Vec::with_capacity(rank);
@@ -303,7 +318,7 @@ pub(super) const TABLE: &[Operator] = &[
     op("Trilu", |cx| {
         let x = cx.tensor(0)?;
         let k = match cx.has(1) {
-            true => cx.input(1).whole()?,
+            true => cx.whole(1)?,
             false => 0.into(),
         };
         let Some(k) = k.known() else {

@@ -1,7 +1,7 @@
 //! Parts of tensors, whose places may be known to a run alone.
 
 use fx_nn::prelude::*;
-use fx_nn::value::IntoValue;
+use fx_nn::value::{Dim, IntoValue};
 use fx_nn::{Error, Result, operator};
 
 use super::{Operator, op};
@@ -27,10 +27,10 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
             false => None,
         };
         let steps = match cx.has(4) {
-            true => Some(cx.input(4).wholes()?),
+            true => Some(cx.wholes(4)?),
             false => None,
         };
-        (cx.input(1).wholes()?, cx.input(2).wholes()?, axes, steps)
+        (cx.wholes(1)?, cx.wholes(2)?, axes, steps)
     };
     let step_of = |at: usize| {
         let given = steps.as_ref().and_then(|steps| steps.get(at).cloned());
@@ -54,14 +54,18 @@ fn slice(cx: &mut NodeCx<'_>) -> Given {
         return Ok(vec![V::Ints(kept, false)]);
     }
     let mut x = cx.tensor(0)?;
-    let shape = cx.shape(0)?;
+    let shape = cx.shape(0);
     let axes = axes.unwrap_or_else(|| (0..starts.len() as i64).collect());
     for (at, axis) in axes.into_iter().enumerate() {
-        let axis = cx.place(axis, shape.len())?;
+        let axis = cx.dim_of(axis, 0)?;
         let (Some(start), Some(stop)) = (starts.get(at), ends.get(at)) else {
             return Err(Error::msg("fewer places than dims"));
         };
-        let (size, step) = (shape[axis as usize].as_number(), step_of(at));
+        let step = step_of(at);
+        let size = match &shape {
+            Ok(shape) => shape.get(axis as usize).and_then(Dim::as_number),
+            Err(_) => None,
+        };
         x = match (start.known(), stop.known(), step.known(), size) {
             (Some(start), Some(stop), Some(step), Some(size)) => {
                 of_known(&x, axis, bounds(start, stop, size, step), size, step)?

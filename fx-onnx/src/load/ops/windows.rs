@@ -316,13 +316,14 @@ fn triple(of: &[i64]) -> (usize, usize, usize) {
 }
 
 fn conv(cx: &mut NodeCx<'_>) -> Given {
-    let (x, w, b) = (cx.tensor(0)?, cx.tensor(1)?, cx.optional(2)?);
+    let rank = cx.rank(0).or_else(|_| cx.rank(1))?;
+    let (x, w, b) = (cx.ranked(0, rank)?, cx.tensor(1)?, cx.optional(2)?);
     let y = convolved(cx, x, &w, b.as_ref())?;
     cx.like(y)
 }
 
 fn convolved(cx: &NodeCx<'_>, x: Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
-    let dims = cx.rank(0)?.saturating_sub(2);
+    let dims = cx.rank(0).or_else(|_| cx.rank(1))?.saturating_sub(2);
     let kernel = match cx.ints("kernel_shape") {
         Some(kernel) => kernel,
         None => cx.known_shape(1)?[2..].iter().map(|n| *n as i64).collect(),
