@@ -1,5 +1,7 @@
 //! What is known about a node besides its computation: typed entries with a declared policy, and
 //! provenance.
+//!
+//! Invariant: a node has at most one entry of each type.
 
 use std::any::{Any, TypeId};
 use std::fmt;
