@@ -169,7 +169,10 @@ fn a_users_function_is_found_by_its_path() -> Result<()> {
     let (x, y) = (Tensor::rand(3)?, Tensor::rand(3)?);
     loads_the_same("custom_ops", &traced, vec![x.into_value(), y.into_value()])?;
     let json = json_of(&traced.to_bytes()?)?;
-    assert_eq!(json["nodes"][2]["target"], "save_load::scaled_sum");
+    assert_eq!(
+        json["nodes"][2]["target"],
+        "behaviour::save_load::scaled_sum"
+    );
     assert_eq!(json["nodes"][2]["kwargs"]["by"], 0.5);
     Ok(())
 }

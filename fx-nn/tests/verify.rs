@@ -359,7 +359,10 @@ fn decompositions_are_verified() -> Result<()> {
         &x * by
     });
     let text = refused("scaled", &wrong, &Verify::new())?;
-    assert!(text.starts_with("`verify::scaled` is wrong"), "{text}");
+    assert!(
+        text.starts_with("`behaviour::verify::scaled` is wrong"),
+        "{text}"
+    );
     Ok(())
 }
 

@@ -12,7 +12,7 @@ use fx_stablehlo::Cx;
 #[test]
 fn the_page_has_every_operation() -> Result<()> {
     let mut page = String::from(
-        "# How operations are written as StableHLO\n\nWritten by `UPDATE_DOCS=1 cargo test -p fx-stablehlo --test behaviour operations::`; a stale page fails that test. \"Operations\":\nthe function has a rule of its own. \"Other functions\": it is written by functions that have one. \"No\": a program cannot\nhave it, with the reason, which the error of an export gives too.\n\n| function | StableHLO |\n|---|---|\n",
+        "# How operations are written as StableHLO\n\nWritten by `UPDATE_DOCS=1 cargo test -p fx-stablehlo --test behaviour operations::`; a stale page fails that test.\n\"Operations\": the function has a rule of its own. \"Other functions\": it is written by functions that have one. \"No\": a\nprogram cannot have it, with the reason, which the error of an export gives too.\n\n| function | StableHLO |\n|---|---|\n",
     );
     let mut without = Vec::new();
     let rules = Rules::<Cx>::default();

@@ -47,9 +47,9 @@ fn a_function_takes_a_module_by_its_path() -> Result<()> {
         %x : &Array [num_users=2] = placeholder[target=x]
         %layers_1 : [num_users=1] = call_module[target=layers.1](args = (%x,), kwargs = {})
         %layers_0 : [num_users=1] = get_attr[target=layers.0]
-        %twice : [num_users=1] = call_function[target=run::module_arguments::twice](args = (%layers_0, %layers_1), kwargs = {})
+        %twice : [num_users=1] = call_function[target=behaviour::run::module_arguments::twice](args = (%layers_0, %layers_1), kwargs = {})
         %layers_2 : [num_users=1] = get_attr[target=layers.1]
-        %twice_1 : [num_users=1] = call_function[target=run::module_arguments::twice](args = (%layers_2, %x), kwargs = {})
+        %twice_1 : [num_users=1] = call_function[target=behaviour::run::module_arguments::twice](args = (%layers_2, %x), kwargs = {})
         %add : [num_users=1] = call_function[target=fx_core::operator::add](args = (%twice, %twice_1), kwargs = {})
         return %add
     ");

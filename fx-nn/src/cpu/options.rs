@@ -1,4 +1,4 @@
-//! What the compiler for the CPU is asked for, and who is told of its progress.
+//! What the compiler for the CPU is asked for, and who learns of its progress.
 //!
 //! Invariant: options are those of one compilation; they do not change while it runs.
 

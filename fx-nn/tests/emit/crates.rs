@@ -132,7 +132,7 @@ fn what_cannot_be_named_from_outside_is_refused_before_anything_is_written() -> 
         .unwrap_or_default();
     assert_snapshot!(without_lines(text), @"
     what a crate cannot name from outside is used by 1 node:
-      %of_this_test (fx-nn/tests/emit/crates.rs:_) calls `emit::crates::of_this_test`: no library `emit` is known: if it is one, put `fx_nn::register_crate!();` into its lib.rs; otherwise move the item into a library, or trace through it
+      %of_this_test (fx-nn/tests/emit/crates.rs:_) calls `behaviour::emit::crates::of_this_test`: no library `behaviour` is known: if it is one, put `fx_nn::register_crate!();` into its lib.rs; otherwise move the item into a library, or trace through it
     ");
     assert!(!scratch.0.exists());
     let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
@@ -229,7 +229,7 @@ fn what_cannot_be_named_inside_of_a_graph_module_is_refused_too() -> Result<()> 
         .unwrap_or_else(|e| e.to_string());
     assert_snapshot!(without_lines(told), @"
     what a crate cannot name from outside is used by 1 node:
-      %of_this_test of the graph module `inner` (fx-nn/tests/emit/crates.rs:_) calls `emit::crates::of_this_test`: no library `emit` is known: if it is one, put `fx_nn::register_crate!();` into its lib.rs; otherwise move the item into a library, or trace through it
+      %of_this_test of the graph module `inner` (fx-nn/tests/emit/crates.rs:_) calls `behaviour::emit::crates::of_this_test`: no library `behaviour` is known: if it is one, put `fx_nn::register_crate!();` into its lib.rs; otherwise move the item into a library, or trace through it
     ");
     Ok(())
 }

@@ -286,7 +286,7 @@ fn generic_modules_are_registered_one_by_one() -> Result<()> {
     let text = other.to_bytes().err().map(|e| e.to_string());
     let text = text.unwrap_or_default();
     assert!(
-        text.starts_with("modules[0]: the module type `save_load::modules::Residual<"),
+        text.starts_with("modules[0]: the module type `behaviour::save_load::modules::Residual<"),
         "{text}"
     );
     assert!(

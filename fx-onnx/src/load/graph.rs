@@ -10,35 +10,33 @@ use std::sync::Mutex;
 use fx_nn::ir::{SourceLocation, TensorMeta};
 use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
-use fx_nn::trace::{CallArgs, placed};
+use fx_nn::trace::placed;
 use fx_nn::value::{Dim, DimStep};
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::layers::Turned;
-use super::look::Known;
-use super::node::{Given, NodeCx};
+use super::known::Known;
 use super::scan::Limits;
-use super::value::V;
+use super::scope::{self, Scope, Scopes};
+use super::value::{Given, V};
 use super::whole::Whole;
-use super::{checks, ops, paths, tensors, versions};
+use super::{paths, tensors, versions};
 use crate::opaque::Opaque;
 use crate::proto::{FunctionProto, GraphProto, NodeProto};
 
-/// The values of a graph and of those around it.
-pub(super) type Scopes = Vec<Scope>;
-
-/// The values of a graph.
-#[derive(Clone)]
-pub(super) struct Scope {
-    pub values: FxHashMap<String, V>,
-    /// The address of the graph, if it is a body.
-    pub body: Option<usize>,
+/// What is known of operators.
+#[derive(Clone, Copy)]
+pub(super) struct Rules {
+    /// What a node with these inputs gives.
+    pub read: fn(&Reader<'_>, &NodeProto, Vec<V>, &mut Scopes) -> Given,
+    /// Whether a node's operator may draw random numbers.
+    pub draws: fn(&NodeProto) -> bool,
 }
 
 /// What a file is read with.
 pub(super) struct Reader<'m> {
+    pub rules: Rules,
     pub file: &'m str,
     pub folder: Option<&'m Path>,
     pub limits: Limits,
@@ -63,6 +61,9 @@ pub(super) struct Reader<'m> {
     /// An input that a run gives.
     pub any: Option<Tensor>,
 }
+
+/// The matrices of the file that were turned: the path and the matrix of the file, by the identity of the turned one.
+pub(super) type Turned = FxHashMap<u64, (String, Tensor)>;
 
 /// The names that the graphs of a node read from outside of it.
 pub(super) fn read_inside(node: &NodeProto, names: &mut Vec<String>) {
@@ -126,7 +127,7 @@ pub(super) fn sorted(nodes: &[NodeProto]) -> Result<Vec<usize>> {
 
 impl Reader<'_> {
     /// The version of a domain's operators.
-    fn version(&self, domain: &str) -> Result<i64> {
+    pub fn version(&self, domain: &str) -> Result<i64> {
         let version = self.versions.get(domain).copied();
         version.ok_or_else(|| {
             let of = match domain {
@@ -176,18 +177,6 @@ impl Reader<'_> {
         }
     }
 
-    /// The value of a name.
-    pub fn find(scopes: &Scopes, name: &str) -> Result<V> {
-        if name.is_empty() {
-            return Ok(V::Absent);
-        }
-        let found = scopes
-            .iter()
-            .rev()
-            .find_map(|scope| scope.values.get(name).cloned());
-        found.ok_or_else(|| Error::msg(format_args!("nothing gives `{name}`")))
-    }
-
     /// Runs a graph on its inputs, which are in the innermost scope; what it gives.
     pub fn graph(&self, graph: &GraphProto, scopes: &mut Scopes, is_root: bool) -> Given {
         if !is_root {
@@ -205,7 +194,7 @@ impl Reader<'_> {
         graph
             .output
             .iter()
-            .map(|output| Self::find(scopes, &output.name))
+            .map(|output| scope::find(scopes, &output.name))
             .collect()
     }
 
@@ -255,7 +244,7 @@ impl Reader<'_> {
         let inputs = node
             .input
             .iter()
-            .map(|name| Self::find(scopes, name))
+            .map(|name| scope::find(scopes, name))
             .collect::<Result<Vec<V>>>()?;
         let name = if node.name.is_empty() {
             node.output.first().cloned().unwrap_or_default()
@@ -266,91 +255,13 @@ impl Reader<'_> {
         let modules = paths::modules_of(node);
         let modules: Vec<(&str, &str)> =
             modules.iter().map(|(path, ty)| (&**path, &**ty)).collect();
-        placed(line, &modules, || self.made(node, inputs, scopes))
-    }
-
-    fn made(&self, node: &NodeProto, inputs: Vec<V>, scopes: &mut Scopes) -> Given {
-        if let Some(function) = self
-            .functions
-            .get(&(node.domain.clone(), node.op_type.clone()))
-        {
-            return self.function(node, function, inputs);
-        }
-        if ops::is(&node.domain, &node.op_type, |_| true) {
-            let version = self.version(versions::domain(&node.domain))?;
-            let Some(entry) = ops::entry(&node.domain, &node.op_type, version) else {
-                return Err(Error::msg(format_args!(
-                    "fx reads the operator of later versions than {version}: convert the file with `onnx.version_converter`"
-                )));
-            };
-            let mut cx = NodeCx {
-                node,
-                inputs,
-                version,
-                reader: self,
-                scopes,
-            };
-            if !entry.any_numbers {
-                checks::numbers(&cx)?;
-            }
-            if let Some(check) = entry.check {
-                check(&cx)?;
-            }
-            if !entry.small_ints && !entry.is_view {
-                checks::held(&cx)?;
-            }
-            checks::room(&cx, entry.made)?;
-            let given = (entry.rule)(&mut cx)?;
-            if !entry.is_view {
-                checks::spent(&cx, &given)?;
-            }
-            return Ok(given);
-        }
-        let key = node.output.first().cloned().unwrap_or_default();
-        let Some(opaque) = self.opaque.get(&key) else {
-            return Err(Error::msg(format_args!(
-                "fx has no operator `{}{}`, and the file does not say what the node gives: add its types with `onnx.shape_inference`, or see `fx_onnx::support`",
-                if node.domain.is_empty() {
-                    String::new()
-                } else {
-                    format!("{}.", node.domain)
-                },
-                node.op_type
-            )));
-        };
-        let args = inputs
-            .iter()
-            .filter(|input| !input.is_absent())
-            .map(|input| Ok(Value::object(input.tensor()?)));
-        let call = CallArgs {
-            args: args.collect::<Result<_>>()?,
-            kwargs: Vec::new(),
-        };
-        let given: Value = opaque.forward(call)?;
-        match &given {
-            Value::Tuple(items) => Ok(items
-                .iter()
-                .map(|item| {
-                    V::Tensor(
-                        item.downcast_ref::<Tensor>()
-                            .cloned()
-                            .unwrap_or_else(|| unreachable_tensor(item)),
-                        None,
-                    )
-                })
-                .collect()),
-            Value::Proxy(proxy) if node.output.len() > 1 => {
-                let items = (0..node.output.len())
-                    .map(|at| Ok(V::Tensor(proxy.getitem(at as i64)?.to::<Tensor>()?, None)));
-                items.collect()
-            }
-            Value::Proxy(proxy) => Ok(vec![V::Tensor(proxy.to::<Tensor>()?, None)]),
-            other => Ok(vec![V::Tensor(Tensor::from_value(other.clone())?, None)]),
-        }
+        placed(line, &modules, || {
+            (self.rules.read)(self, node, inputs, scopes)
+        })
     }
 
     /// A call of a function of the file, opened.
-    fn function(&self, call: &NodeProto, function: &FunctionProto, inputs: Vec<V>) -> Given {
+    pub fn function(&self, call: &NodeProto, function: &FunctionProto, inputs: Vec<V>) -> Given {
         if self.depth.get() >= self.limits.depth * 4 {
             return Err(Error::msg(format_args!(
                 "functions are called more than {} deep",
@@ -399,6 +310,7 @@ impl Reader<'_> {
                 .map(|set| (versions::domain(&set.domain).to_string(), set.version)),
         );
         let inner = Reader {
+            rules: self.rules,
             versions,
             functions: self.functions.clone(),
             count: Cell::new(self.count.get()),
@@ -427,7 +339,7 @@ impl Reader<'_> {
         function
             .output
             .iter()
-            .map(|name| Self::find(&scopes, name))
+            .map(|name| scope::find(&scopes, name))
             .collect()
     }
 }
@@ -443,10 +355,4 @@ fn settled(value: V) -> Result<V> {
         }
         _ => Ok(value),
     }
-}
-
-/// A result that is no tensor, as a tensor of its number.
-fn unreachable_tensor(item: &Value) -> Tensor {
-    Tensor::from_value(item.clone())
-        .unwrap_or_else(|_| Tensor::full((), 0.0, DType::F32).expect("one number is a tensor"))
 }

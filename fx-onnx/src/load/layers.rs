@@ -13,11 +13,9 @@ use fx_nn::value::NodeId;
 use fx_nn::{Result, operator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::graph::Turned;
 use super::ops as table;
 use crate::proto::NodeProto;
-
-/// Matrices of the file that its nodes turn, by the identity of what they give: the path and the matrix before.
-pub(super) type Turned = FxHashMap<u64, (String, Tensor)>;
 
 /// Puts a layer at a path.
 type Put = Box<dyn FnOnce(&mut GraphModule, &str) -> Result<()>>;

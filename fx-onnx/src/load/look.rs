@@ -3,70 +3,16 @@
 //!
 //! Invariant: what is known of a value of a body is so in every turn.
 
-use std::cell::{Cell, RefCell};
-
 use fx_nn::ir::TensorMeta;
 use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::graph::{Reader, Scope, Scopes, read_inside};
-use super::ops as table;
+use super::graph::{Reader, read_inside};
+use super::known::address;
+use super::scope::{self, Scope, Scopes};
 use super::value::{V, as_type};
 use crate::proto::{GraphProto, NodeProto};
-
-/// What is known of the values of bodies, by the address of the body and the name; `None` where turns differ.
-#[derive(Default)]
-pub(super) struct Known {
-    bodies: RefCell<FxHashMap<usize, FxHashMap<String, Option<TensorMeta>>>>,
-    depth: Cell<usize>,
-}
-
-/// The address of a body, by which it is known while a file is read.
-pub(super) fn address(body: &GraphProto) -> usize {
-    std::ptr::from_ref(body) as usize
-}
-
-impl Known {
-    /// What is known of a name, as the innermost scope sees it.
-    pub fn find(&self, scopes: &Scopes, name: &str) -> Option<TensorMeta> {
-        let bodies = self.bodies.borrow();
-        let each = scopes.iter().rev().filter_map(|scope| scope.body);
-        let mut found = each.filter_map(|body| bodies.get(&body)?.get(name));
-        found.next()?.clone()
-    }
-
-    /// Whether a body is looked at now: what is recorded has to go again.
-    pub fn is_looking(&self) -> bool {
-        self.depth.get() > 0
-    }
-
-    /// Forgets a body and those in it.
-    fn forget(&self, body: &GraphProto) {
-        let mut bodies = self.bodies.borrow_mut();
-        let mut left = vec![body];
-        while let Some(body) = left.pop() {
-            bodies.remove(&address(body));
-            let nodes = body.node.iter().flat_map(|node| &node.attribute);
-            left.extend(nodes.filter_map(|attribute| attribute.g.as_ref()));
-        }
-    }
-
-    fn add(&self, body: &GraphProto, all: Vec<(String, TensorMeta)>) {
-        let mut bodies = self.bodies.borrow_mut();
-        let known = bodies.entry(address(body)).or_default();
-        for (name, meta) in all {
-            known
-                .entry(name)
-                .and_modify(|other| {
-                    if other.as_ref() != Some(&meta) {
-                        *other = None;
-                    }
-                })
-                .or_insert(Some(meta));
-        }
-    }
-}
 
 /// Looks at a body with inputs like those of its first turn. A turn gives the `carried` ones to the next, behind `before`
 /// other results. If their shapes are not known, or a turn changes one, nothing is known after it.
@@ -120,7 +66,7 @@ fn turn(
     }
     names.extend(body.output.iter().map(|output| output.name.clone()));
     let outside = names.into_iter().filter_map(|name| {
-        let meta = Reader::find(scopes, &name).ok()?.meta()?;
+        let meta = scope::find(scopes, &name).ok()?.meta()?;
         Some((name, meta))
     });
     let mut all: FxHashMap<String, TensorMeta> = outside.collect();
@@ -188,7 +134,7 @@ fn draws(reader: &Reader<'_>, body: &GraphProto) -> bool {
     let mut left: Vec<&NodeProto> = body.node.iter().collect();
     let mut opened = FxHashSet::default();
     while let Some(node) = left.pop() {
-        if table::is(&node.domain, &node.op_type, |entry| entry.draws) {
+        if (reader.rules.draws)(node) {
             return true;
         }
         let graphs = node.attribute.iter().filter_map(|a| a.g.as_ref());

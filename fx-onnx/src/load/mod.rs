@@ -4,13 +4,17 @@
 
 mod checks;
 mod graph;
+mod known;
 mod layers;
 mod look;
 mod node;
+mod operator;
 mod ops;
 mod paths;
+mod read;
 mod root;
 mod scan;
+mod scope;
 mod support;
 mod tensors;
 mod value;

@@ -2,17 +2,16 @@
 
 use fx_nn::ir::TensorMeta;
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
 use super::graph::Reader;
-use super::value::{V, as_type};
-use super::whole::Whole;
+use super::scope::Scopes;
+use super::value::{Given, V, as_type};
+use super::whole::{Whole, of_run};
 use crate::dtype;
 use crate::proto::{AttributeProto, GraphProto, NodeProto};
-
-/// What a node gives.
-pub(super) type Given = Result<Vec<V>>;
 
 /// A node on its way into the graph.
 pub(super) struct NodeCx<'n> {
@@ -21,10 +20,24 @@ pub(super) struct NodeCx<'n> {
     /// The version of the node's domain.
     pub version: i64,
     pub reader: &'n Reader<'n>,
-    pub scopes: &'n super::graph::Scopes,
+    pub scopes: &'n Scopes,
 }
 
 impl NodeCx<'_> {
+    /// An input as whole numbers, of which there are a known count.
+    pub fn wholes(&self, at: usize) -> Result<Vec<Whole>> {
+        match (self.input(at), self.known_shape(at)) {
+            (V::Tensor(x, _), Ok(shape)) if x.proxy().is_some() => of_run(x, Some(&shape)),
+            (other, _) => other.wholes(),
+        }
+    }
+
+    /// An input as one whole number.
+    pub fn whole(&self, at: usize) -> Result<Whole> {
+        let one = self.wholes(at)?.into_iter().next();
+        one.ok_or_else(|| Error::msg("a number is expected, and there is none"))
+    }
+
     pub fn input(&self, at: usize) -> &V {
         self.inputs.get(at).unwrap_or(&V::Absent)
     }

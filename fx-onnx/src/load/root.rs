@@ -12,10 +12,11 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use super::graph::{Reader, Scope};
-use super::layers::Turned;
-use super::look::Known;
+use super::graph::{Reader, Turned};
+use super::known::Known;
+use super::read;
 use super::scan::Limits;
+use super::scope::Scope;
 use super::value::V;
 use super::versions;
 use crate::dtype;
@@ -94,6 +95,7 @@ impl Root {
             }
         }
         let reader = Reader {
+            rules: read::RULES,
             symbols: &symbols,
             any,
             paths: &paths,

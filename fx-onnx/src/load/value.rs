@@ -6,6 +6,9 @@ use fx_nn::tensor::Object;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
+/// What a node gives.
+pub(super) type Given = Result<Vec<V>>;
+
 /// A value of a file.
 #[derive(Debug, Clone)]
 pub(super) enum V {

@@ -9,7 +9,6 @@ use fx_nn::tensor::Object;
 use fx_nn::value::{Dim, IntoValue};
 use fx_nn::{Bound, Result};
 
-use super::node::NodeCx;
 use super::value::{V, as_type, int_of, of_ints};
 
 /// A whole number.
@@ -189,7 +188,7 @@ impl Whole {
 }
 
 /// The numbers of a tensor of a known shape.
-fn of_run(tensor: &Tensor, shape: Option<&[usize]>) -> Result<Vec<Whole>> {
+pub(super) fn of_run(tensor: &Tensor, shape: Option<&[usize]>) -> Result<Vec<Whole>> {
     let wide = as_type(tensor, DType::I64)?;
     match shape {
         Some([]) => Ok(vec![Whole::Run(wide)]),
@@ -199,22 +198,6 @@ fn of_run(tensor: &Tensor, shape: Option<&[usize]>) -> Result<Vec<Whole>> {
         _ => Err(Error::msg(
             "numbers that only a run knows, and how many: give the input a shape with `Load::input`",
         )),
-    }
-}
-
-impl NodeCx<'_> {
-    /// An input as whole numbers, of which there are a known count.
-    pub fn wholes(&self, at: usize) -> Result<Vec<Whole>> {
-        match (self.input(at), self.known_shape(at)) {
-            (V::Tensor(x, _), Ok(shape)) if x.proxy().is_some() => of_run(x, Some(&shape)),
-            (other, _) => other.wholes(),
-        }
-    }
-
-    /// An input as one whole number.
-    pub fn whole(&self, at: usize) -> Result<Whole> {
-        let one = self.wholes(at)?.into_iter().next();
-        one.ok_or_else(|| Error::msg("a number is expected, and there is none"))
     }
 }
 

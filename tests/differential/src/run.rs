@@ -189,7 +189,11 @@ fn made(call: &Call, tensors: &[Tensor]) -> Result<Value> {
         _ => Value::List,
     };
     let args = call.args.iter().map(|arg| arg.value(tensors, several));
-    let args: Vec<Value> = args.collect::<Result<_>>()?;
+    let mut args: Vec<Value> = args.collect::<Result<_>>()?;
+    // The name of a device is text in a recorded call.
+    if let ("to_device", [_, Value::Str(device)]) = (&*call.name, &args[..]) {
+        args[1] = Value::Device(device.parse()?);
+    }
     let tensor = || args.first().and_then(Value::downcast_ref::<Tensor>);
     match (call.kind, &*call.name, tensor(), &args[..]) {
         (Kind::Operator, name, ..) => operators::operator(name, &args),

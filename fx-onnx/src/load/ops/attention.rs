@@ -3,8 +3,8 @@
 use fx_nn::prelude::*;
 use fx_nn::{Bound, Error, Result};
 
-use super::{Operator, op};
 use crate::load::node::NodeCx;
+use crate::load::operator::{Operator, op};
 use crate::load::value::{V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[

@@ -6,8 +6,9 @@ use fx_nn::prelude::*;
 use fx_nn::{Dims, Error, Result};
 use rustc_hash::FxHashMap;
 
-use super::{Operator, op};
-use crate::load::node::{Given, NodeCx};
+use crate::load::node::NodeCx;
+use crate::load::operator::{Operator, op};
+use crate::load::value::Given;
 use crate::load::value::{V, as_type};
 
 const DOMAIN: &str = "ai.onnx.ml";

@@ -4,9 +4,10 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 
-use super::{Operator, op};
-use crate::load::node::{Given, NodeCx};
+use crate::load::node::NodeCx;
+use crate::load::operator::{Operator, op};
 use crate::load::tensors;
+use crate::load::value::Given;
 use crate::load::value::{V, as_type};
 use crate::load::whole::Whole;
 
@@ -251,7 +252,7 @@ fn cosine_window(cx: &mut NodeCx<'_>) -> Given {
     )
 }
 
-fn drawn(cx: &NodeCx<'_>, sizes: Vec<Int>, dtype: DType) -> super::Given {
+fn drawn(cx: &NodeCx<'_>, sizes: Vec<Int>, dtype: DType) -> Given {
     let y = match cx.node.op_type.contains("Normal") {
         true => {
             ((ops::randn(sizes, Some(DType::F32))? * cx.float("scale", 1.0))?

@@ -10,10 +10,12 @@ use fx_nn::value::{Dim, IntoValue};
 use fx_nn::{Error, Result};
 
 use super::control::{back, inside, values};
-use super::{Operator, op};
-use crate::load::graph::Scope;
-use crate::load::look::{address, look};
-use crate::load::node::{Given, NodeCx};
+use crate::load::known::address;
+use crate::load::look::look;
+use crate::load::node::NodeCx;
+use crate::load::operator::{Operator, op};
+use crate::load::scope::Scope;
+use crate::load::value::Given;
 use crate::load::value::V;
 use crate::proto::GraphProto;
 

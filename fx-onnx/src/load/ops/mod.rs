@@ -25,104 +25,10 @@ mod windows;
 
 use std::sync::LazyLock;
 
-use fx_nn::Result;
 use rustc_hash::FxHashMap;
 
-use super::checks::Constants;
-use super::node::{Given, NodeCx};
+use super::operator::Operator;
 use super::versions;
-
-/// What reads a node.
-type Rule = fn(&mut NodeCx<'_>) -> Given;
-
-/// An operator that is read.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Operator {
-    pub name: &'static str,
-    /// The domain; empty for ONNX's own.
-    pub domain: &'static str,
-    /// The first version of the domain that is read by this entry. Older ones are read by an entry of a smaller one.
-    pub since: i64,
-    /// Refuses inputs and attributes that the operator does not have, before the rule reads them.
-    pub check: Option<fn(&NodeCx<'_>) -> Result<()>>,
-    /// How many elements are made of constants at most; without it, as many as the inputs have when they are broadcast.
-    pub made: Option<fn(&Constants<'_>) -> u64>,
-    pub rule: Rule,
-    /// The inputs where a layer has its weights.
-    pub weights: &'static [usize],
-    /// Whether the result shares the elements of its input.
-    pub is_view: bool,
-    /// Whether it may draw random numbers.
-    pub draws: bool,
-    /// Whether its attributes may be any numbers, and not only those of sizes.
-    pub any_numbers: bool,
-    /// Whether it takes constants of element types that fx holds no tensors of, as wider numbers.
-    pub small_ints: bool,
-}
-
-/// An entry: an operator of ONNX's own, of any version.
-const fn op(name: &'static str, rule: Rule) -> Operator {
-    Operator {
-        name,
-        domain: "",
-        since: 1,
-        check: None,
-        made: None,
-        rule,
-        weights: &[],
-        is_view: false,
-        draws: false,
-        any_numbers: false,
-        small_ints: false,
-    }
-}
-
-impl Operator {
-    const fn domain(mut self, domain: &'static str) -> Self {
-        self.domain = domain;
-        self
-    }
-
-    const fn since(mut self, version: i64) -> Self {
-        self.since = version;
-        self
-    }
-
-    const fn check(mut self, check: fn(&NodeCx<'_>) -> Result<()>) -> Self {
-        self.check = Some(check);
-        self
-    }
-
-    const fn makes(mut self, made: fn(&Constants<'_>) -> u64) -> Self {
-        self.made = Some(made);
-        self
-    }
-
-    const fn weights(mut self, inputs: &'static [usize]) -> Self {
-        self.weights = inputs;
-        self
-    }
-
-    const fn views(mut self) -> Self {
-        self.is_view = true;
-        self
-    }
-
-    const fn draws(mut self) -> Self {
-        self.draws = true;
-        self
-    }
-
-    const fn any_numbers(mut self) -> Self {
-        self.any_numbers = true;
-        self
-    }
-
-    const fn small_ints(mut self) -> Self {
-        self.small_ints = true;
-        self
-    }
-}
 
 /// The entries of the families.
 const FAMILIES: [&[Operator]; 19] = [

@@ -3,9 +3,10 @@
 use fx_nn::prelude::*;
 use fx_nn::{Dims, Error, Result};
 
-use super::{Operator, op};
 use crate::load::checks::{at_least, pieces, rank};
-use crate::load::node::{Given, NodeCx};
+use crate::load::node::NodeCx;
+use crate::load::operator::{Operator, op};
+use crate::load::value::Given;
 use crate::load::value::{V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[

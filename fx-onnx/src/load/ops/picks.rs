@@ -4,9 +4,10 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 
-use super::{Operator, op};
 use crate::load::checks::places;
-use crate::load::node::{Given, NodeCx};
+use crate::load::node::NodeCx;
+use crate::load::operator::{Operator, op};
+use crate::load::value::Given;
 use crate::load::value::{V, as_type};
 use crate::load::whole::Whole;
 

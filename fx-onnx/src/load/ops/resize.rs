@@ -1,13 +1,16 @@
 //! Images of other sizes: each place of the result is a sum of places of the source, dim by dim.
 
 mod open;
+mod target;
+mod weighting;
 
 use fx_nn::prelude::*;
-use fx_nn::tensor::Object;
-use fx_nn::value::Dim;
 
-use super::{Operator, op};
-use crate::load::node::{Given, NodeCx};
+use self::target::{Factor, Target};
+use self::weighting::Weighting;
+use crate::load::node::NodeCx;
+use crate::load::operator::{Operator, op};
+use crate::load::value::Given;
 use crate::load::value::{V, as_type};
 use crate::load::whole::Whole;
 
@@ -179,95 +182,6 @@ fn resize(cx: &mut NodeCx<'_>) -> Given {
     cx.of(y, dtype)
 }
 
-/// A dim of the result.
-struct Target {
-    to: Whole,
-    /// How far the places are stretched, which the sizes alone may not say.
-    factor: Factor,
-    /// Whether it is as it was, whatever its size.
-    is_kept: bool,
-}
-
-impl Target {
-    fn scaled(from: &Whole, factor: &Factor) -> Result<Self> {
-        let to = match (from.known(), factor) {
-            // In `float32`, in which scales are given: 10 times 0.7 is 7.
-            (Some(from), Factor::Known(scale)) => {
-                Whole::from((from as f32 * *scale as f32).floor() as i64)
-            }
-            (None, Factor::Known(scale)) if scale.fract() == 0.0 => from.times(*scale as i64)?,
-            (_, factor) => {
-                let size = as_type(&from.tensor()?, DType::F32)?;
-                let to = ops::floor(&(size * factor.tensor()?)?)?;
-                Whole::Run(as_type(&to, DType::I64)?)
-            }
-        };
-        Ok(Target {
-            to,
-            is_kept: matches!(factor, Factor::Known(1.0)),
-            factor: factor.clone(),
-        })
-    }
-
-    fn sized(from: &Whole, own: &Dim, to: &Whole) -> Result<Self> {
-        let factor = match (from.known(), to.known()) {
-            (Some(from), Some(to)) => Factor::Known(to as f64 / from as f64),
-            _ => {
-                let [to, from] = [to, from].map(|size| as_type(&size.tensor()?, DType::F32));
-                Factor::Run((to? / from?)?)
-            }
-        };
-        Ok(Target {
-            to: to.clone(),
-            is_kept: to.dim().is_some_and(|to| to == *own),
-            factor,
-        })
-    }
-
-    /// The sizes and the factor, if all of them are known.
-    fn known(&self, from: &Whole) -> Option<(usize, usize, f64)> {
-        let Factor::Known(factor) = self.factor else {
-            return None;
-        };
-        let (from, to) = (from.known()?, self.to.known()?.max(0));
-        Some((usize::try_from(from).ok()?, to as usize, factor))
-    }
-}
-
-/// How far places are stretched.
-#[derive(Debug, Clone)]
-enum Factor {
-    Known(f64),
-    /// A `float32` without dims.
-    Run(Tensor),
-}
-
-impl Factor {
-    /// The factors of an input.
-    fn all(of: &V) -> Result<Vec<Factor>> {
-        let x = of.tensor()?;
-        if Object::proxy(&x).is_none() {
-            return Ok(x.to_vec()?.into_iter().map(Factor::Known).collect());
-        }
-        let shape = of.meta().and_then(|meta| meta.known_shape());
-        let Some([count]) = shape.as_deref() else {
-            return Err(fx_nn::Error::msg(
-                "scales that only a run knows, and how many",
-            ));
-        };
-        let x = as_type(&x, DType::F32)?;
-        let each = (0..*count as i64).map(|at| ops::select(&x, 0, at).map(Factor::Run));
-        each.collect()
-    }
-
-    fn tensor(&self) -> Result<Tensor> {
-        match self {
-            Factor::Known(factor) => Tensor::from_vec(vec![*factor as f32], ()),
-            Factor::Run(factor) => Ok(factor.clone()),
-        }
-    }
-}
-
 /// Sizes of one proportion, the largest that fit or the smallest that cover what is asked.
 fn in_proportion(
     policy: &str,
@@ -316,110 +230,4 @@ fn outside_of(
         Some(outside) => ops::logical_or(&outside, &own)?,
         None => own,
     }))
-}
-
-/// How a place of a resized dim is computed.
-struct Weighting<'r> {
-    rank: usize,
-    mode: &'r str,
-    transform: &'r str,
-    nearest: &'r str,
-    cubic: f64,
-    antialias: bool,
-    exclude: bool,
-    extrapolated: f64,
-}
-
-impl Weighting<'_> {
-    /// Where a place of the result lies in the source, and whether that is outside.
-    fn point(
-        &self,
-        place: usize,
-        from: usize,
-        to: usize,
-        scale: f64,
-        bounds: Option<(f64, f64)>,
-    ) -> (f64, bool) {
-        // In `float32`, as scales are given: which of two places is nearer depends on the last bit.
-        let (at, size, target, scale) = (place as f32, from as f32, to as f32, scale as f32);
-        let source = match self.transform {
-            // By the length of the result, which a scale only leads to.
-            "align_corners" if to == 1 => 0.0,
-            "align_corners" => at * (size - 1.0) / (target - 1.0),
-            "asymmetric" => at / scale,
-            "pytorch_half_pixel" if to <= 1 => 0.0,
-            "tf_half_pixel_for_nn" => (at + 0.5) / scale,
-            "half_pixel_symmetric" => {
-                let adjust = target / (scale * size);
-                let centre = size / 2.0;
-                centre * (1.0 - adjust) + (at + 0.5) / scale - 0.5
-            }
-            "tf_crop_and_resize" => {
-                let (start, end) = bounds.unwrap_or((0.0, 1.0));
-                let (start, end) = (start as f32, end as f32);
-                match to {
-                    1 => 0.5 * (start + end) * (size - 1.0),
-                    _ => start * (size - 1.0) + at * (end - start) * (size - 1.0) / (target - 1.0),
-                }
-            }
-            _ => (at + 0.5) / scale - 0.5,
-        };
-        let (source, size) = (f64::from(source), f64::from(size));
-        let out = self.transform == "tf_crop_and_resize" && (source < 0.0 || source > size - 1.0);
-        (source, out)
-    }
-
-    /// The nearest place to a point of the source.
-    fn near(&self, point: f64, from: usize) -> i64 {
-        let near = match self.nearest {
-            "floor" => point.floor(),
-            "ceil" => point.ceil(),
-            "round_prefer_ceil" => (point + 0.5).floor(),
-            _ => (point - 0.5).ceil(),
-        };
-        (near as i64).clamp(0, from as i64 - 1)
-    }
-
-    /// The weights of the source's places for a point of it.
-    fn weights(&self, point: f64, from: usize, scale: f64) -> Vec<f64> {
-        let (mut weights, last) = (vec![0.0; from], from as i64 - 1);
-        // As the point was computed.
-        let scale = f64::from(scale as f32);
-        let stretch = if self.antialias && scale < 1.0 {
-            1.0 / scale
-        } else {
-            1.0
-        };
-        let radius = if self.mode == "cubic" { 2.0 } else { 1.0 } * stretch;
-        let kernel = |apart: f64| -> f64 {
-            let d = (apart / stretch).abs();
-            if self.mode != "cubic" {
-                return (1.0 - d).max(0.0);
-            }
-            let a = self.cubic;
-            match d {
-                d if d <= 1.0 => ((a + 2.0) * d - (a + 3.0)) * d * d + 1.0,
-                d if d < 2.0 => ((a * d - 5.0 * a) * d + 8.0 * a) * d - 4.0 * a,
-                _ => 0.0,
-            }
-        };
-        let (low, high) = (
-            (point - radius).floor() as i64,
-            (point + radius).ceil() as i64,
-        );
-        let mut sum = 0.0;
-        for near in low..=high {
-            let weight = kernel(near as f64 - point);
-            let inside = (0..=last).contains(&near);
-            if weight == 0.0 || (self.exclude && !inside) {
-                continue;
-            }
-            weights[near.clamp(0, last) as usize] += weight;
-            sum += weight;
-        }
-        if sum != 0.0 {
-            weights.iter_mut().for_each(|weight| *weight /= sum);
-        }
-        weights
-    }
 }

@@ -3,10 +3,10 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use super::{Operator, op};
 use crate::load::checks::pieces;
 use crate::load::node::NodeCx;
-use crate::load::value::V;
+use crate::load::operator::{Operator, op};
+use crate::load::value::{Given, V};
 use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[
@@ -126,7 +126,7 @@ pub(super) const TABLE: &[Operator] = &[
 ];
 
 /// The items of a sequence whose length a run decides, put together.
-fn together(cx: &NodeCx<'_>, list: &Tensor, dtype: Option<DType>) -> super::Given {
+fn together(cx: &NodeCx<'_>, list: &Tensor, dtype: Option<DType>) -> Given {
     let axis = cx.int("axis", 0);
     let y = match (cx.flag("new_axis"), axis) {
         (true, axis) => ops::movedim(list, 0, axis)?,
@@ -164,7 +164,7 @@ fn place(cx: &NodeCx<'_>, at: usize, count: usize) -> Result<usize> {
 }
 
 /// The item at a place that only a run knows, of items of one shape.
-fn picked(all: &[V], at: &Whole) -> super::Given {
+fn picked(all: &[V], at: &Whole) -> Given {
     let shapes: Vec<_> = all
         .iter()
         .map(|v| v.meta().map(|meta| meta.shape))

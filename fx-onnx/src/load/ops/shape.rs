@@ -5,9 +5,10 @@ use fx_nn::tensor::Object;
 use fx_nn::value::Dim;
 use fx_nn::{Bound, Error, Result};
 
-use super::{Operator, op};
 use crate::load::checks::{Constants, at_least, rank};
-use crate::load::node::{Given, NodeCx};
+use crate::load::node::NodeCx;
+use crate::load::operator::{Operator, op};
+use crate::load::value::Given;
 use crate::load::value::{V, as_type};
 use crate::load::whole::Whole;
 

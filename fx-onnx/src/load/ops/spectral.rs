@@ -5,9 +5,10 @@
 use fx_nn::prelude::*;
 use fx_nn::{Bound, Error, Result};
 
-use super::{Operator, op};
 use crate::load::checks::rank;
-use crate::load::node::{Given, NodeCx};
+use crate::load::node::NodeCx;
+use crate::load::operator::{Operator, op};
+use crate::load::value::Given;
 use crate::load::value::as_type;
 use crate::load::whole::Whole;
 

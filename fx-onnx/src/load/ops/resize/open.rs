@@ -3,7 +3,8 @@
 use fx_nn::prelude::*;
 use fx_nn::{Bound, Result};
 
-use super::{Factor, Target, Weighting};
+use super::target::{Factor, Target};
+use super::weighting::Weighting;
 use crate::load::value::as_type;
 use crate::load::whole::Whole;
 
