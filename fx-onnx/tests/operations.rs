@@ -24,7 +24,7 @@ fn way(function: fx_nn::ir::Function) -> Result<Option<String>> {
 #[test]
 fn the_page_has_every_operation() -> Result<()> {
     let mut page = String::from(
-        "# How operations are written as ONNX\n\nWritten by `UPDATE_DOCS=1 cargo test -p fx-onnx --test operations`; a stale page fails that test. \"Nodes\": the\nfunction has a rule of its own. \"Other functions\": it is written by functions that have one. \"No\": ONNX cannot have\nit, with the reason, which the error of an export gives too.\n\n| function | ONNX |\n|---|---|\n",
+        "# How operations are written as ONNX\n\nWritten by `UPDATE_DOCS=1 cargo test -p fx-onnx --test behaviour operations::`; a stale page fails that test.\n\"Nodes\": the function has a rule of its own. \"Other functions\": it is written by functions that have one. \"No\": ONNX\ncannot have it, with the reason, which the error of an export gives too.\n\n| function | ONNX |\n|---|---|\n",
     );
     let mut without = Vec::new();
     for (function, _) in FunctionTable::<CoreSet>::registered()?.iter() {
@@ -60,7 +60,7 @@ fn recorded(name: &str, page: &str) -> Result<()> {
 #[test]
 fn the_page_has_every_operator_that_is_read() -> Result<()> {
     let mut page = String::from(
-        "# Operators that are read\n\nWritten by `UPDATE_DOCS=1 cargo test -p fx-onnx --test operations` from the table by which files are read; a stale page\nfails that test. `fx_onnx::operators()` lists them, `fx_onnx::support(path)` compares a file with them.\n",
+        "# Operators that are read\n\nWritten by `UPDATE_DOCS=1 cargo test -p fx-onnx --test behaviour operations::` from the table by which files are read;\na stale page fails that test. `fx_onnx::operators()` lists them, `fx_onnx::support(path)` compares a file with them.\n",
     );
     let mut domain = None;
     for op in fx_onnx::operators() {
