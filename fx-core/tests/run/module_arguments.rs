@@ -57,9 +57,9 @@ fn a_function_takes_a_module_by_its_path() -> Result<()> {
     pub fn forward(&self, x: &Array) -> Result<Array> {
         let layers_1 = self.layers[1].forward(x)?;
         let layers_0 = &self.layers[0];
-        let twice = run::module_arguments::twice(layers_0, &layers_1)?;  drop(layers_1);
+        let twice = behaviour::run::module_arguments::twice(layers_0, &layers_1)?;  drop(layers_1);
         let layers_2 = &self.layers[1];
-        let twice_1 = run::module_arguments::twice(layers_2, x)?;
+        let twice_1 = behaviour::run::module_arguments::twice(layers_2, x)?;
         let add = (&twice + &twice_1)?;  drop(twice); drop(twice_1);
         Ok(add)
     }
@@ -94,7 +94,7 @@ fn a_function_takes_a_module_by_its_path() -> Result<()> {
     assert!(gm.delete_submodule("layers.0"));
     assert_snapshot!(without_lines(text(gm.lint())), @"while checking %layers_0 (fx-core/tests/run/module_arguments.rs:_): no parameter, buffer or constant at `layers.0`; add it with `GraphModule::set_parameter` or `set_buffer`");
     gm.add_submodule("layers.0", my_module())?;
-    assert_snapshot!(without_lines(text(gm.forward::<Array>(&x()))), @"while executing %twice (fx-core/tests/run/module_arguments.rs:_): `run::module_arguments::twice` takes `Linear` as `layer`, found a `MyModule`; it takes (layer: &Linear, x: &Array)");
+    assert_snapshot!(without_lines(text(gm.forward::<Array>(&x()))), @"while executing %twice (fx-core/tests/run/module_arguments.rs:_): `behaviour::run::module_arguments::twice` takes `Linear` as `layer`, found a `MyModule`; it takes (layer: &Linear, x: &Array)");
     Ok(())
 }
 

@@ -61,6 +61,10 @@ fn numel(x: &Tensor) -> Result<Int> {
 
 function_table! { ShapeRule {
     function!(size_of::size) => ShapeRule(|call| {
+        // One dim of a tensor whose number of dims a run decides is a number all the same.
+        if matches!(call.arg("x")?, ValueMeta::Opaque(_)) && !call.arg("dim")?.is_none() {
+            return Ok(ValueMeta::Int(call.env().fresh(0, None)?));
+        }
         let x = call.tensor("x")?;
         let Some(dim) = call.optional_int("dim")? else {
             return Ok(ValueMeta::List(x.shape.iter().cloned().map(ValueMeta::Int).collect()));

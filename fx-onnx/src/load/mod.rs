@@ -277,7 +277,7 @@ impl Load {
             params,
             file: file.to_string(),
             folder: folder.map(Path::to_path_buf),
-            limits: self.limits,
+            limits: self.limits.of_file(size),
             bytes: size,
             turned: Arc::default(),
         };

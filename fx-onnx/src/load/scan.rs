@@ -16,8 +16,19 @@ pub struct Limits {
     /// of a file takes about a kilobyte.
     pub memory: usize,
     /// The bytes of the constants that nodes make, such as one number repeated, beyond four times the file with its
-    /// weights.
+    /// weights. 0 is 64 times the file with its weights, at least 256 MiB and at most 1 GiB.
     pub constant_bytes: usize,
+}
+
+impl Limits {
+    /// The limits for a file of so many bytes, weights included.
+    pub(super) fn of_file(mut self, bytes: u64) -> Self {
+        if self.constant_bytes == 0 {
+            let most = bytes.saturating_mul(64).clamp(256 << 20, 1 << 30);
+            self.constant_bytes = usize::try_from(most).unwrap_or(usize::MAX);
+        }
+        self
+    }
 }
 
 impl Default for Limits {
@@ -26,7 +37,7 @@ impl Default for Limits {
             nodes: 1_000_000,
             depth: 16,
             memory: 64,
-            constant_bytes: 12 << 20,
+            constant_bytes: 0,
         }
     }
 }
