@@ -1,6 +1,6 @@
 //! Whatever bytes a file has, reading it gives a module or an error: files of the node tests, changed at random.
 //!
-//! `FX_MUTATED_SECONDS=600 cargo test --release -p fx-onnx --test behaviour mutated::` goes on for that long.
+//! `FX_MUTATED_SECONDS=600 cargo test --release -p fx-onnx --test behaviour mutated` goes on for that long.
 #![allow(clippy::print_stdout, reason = "a test says what it counted")]
 
 #[path = "node/case.rs"]

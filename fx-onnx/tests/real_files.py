@@ -8,6 +8,7 @@ import pathlib
 import random
 import shutil
 import subprocess
+import time
 
 import numpy as np
 import onnx
@@ -30,7 +31,7 @@ DTYPES = {
     "tensor(bool)": np.bool_,
 }
 # What a size of a name is tried with; the first two that ONNX Runtime takes are used.
-SIZES = [1, 2, 3, 4, 8, 16, 32, 64, 48, 80, 96, 128, 160, 224, 256, 320, 512, 640, 1536]
+SIZES = [64, 96, 320, 48, 128, 224, 160, 32, 16, 512, 640, 256, 80, 8, 4, 3, 2, 1, 1536]
 
 
 def session(path, optimised=True):
@@ -77,29 +78,35 @@ def open_sizes(of):
 
 def bindings(path, of, seconds=60.0):
     """Up to two sets of inputs that ONNX Runtime takes, of different sizes where sizes are open."""
-    import time
-
     names, found, rng = open_sizes(of), [], random.Random(7)
-    tries = [dict.fromkeys(names, size) for size in (16, 32, 64, 224, 320)]
-    tries += [{name: (2 if "batch" in name.lower() or at == 0 else size) for at, name in enumerate(names)} for size in SIZES]
-    tries += [{name: (1 if "batch" in name.lower() or at == 0 else size) for at, name in enumerate(names)} for size in SIZES]
+    # The first dim of an input is a batch, unless nothing else is open.
+    firsts = {str(given.shape[0]) for given in of.get_inputs() if given.shape}
+    is_batch = {name: "batch" in name.lower() or (name in firsts and len(names) > 1) for name in names}
+    tries = [{name: batch if is_batch[name] else size for name in names} for size in SIZES for batch in (1, 2)]
+    tries += [dict.fromkeys(names, size) for size in SIZES]
     tries += [{name: rng.choice(SIZES) for name in names} for _ in range(300)]
     start = time.time()
-    for sizes in tries if names else [{}]:
-        if time.time() - start > seconds:
-            break
-        if any(sizes == known for known, _ in found):
-            continue
-        for high in (30, 4, 2):
-            data = inputs_of(of, sizes, np.random.default_rng(len(found)), high)
-            try:
-                of.run(None, data)
-            except Exception:  # whatever it says, these sizes are none of its
-                continue
-            found.append((sizes, data))
-            break
-        if len(found) == 2:
-            break
+
+    def first_taken(tries):
+        """The first sizes that ONNX Runtime takes, with inputs of them."""
+        for sizes in tries:
+            if time.time() - start > seconds:
+                return
+            for high in (30, 4, 2):
+                data = inputs_of(of, sizes, np.random.default_rng(len(found)), high)
+                try:
+                    of.run(None, data)
+                except Exception:  # whatever it says, these sizes are none of its
+                    continue
+                found.append((sizes, data))
+                return
+
+    first_taken(tries if names else [{}])
+    if found and names:
+        # The second ones differ in more than the batch, where more is open.
+        own = found[0][0]
+        alike = lambda sizes: all(is_batch[name] or sizes[name] == own[name] for name in names)
+        first_taken(sorted((sizes for sizes in tries if sizes != own), key=alike))
     if len(found) == 1 and not names:
         found.append(({}, inputs_of(of, {}, np.random.default_rng(1), 30)))
         try:
