@@ -3,7 +3,7 @@
 //!
 //! A candle tensor that gradients run through holds its operands, and drops them inside its own
 //! drop: a chain takes a stack frame per operation. Invariant: along a chain of results, at random
-//! about one in [`SPACING`] is followed by a link, which hands its input to a list when it is
+//! about one in `SPACING` is followed by a link, which hands its input to a list when it is
 //! dropped instead of dropping it deeper in the stack.
 
 use std::cell::{Cell, RefCell};

@@ -1,7 +1,6 @@
 //! Patterns: what torch.fx's rewriter gets wrong done right, and properties of random graphs.
 
-#[path = "support/text.rs"]
-mod text;
+use crate::support::text;
 
 use fx_core::ir::{Argument, Function, Graph, Meta, MetaPolicy, NodeRef, Op};
 use fx_core::module::Attributes;

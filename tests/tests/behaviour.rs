@@ -8,3 +8,7 @@ mod defects;
 mod markdown;
 mod moves;
 mod profile;
+
+#[allow(clippy::pedantic, reason = "shared with tests of other things")]
+#[path = "../ui/support/mod.rs"]
+mod support;

@@ -4,9 +4,7 @@
 #![deny(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![forbid(unsafe_code)]
 
-#[allow(clippy::pedantic, reason = "shared with tests of other things")]
-#[path = "../ui/support/mod.rs"]
-mod support;
+use crate::support;
 
 use std::sync::Arc;
 

@@ -2,8 +2,7 @@
 
 #![allow(missing_docs, clippy::unwrap_used, reason = "tests")]
 
-#[path = "../ui/support/mod.rs"]
-mod support;
+use crate::support;
 
 use fx_core::prelude::*;
 use support::{Tensor, tensor};

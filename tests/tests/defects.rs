@@ -7,8 +7,7 @@
 )]
 #![allow(missing_docs, reason = "tests")]
 
-#[path = "../ui/support/mod.rs"]
-mod support;
+use crate::support;
 
 use fx_core::control;
 use fx_core::prelude::*;

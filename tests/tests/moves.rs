@@ -13,8 +13,7 @@
     reason = "the forms are what is tested"
 )]
 
-#[path = "../ui/support/mod.rs"]
-mod support;
+use crate::support;
 
 use fx_core::prelude::*;
 use support::{Tensor, tensor};

@@ -46,7 +46,7 @@ pub use tensor_or_number::TensorOrNumber;
 /// A multi-dimensional array.
 ///
 /// Operations return `Result`s: write `?`. Binary operations broadcast and promote dtypes as PyTorch's
-/// do; comparisons give [`DType::Bool`]. Cloning copies a handle; the storage is shared.
+/// do; comparisons give [`DType::Bool`](fx_core::value::DType::Bool). Cloning copies a handle; the storage is shared.
 ///
 /// ```
 /// use fx_nn::prelude::*;
