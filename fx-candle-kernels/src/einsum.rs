@@ -11,9 +11,11 @@ use super::widen::{is_half, widened};
 use crate::room;
 
 /// A dimension's name: a letter, or one of those that an ellipsis stands for, counted from the last.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Label {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Label {
+    /// Written in the equation.
     Letter(char),
+    /// So many dims from the last one of the ellipsis.
     Ellipsis(usize),
 }
 

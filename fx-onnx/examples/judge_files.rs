@@ -4,18 +4,23 @@
 //! what came of each: `loaded right`, `compiled wrong: ..`, `written refused: ..`.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
+#[path = "support/tensor_files.rs"]
+mod tensor_files;
+#[path = "support/written_back.rs"]
+mod written_back;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use fx_nn::cpu::Cpu;
-use fx_nn::ir::ValueMeta;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
-use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
 use fx_onnx::proto::{ModelProto, TensorProto};
-use fx_onnx::{Export, Load, OnnxExt as _};
+use fx_onnx::{Load, OnnxExt as _};
 use prost::Message as _;
+use tensor_files::tensor_files;
+use written_back::written_back;
 
 /// A tensor of a file, by its name, and how far it may be off.
 struct Recorded {
@@ -26,20 +31,20 @@ struct Recorded {
 
 /// The tensors of a kind in a folder.
 fn recorded(folder: &Path, kind: &str) -> Result<Vec<Recorded>> {
-    let mut all = Vec::new();
-    while let Ok(bytes) = std::fs::read(folder.join(format!("{kind}_{}.pb", all.len()))) {
+    let files = tensor_files(folder, kind).into_iter().enumerate();
+    let each = files.map(|(at, bytes)| {
         let proto = TensorProto::decode(&*bytes).map_err(Error::other)?;
-        let tolerance = std::fs::read_to_string(folder.join(format!("{kind}_{}.tol", all.len())));
-        all.push(Recorded {
+        let tolerance = std::fs::read_to_string(folder.join(format!("{kind}_{at}.tol")));
+        Ok(Recorded {
             name: proto.name.clone(),
             tensor: fx_onnx::tensor(&proto)?,
             tolerance: tolerance
                 .ok()
                 .and_then(|text| text.trim().parse().ok())
                 .unwrap_or(0.0),
-        });
-    }
-    Ok(all)
+        })
+    });
+    each.collect()
 }
 
 struct Set {
@@ -113,19 +118,9 @@ fn run(gm: &GraphModule, set: &Set) -> Result<Option<String>> {
     Ok(None)
 }
 
-/// The module written as ONNX, under the names of the file.
+/// The module written as ONNX, under the names of the file, and read again.
 fn written(gm: &GraphModule, outputs: &[String], path: &Path) -> Result<GraphModule> {
-    let each = gm.graph().placeholders().map(|node| {
-        let spec = node.meta::<ValueMeta>().map(Spec::of_meta).transpose()?;
-        spec.ok_or_else(|| Error::msg("an input without a shape"))
-    });
-    let names: Vec<String> = gm
-        .graph()
-        .placeholders()
-        .map(|node| node.target().to_string())
-        .collect();
-    let export = Export::specs(each.collect::<Result<Vec<Spec>>>()?).inputs(names);
-    gm.to_onnx(path, &export.outputs(outputs.iter().cloned()))?;
+    gm.to_onnx(path, &written_back(gm, outputs)?)?;
     Ok(Load::new().load(path)?.module)
 }
 

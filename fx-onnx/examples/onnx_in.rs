@@ -2,20 +2,24 @@
 //! them: what `tests/judge.py in` made with torch's exporters and onnxruntime.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
+#[path = "support/tensor_files.rs"]
+mod tensor_files;
+
 use std::path::{Path, PathBuf};
 
 use fx_nn::prelude::*;
 use fx_nn::trace::CallArgs;
 use fx_onnx::proto::TensorProto;
 use prost::Message;
+use tensor_files::tensor_files;
 
 fn tensors(folder: &Path, kind: &str) -> Result<Vec<Value>> {
-    let mut all = Vec::new();
-    while let Ok(bytes) = std::fs::read(folder.join(format!("{kind}_{}.pb", all.len()))) {
+    let files = tensor_files(folder, kind).into_iter();
+    let each = files.map(|bytes| {
         let proto = TensorProto::decode(&*bytes).map_err(Error::other)?;
-        all.push(Value::object(fx_onnx::tensor(&proto)?));
-    }
-    Ok(all)
+        Ok(Value::object(fx_onnx::tensor(&proto)?))
+    });
+    each.collect()
 }
 
 fn run(path: &Path) -> Result<f64> {

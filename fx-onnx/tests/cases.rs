@@ -5,17 +5,19 @@
 //! a line and is right. `UPDATE_CASES=1` writes these lines again.
 #![allow(clippy::print_stdout, reason = "a test says what it counted")]
 
+#[path = "../examples/support/written_back.rs"]
+mod written_back;
+
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use fx_nn::ir::ValueMeta;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
-use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
-use fx_onnx::{Export, Load, OnnxExt as _};
+use fx_onnx::{Load, OnnxExt as _};
 use serde_json::Value as Json;
+use written_back::written_back;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases")
@@ -119,16 +121,6 @@ impl Set {
     }
 }
 
-/// The specs of a module's inputs, with their names for open sizes.
-fn specs(gm: &GraphModule) -> Result<Vec<Spec>> {
-    let each = gm.graph().placeholders().map(|node| {
-        let meta = node.meta::<ValueMeta>();
-        let spec = meta.map(Spec::of_meta).transpose()?;
-        spec.ok_or_else(|| Error::msg("an input without a shape"))
-    });
-    each.collect()
-}
-
 const ROUTES: [&str; 3] = ["loaded", "compiled", "written"];
 
 /// Runs a file by every route.
@@ -148,10 +140,7 @@ fn routes(path: &Path, sets: &[Set]) -> Result<[Result<()>; 3]> {
     let each = |gm: &GraphModule| sets.iter().try_for_each(|set| set.check(gm, &outputs));
     let compiled = || each(&read.compile(Compile::new(fx_nn::cpu::Cpu::new()))?);
     let written = || -> Result<()> {
-        let names = read.graph().placeholders();
-        let names: Vec<String> = names.map(|node| node.target().to_string()).collect();
-        let export = Export::specs(specs(&read)?).inputs(names);
-        let (bytes, _) = read.to_onnx_bytes(&export.outputs(outputs.iter().cloned()))?;
+        let (bytes, _) = read.to_onnx_bytes(&written_back(&read, &outputs)?)?;
         each(&Load::new().from_bytes(bytes)?.module)
     };
     Ok([each(&read), compiled(), written()])

@@ -24,9 +24,11 @@ HERE = pathlib.Path(__file__).parent
 onnxruntime.set_default_logger_severity(3)
 
 
-def session(path):
+def session(path, optimised=True):
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 2
+    if not optimised:
+        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 

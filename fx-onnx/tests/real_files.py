@@ -13,6 +13,7 @@ import time
 import numpy as np
 import onnx
 import onnxruntime
+from judge import session
 from onnx import numpy_helper
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -32,14 +33,6 @@ DTYPES = {
 }
 # What a size of a name is tried with; the first two that ONNX Runtime takes are used.
 SIZES = [64, 96, 320, 48, 128, 224, 160, 32, 16, 512, 640, 256, 80, 8, 4, 3, 2, 1, 1536]
-
-
-def session(path, optimised=True):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 2
-    if not optimised:
-        options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 def values(rng, name, dtype, shape, high):

@@ -1,6 +1,6 @@
 //! The entries of a graph's nodes: read, written, and kept by passes and replacements.
 //!
-//! Invariant: an entry that is computed is dropped where what it says may have changed.
+//! Invariant: a computed entry is dropped wherever what it says may have changed.
 
 use std::any::{Any, TypeId};
 use std::sync::Arc;

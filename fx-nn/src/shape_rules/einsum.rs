@@ -1,7 +1,5 @@
 //! Einstein's summation, of tensors whose dims are named by letters.
 
-use std::fmt;
-
 use fx_core::Result;
 use fx_core::ir::TensorMeta;
 use fx_core::ir::ValueMeta;
@@ -9,27 +7,11 @@ use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 
 use super::{promoted, rules, tensor, wrong};
-use crate::kernels::einsum::sums;
+use crate::kernels::einsum::{Label, sums};
 use crate::ops;
 
 rules! {
     einsum => ops::einsum;
-}
-
-/// The name of a dim: a letter, or one of those that an ellipsis stands for, counted from the last.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Label {
-    Letter(char),
-    Ellipsis(usize),
-}
-
-impl fmt::Display for Label {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Label::Letter(letter) => write!(f, "`{letter}`"),
-            Label::Ellipsis(_) => f.write_str("`...`"),
-        }
-    }
 }
 
 fn einsum(call: &mut RuleCall<'_>) -> Result<ValueMeta> {

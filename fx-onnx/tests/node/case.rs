@@ -1,5 +1,8 @@
 //! A node test: a model, tensors in, tensors out.
 
+#[path = "../../examples/support/tensor_files.rs"]
+mod tensor_files;
+
 use std::path::Path;
 
 use fx_nn::prelude::*;
@@ -7,6 +10,7 @@ use fx_nn::trace::CallArgs;
 use fx_onnx::Load;
 use fx_onnx::proto::{ModelProto, TensorProto};
 use prost::Message;
+use tensor_files::tensor_files;
 
 /// A test.
 #[derive(Debug, Default, Clone)]
@@ -45,21 +49,14 @@ impl Case {
     /// The test in a folder.
     #[allow(dead_code, reason = "the example reads folders")]
     pub fn read(path: &Path) -> Result<Self> {
-        let all = |kind: &str| -> Result<Vec<Vec<u8>>> {
-            let mut all = Vec::new();
-            while let Ok(bytes) = std::fs::read(path.join(format!("{kind}_{}.pb", all.len()))) {
-                all.push(bytes);
-            }
-            Ok(all)
-        };
         let text = std::fs::read_to_string(path.join("tolerance")).unwrap_or_default();
         let mut numbers = text
             .split_whitespace()
             .filter_map(|n| n.parse::<f64>().ok());
         Ok(Case {
             model: std::fs::read(path.join("model.onnx")).map_err(io)?,
-            inputs: all("in")?,
-            outputs: all("out")?,
+            inputs: tensor_files(path, "in"),
+            outputs: tensor_files(path, "out"),
             rtol: numbers.next().unwrap_or(1e-3),
             atol: numbers.next().unwrap_or(1e-7),
         })

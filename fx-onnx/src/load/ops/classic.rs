@@ -8,8 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::Given;
-use crate::load::value::{V, as_type};
+use crate::load::value::{Given, V, as_type};
 
 const DOMAIN: &str = "ai.onnx.ml";
 

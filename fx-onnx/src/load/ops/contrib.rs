@@ -6,8 +6,7 @@ use fx_nn::{Error, Result};
 use crate::load::checks::rank;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::Given;
-use crate::load::value::V;
+use crate::load::value::{Given, V};
 
 const DOMAIN: &str = "com.microsoft";
 

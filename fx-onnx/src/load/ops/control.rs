@@ -11,8 +11,7 @@ use crate::load::look::look;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
 use crate::load::scope::{Scope, Scopes};
-use crate::load::value::Given;
-use crate::load::value::V;
+use crate::load::value::{Given, V};
 use crate::proto::GraphProto;
 
 pub(super) const TABLE: &[Operator] = &[

@@ -7,8 +7,7 @@ use fx_nn::{Error, Result};
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
 use crate::load::tensors;
-use crate::load::value::Given;
-use crate::load::value::{V, as_type};
+use crate::load::value::{Given, V, as_type};
 use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[

@@ -15,8 +15,7 @@ use crate::load::look::look;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
 use crate::load::scope::Scope;
-use crate::load::value::Given;
-use crate::load::value::V;
+use crate::load::value::{Given, V};
 use crate::proto::GraphProto;
 
 pub(super) const TABLE: &[Operator] = &[op("Loop", turns)];

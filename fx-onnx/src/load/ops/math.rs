@@ -6,8 +6,7 @@ use fx_nn::{Error, Result};
 
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::Given;
-use crate::load::value::{V, as_type};
+use crate::load::value::{Given, V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[
     op("Abs", |cx| unary(cx, |x| x.abs())),

@@ -6,8 +6,7 @@ use fx_nn::{Dims, Error, Result};
 use crate::load::checks::{at_least, pieces, rank};
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::Given;
-use crate::load::value::{V, as_type};
+use crate::load::value::{Given, V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[
     op("MatMul", |cx| {

@@ -10,8 +10,7 @@ use fx_nn::{Error, Result};
 use crate::load::checks::rank;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::Given;
-use crate::load::value::{V, as_type};
+use crate::load::value::{Given, V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[
     op("LSTM", |cx| recurrent(cx, Kind::Lstm)).check(sequence),

@@ -5,8 +5,7 @@ use fx_nn::{Dims, Error, Number, Result};
 
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::Given;
-use crate::load::value::{V, as_type};
+use crate::load::value::{Given, V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[
     op("ReduceSum", |cx| {

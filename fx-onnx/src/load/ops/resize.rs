@@ -10,8 +10,7 @@ use self::target::{Factor, Target};
 use self::weighting::Weighting;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::Given;
-use crate::load::value::{V, as_type};
+use crate::load::value::{Given, V, as_type};
 use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[op("Resize", resize), op("Upsample", resize)];

@@ -8,8 +8,7 @@ use fx_nn::{Bound, Error, Result};
 use crate::load::checks::{Constants, at_least, rank};
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::Given;
-use crate::load::value::{V, as_type};
+use crate::load::value::{Given, V, as_type};
 use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[

@@ -6,8 +6,7 @@ use fx_nn::{Error, Result, operator};
 
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::Given;
-use crate::load::value::V;
+use crate::load::value::{Given, V};
 use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[op("Slice", slice).any_numbers().views()];

@@ -8,8 +8,7 @@ use fx_nn::{Bound, Error, Result};
 use crate::load::checks::rank;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::Given;
-use crate::load::value::as_type;
+use crate::load::value::{Given, as_type};
 use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[op("DFT", transform).check(|cx| rank(cx, 0, 2..))];
