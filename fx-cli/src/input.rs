@@ -1,16 +1,47 @@
 //! `--input`: what an argument of the module is.
 
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use fx_nn::prelude::*;
 use fx_nn::shapes::{Spec, SpecSize};
+
+use crate::arrays;
 
 /// How deep structures may be inside of each other.
 const DEEPEST: usize = 64;
 
 /// An argument of the module.
 #[derive(Debug, Clone)]
-pub struct Input(pub Spec);
+pub struct Input {
+    /// The name of the argument; without it, it is the next one.
+    pub name: Option<String>,
+    of: InputOf,
+}
+
+#[derive(Debug, Clone)]
+enum InputOf {
+    Spec(Spec),
+    File(PathBuf),
+}
+
+impl Input {
+    /// What it is, where a shape was given.
+    pub fn spec(&self) -> Option<&Spec> {
+        match &self.of {
+            InputOf::Spec(spec) => Some(spec),
+            InputOf::File(_) => None,
+        }
+    }
+
+    /// The file of its elements.
+    pub fn file(&self) -> Option<&Path> {
+        match &self.of {
+            InputOf::File(path) => Some(path),
+            InputOf::Spec(_) => None,
+        }
+    }
+}
 
 impl FromStr for Input {
     type Err = Error;
@@ -22,20 +53,37 @@ impl FromStr for Input {
     /// whole number.
     ///
     /// In `(..)`, `[..]` or `{key: ..}`, a tuple, a list or a dict of these, with each tensor in quotes.
+    ///
+    /// Or a file of arrays, `.npy` or `.npz`. Before any of these, a name and `=` say which argument it is.
     fn from_str(text: &str) -> Result<Self> {
         let text = text.trim();
-        if let Some(plain) = text.strip_prefix('=') {
-            return plain_of(plain.trim()).map(Input);
-        }
-        if !text.starts_with(['(', '[', '{']) {
-            return tensor(text).map(Input);
-        }
-        let mut structure = Structure { text, at: 0 };
-        let spec = structure.item(0)?;
-        match structure.peek() {
-            None => Ok(Input(spec)),
-            Some(_) => Err(structure.wrong("the end")),
-        }
+        let (name, text) = match text.split_once('=') {
+            Some((name, rest)) if !name.is_empty() && !name.contains(['(', '[', '{', '"']) => {
+                (Some(name.trim().to_string()), rest.trim())
+            }
+            _ => (None, text),
+        };
+        let of = match arrays::is_file(Path::new(text)) {
+            true => InputOf::File(PathBuf::from(text)),
+            false => InputOf::Spec(spec_of(text)?),
+        };
+        Ok(Input { name, of })
+    }
+}
+
+/// What an argument is, by a text without its name.
+fn spec_of(text: &str) -> Result<Spec> {
+    if let Some(plain) = text.strip_prefix('=') {
+        return plain_of(plain.trim());
+    }
+    if !text.starts_with(['(', '[', '{']) {
+        return tensor(text);
+    }
+    let mut structure = Structure { text, at: 0 };
+    let spec = structure.item(0)?;
+    match structure.peek() {
+        None => Ok(spec),
+        Some(_) => Err(structure.wrong("the end")),
     }
 }
 

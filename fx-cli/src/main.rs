@@ -1,10 +1,12 @@
 //! `fx`: what graph modules in files are, from a shell.
 //!
-//! Invariant: the exit code is 0; 1 if `diff` finds differences, `lint` faults or `support` what is missing; 2 after an error.
+//! Invariant: the exit code is 0; 1 if `diff` or `check` finds differences, `lint` faults or `support` what is missing; 2 after an error.
+mod arrays;
 mod input;
 mod json;
 mod open;
 mod print;
+mod runs;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -21,7 +23,8 @@ use serde_json::{Value as Json, json};
 
 use crate::input::Input;
 use crate::json::nodes;
-use crate::open::{is_onnx, known_inputs, open, opened};
+use crate::open::{is_onnx, known_inputs, limited, open, opened};
+use crate::runs::{Call, Setting};
 
 /// Shows, draws, compares, converts and checks graph modules in files.
 ///
@@ -90,8 +93,39 @@ enum Command {
         #[arg(long, default_value_t = 20)]
         opset: i64,
     },
-    /// Print the operators of an ONNX file, and which of them fx does not have; exits with 1 if there are any.
-    Support { file: PathBuf },
+    /// Print the operators of an ONNX file, and what fx would refuse of it: operators and element types that it does not
+    /// have, and else the first node that cannot be read, with what to do; exits with 1 if there is any.
+    Support {
+        #[command(flatten)]
+        of: Of,
+    },
+    /// Run a module once, and print what it gives.
+    Run {
+        #[command(flatten)]
+        call: Call,
+        /// Write the results, as `.npz`.
+        #[arg(short, long)]
+        output: Option<PathBuf>,
+    },
+    /// Time a module: all of it, and each step in microseconds and GFLOP/s.
+    Bench {
+        #[command(flatten)]
+        call: Call,
+        /// How often it runs.
+        #[arg(long, default_value_t = 10)]
+        runs: usize,
+    },
+    /// Compare what a module gives with the arrays of a file; exits with 1 if they differ.
+    Check {
+        #[command(flatten)]
+        call: Call,
+        /// The results that are expected, `.npy` or `.npz`: by name, or in the order of the results.
+        #[arg(long)]
+        reference: PathBuf,
+        /// How far an element may be off, as a part of the largest one.
+        #[arg(long, default_value_t = 1e-4)]
+        tolerance: f64,
+    },
     /// Check files and their graphs; exits with 1 if one has a fault.
     Lint {
         #[arg(required = true)]
@@ -105,30 +139,100 @@ struct Of {
     file: PathBuf,
     /// What an argument is, once per argument: the shape and type of a tensor, `batch,3,224,224` or `1,16:int64`; a
     /// number or a truth, `=0.5`, `=true`, or one that a run decides, `=float`, `=bool`, `=n`; a structure,
-    /// `{key: "1,4", scale: 2.0}`, `["1,4", "1,4"]`, `("1,4", none)`. Shapes are inferred from these without a run.
+    /// `{key: "1,4", scale: 2.0}`, `["1,4", "1,4"]`, `("1,4", none)`. Shapes are inferred from these without a run. A name
+    /// before it says which argument it is: `x=1,4`. Where the module runs, it may be a file: `x.npy`, `x=file.npy`,
+    /// `inputs.npz`.
     #[arg(long = "input", value_name = "SHAPE", allow_hyphen_values = true)]
     inputs: Vec<Input>,
+    /// The value of an input of an ONNX file, which is no input any more: a number, `true`, `false`, or a file of an array.
+    #[arg(
+        long = "constant",
+        value_name = "NAME=VALUE",
+        allow_hyphen_values = true
+    )]
+    constants: Vec<Setting<String>>,
+    /// A limit of what an ONNX file may need to be loaded: `constant_bytes=4GiB`, `nodes=2000000`, `depth`, `memory`.
+    #[arg(long = "limit", value_name = "NAME=NUMBER")]
+    limits: Vec<Setting<String>>,
 }
 
 impl Of {
     /// The module, with shapes if inputs are given.
     fn load(&self) -> Result<GraphModule> {
+        if is_onnx(&self.file) {
+            return Ok(self.loader()?.load(&self.file)?.module);
+        }
+        if !self.constants.is_empty() || !self.limits.is_empty() {
+            return Err(Error::msg("--constant and --limit are of ONNX files"));
+        }
         let mut gm = open(&self.file)?;
-        if !self.inputs.is_empty() {
-            gm.infer_shapes(&self.specs())?;
+        if self.inputs.iter().any(|input| input.spec().is_some()) {
+            let specs = self.specs(&gm)?;
+            gm.infer_shapes(&specs)?;
         }
         Ok(gm)
     }
 
-    fn specs(&self) -> Vec<Spec> {
-        self.inputs.iter().map(|input| input.0.clone()).collect()
+    /// How the ONNX file is read.
+    fn loader(&self) -> Result<fx_onnx::Load> {
+        let mut load = fx_onnx::Load::new();
+        let mut ordered = Vec::new();
+        for input in &self.inputs {
+            match (input.spec(), &input.name) {
+                (Some(spec), Some(name)) => load = load.input(name, spec.clone()),
+                (Some(spec), None) => ordered.push(spec.clone()),
+                (None, _) => {}
+            }
+        }
+        let mut limits = fx_onnx::Limits::default();
+        for limit in &self.limits {
+            limits = limited(limits, &limit.name, &limit.value)?;
+        }
+        for constant in &self.constants {
+            load = load.constant(&constant.name, constant_of(&constant.value)?);
+        }
+        Ok(load.ordered_inputs(ordered).limits(limits))
+    }
+
+    /// What the arguments are, in their order.
+    fn specs(&self, gm: &GraphModule) -> Result<Vec<Spec>> {
+        let names: Vec<String> = gm
+            .graph()
+            .placeholders()
+            .map(|node| node.target().to_string())
+            .collect();
+        if self.inputs.iter().all(|input| input.name.is_none()) {
+            return Ok(self
+                .inputs
+                .iter()
+                .filter_map(Input::spec)
+                .cloned()
+                .collect());
+        }
+        let mut unnamed = self.inputs.iter().filter(|input| input.name.is_none());
+        let each = names.iter().map(|name| {
+            let named = self
+                .inputs
+                .iter()
+                .find(|input| input.name.as_ref() == Some(name));
+            let spec = named
+                .or_else(|| unnamed.next())
+                .and_then(Input::spec)
+                .cloned();
+            spec.ok_or_else(|| {
+                Error::msg(format_args!(
+                    "the input `{name}` is not given: add --input {name}=SHAPE"
+                ))
+            })
+        });
+        each.collect()
     }
 
     /// What the module is called with, as far as the command or the file says it.
     fn known(&self, gm: &GraphModule) -> Option<Vec<Spec>> {
-        match self.inputs.is_empty() {
+        match self.inputs.is_empty() || is_onnx(&self.file) {
             true => known_inputs(gm),
-            false => Some(self.specs()),
+            false => self.specs(gm).ok(),
         }
     }
 
@@ -141,6 +245,29 @@ impl Of {
             ..CallArgs::default()
         };
         fx_nn::summary(gm, args).map(Some)
+    }
+}
+
+/// A value that stands in the command: a number, a boolean, or the array of a file.
+fn constant_of(text: &str) -> Result<Tensor> {
+    let path = Path::new(text);
+    if arrays::is_file(path) {
+        let mut all = arrays::read(path)?;
+        return match all.len() {
+            1 => Ok(all.remove(0).1),
+            many => Err(Error::msg(format_args!(
+                "{text} has {many} arrays, and one is a value"
+            ))),
+        };
+    }
+    match (text, text.parse::<i64>(), text.parse::<f32>()) {
+        ("true", ..) => Tensor::full((), true, DType::Bool),
+        ("false", ..) => Tensor::full((), false, DType::Bool),
+        (_, Ok(whole), _) => Tensor::from_vec(vec![whole], ()),
+        (_, _, Ok(number)) => Tensor::from_vec(vec![number], ()),
+        _ => Err(Error::msg(format_args!(
+            "`{text}` is no number, no boolean and no file of an array"
+        ))),
     }
 }
 
@@ -252,7 +379,14 @@ fn run(cli: &Cli) -> Result<u8> {
             let output = output.ok_or_else(|| Error::msg("there is no file to write"))?;
             convert(of, output, *opset, cli.json)?;
         }
-        Command::Support { file } => return support(file, cli.json),
+        Command::Support { of } => return support(of, cli.json),
+        Command::Run { call, output } => runs::run(call, output.as_ref(), cli.json)?,
+        Command::Bench { call, runs } => runs::bench(call, *runs, cli.json)?,
+        Command::Check {
+            call,
+            reference,
+            tolerance,
+        } => return runs::check(call, reference, *tolerance, cli.json),
         Command::Lint { files } => return lint(files, cli.json),
     }
     Ok(0)
@@ -316,8 +450,17 @@ fn convert(of: &Of, output: &Path, opset: i64, json: bool) -> Result<()> {
     }
 }
 
-fn support(file: &Path, json: bool) -> Result<u8> {
-    let support = fx_onnx::support(file)?;
+fn support(of: &Of, json: bool) -> Result<u8> {
+    let support = fx_onnx::support(&of.file)?;
+    // What is missing is listed at once; whether the rest goes together, reading it says.
+    let refused = match support.is_complete() {
+        true => of
+            .loader()?
+            .load(&of.file)
+            .err()
+            .map(|error| error.to_string()),
+        false => None,
+    };
     match json {
         true => {
             let operators = support
@@ -325,11 +468,20 @@ fn support(file: &Path, json: bool) -> Result<u8> {
                 .iter()
                 .map(|(name, nodes, known)| json!({"name": name, "nodes": nodes, "known": known}));
             let operators: Vec<Json> = operators.collect();
-            print::json(&json!({"operators": operators, "unknown_types": support.types}))?;
+            print::json(&json!({
+                "operators": operators,
+                "unknown_types": support.types,
+                "refused": refused,
+            }))?;
         }
-        false => print::print(&support)?,
+        false => {
+            print::print(&support)?;
+            if let Some(refused) = &refused {
+                print::line(format_args!("refused: {refused}"))?;
+            }
+        }
     }
-    Ok(u8::from(!support.is_complete()))
+    Ok(u8::from(!support.is_complete() || refused.is_some()))
 }
 
 /// What is wrong with a file that can be read is a fault: a damaged file, or a graph that breaks its rules. A file that

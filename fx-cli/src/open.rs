@@ -5,6 +5,7 @@ use std::path::Path;
 use fx_nn::ir::ValueMeta;
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
+use fx_onnx::Limits;
 
 /// Whether a path is that of an ONNX file.
 pub fn is_onnx(path: &Path) -> bool {
@@ -26,6 +27,38 @@ pub fn open(path: &Path) -> Result<GraphModule> {
         true => Ok(fx_onnx::load(path)?.module),
         false => GraphModule::load(path),
     }
+}
+
+/// A limit of what loading may need, by its name in `fx_onnx::Limits`; bytes may end in `KiB`, `MiB` or `GiB`.
+///
+/// # Errors
+/// Returns an error if there is no such limit, or the value is no number.
+pub fn limited(mut limits: Limits, name: &str, value: &str) -> Result<Limits> {
+    let units = [("KiB", 10), ("MiB", 20), ("GiB", 30)];
+    let unit = units
+        .iter()
+        .find_map(|(unit, shift)| Some((value.strip_suffix(unit)?, *shift)));
+    let (digits, shift) = unit.unwrap_or((value, 0));
+    let number = digits.trim().parse::<usize>().ok();
+    let number = number
+        .and_then(|number| number.checked_mul(1 << shift))
+        .ok_or_else(|| {
+            Error::msg(format_args!(
+                "the limit `{name}` is `{value}`, which is no number"
+            ))
+        })?;
+    match name {
+        "nodes" => limits.nodes = number,
+        "depth" => limits.depth = number,
+        "memory" => limits.memory = number,
+        "constant_bytes" => limits.constant_bytes = number,
+        other => {
+            return Err(Error::msg(format_args!(
+                "there is no limit `{other}`: give nodes, depth, memory or constant_bytes"
+            )));
+        }
+    }
+    Ok(limits)
 }
 
 /// What a graph says of its inputs, as an ONNX file does; `None` if it does not say it of all.

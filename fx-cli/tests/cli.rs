@@ -8,24 +8,28 @@ use fx_nn::operator;
 use fx_nn::prelude::*;
 
 /// A folder of its own, which is removed at the end.
-struct Folder(PathBuf);
+pub(crate) struct Folder(pub(crate) PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Result<Self> {
+    pub(crate) fn new(name: &str) -> Result<Self> {
         let path = std::env::temp_dir().join(format!("fx_cli_{name}_{}", std::process::id()));
         std::fs::create_dir_all(&path).map_err(Error::other)?;
         Ok(Folder(path))
     }
 
     /// Saves a multilayer perceptron, changed.
-    fn save(&self, name: &str, change: impl FnOnce(&mut GraphModule) -> Result<()>) -> Result<()> {
+    pub(crate) fn save(
+        &self,
+        name: &str,
+        change: impl FnOnce(&mut GraphModule) -> Result<()>,
+    ) -> Result<()> {
         let mut gm = symbolic_trace(&Mlp::new(4, 8, 2)?)?;
         change(&mut gm)?;
         gm.save(self.0.join(name))
     }
 
     /// Runs the command in the folder.
-    fn fx(&self, args: &[&str]) -> Result<(i32, String, String)> {
+    pub(crate) fn fx(&self, args: &[&str]) -> Result<(i32, String, String)> {
         let mut command = Command::new(env!("CARGO_BIN_EXE_fx"));
         let Output {
             status,

@@ -62,7 +62,8 @@ fn graphs_are_what_they_print() {
 
 #[test]
 fn every_literal_is_read_as_it_is_printed() {
-    let dtypes = "bool uint8 uint32 int16 int32 int64 bfloat16 float16 float32 float64";
+    let dtypes =
+        "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 bfloat16 float16 float32 float64";
     let literals = [
         "None",
         "true",

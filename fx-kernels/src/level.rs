@@ -57,23 +57,28 @@ impl Level {
     /// not have it.
     #[inline]
     pub(crate) fn run<K: WithSimd>(self, kernel: K) -> K::Output {
+        // Scalar code stands here once: it is as much as that of another level.
         match self {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx2 => match pulp::x86::V3::try_new() {
-                Some(simd) => pulp::Simd::vectorize(simd, kernel),
-                None => pulp::Simd::vectorize(pulp::Scalar::new(), kernel),
-            },
+            Level::Avx2 => {
+                if let Some(simd) = pulp::x86::V3::try_new() {
+                    return pulp::Simd::vectorize(simd, kernel);
+                }
+            }
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => match pulp::x86::V4::try_new() {
-                Some(simd) => pulp::Simd::vectorize(simd, kernel),
-                None => pulp::Simd::vectorize(pulp::Scalar::new(), kernel),
-            },
+            Level::Avx512 => {
+                if let Some(simd) = pulp::x86::V4::try_new() {
+                    return pulp::Simd::vectorize(simd, kernel);
+                }
+            }
             #[cfg(target_arch = "aarch64")]
-            Level::Neon => match pulp::aarch64::Neon::try_new() {
-                Some(simd) => pulp::Simd::vectorize(simd, kernel),
-                None => pulp::Simd::vectorize(pulp::Scalar::new(), kernel),
-            },
-            _ => pulp::Simd::vectorize(pulp::Scalar::new(), kernel),
+            Level::Neon => {
+                if let Some(simd) = pulp::aarch64::Neon::try_new() {
+                    return pulp::Simd::vectorize(simd, kernel);
+                }
+            }
+            _ => {}
         }
+        pulp::Simd::vectorize(pulp::Scalar::new(), kernel)
     }
 }

@@ -26,6 +26,7 @@ mod random_passes;
 mod save_load;
 mod semantics;
 mod shapes;
+mod stored_types;
 mod trace_inputs;
 mod training;
 mod verify;

@@ -17,6 +17,7 @@ pub(crate) fn code(dtype: DType) -> Result<i32> {
         DType::F16 => 10,
         DType::F64 => 11,
         DType::U32 => 12,
+        DType::U64 => 13,
         DType::BF16 => 16,
         other => {
             return Err(Error::not_in_format(format_args!(
@@ -40,9 +41,21 @@ pub(crate) fn known(code: i32) -> Option<DType> {
         10 => DType::F16,
         11 => DType::F64,
         12 => DType::U32,
+        13 => DType::U64,
         16 => DType::BF16,
         _ => return None,
     })
+}
+
+/// The type of whole numbers that fx computes in, where it only stores those of a type. Numbers of 64 bits without a sign
+/// keep their bits.
+pub(crate) fn wider(dtype: DType) -> Option<DType> {
+    match dtype {
+        DType::I8 => Some(DType::I16),
+        DType::U16 => Some(DType::I32),
+        DType::U64 => Some(DType::I64),
+        _ => None,
+    }
 }
 
 /// ONNX's name of an element type.

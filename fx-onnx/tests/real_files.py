@@ -3,6 +3,7 @@
 `FX_JUDGE` names the built example; without it, it is built for release.
 """
 
+import json
 import os
 import pathlib
 import random
@@ -181,17 +182,36 @@ def written_is_right(folder, sets):
     return ""
 
 
-def compare(files, work):
-    """Judges files, a line each; the last line counts them. `files`: names and paths."""
+COUNTED = ["files", "as_is", "right", "compiled_right", "written_back", "refused", "wrong", "panics"]
+
+
+def compare(files, work, results=None, again=False):
+    """Judges files, a line each; the last line counts them. `files`: names and paths. With a path of `results`, what came of a
+    file is kept there, and is judged anew with `again` alone."""
     program = judge()
-    count = dict.fromkeys(["files", "as_is", "right", "compiled_right", "written_back", "refused", "wrong", "panics"], 0)
+    known = {}
+    if results and results.exists() and not again:
+        known = {line["name"]: line for line in map(json.loads, results.read_text().splitlines())}
+    count = dict.fromkeys(COUNTED, 0)
     for name, path in files:
-        folder = work / name.replace("/", "_")
-        sets, why = prepare(path, folder)
+        if name not in known:
+            known[name] = {"name": name} | judged(program, name, path, work / name.replace("/", "_"))
+            if results:
+                with results.open("a") as out:
+                    out.write(json.dumps(known[name]) + "\n")
+        print(known[name]["said"], flush=True)
+        for of in known[name]["counted"]:
+            count[of] += 1
+    print(" ".join(f"{name} {number}" for name, number in count.items()))
+    return count
+
+
+def judged(program, name, path, folder):
+    """What came of a file: what is counted, and a text."""
+    sets, why = prepare(path, folder)
+    try:
         if not sets:
-            print(f"left out {name}: {why}", flush=True)
-            continue
-        count["files"] += 1
+            return {"counted": [], "said": f"left out {name}: {why}"}
         try:
             ran = subprocess.run([*program, str(folder)], capture_output=True, text=True, timeout=600)
             lines = dict(line.split(" ", 1) for line in ran.stdout.splitlines() if " " in line)
@@ -199,18 +219,22 @@ def compare(files, work):
         except subprocess.TimeoutExpired:
             lines, ended = {}, "over 600 s"
         back = written_is_right(folder, sets)
-        is_right = {way: lines.get(way, "").startswith("right") for way in ("loaded", "compiled", "saved", "written")}
-        count["as_is"] += not lines.get("loaded", "refused").startswith("refused")
-        count["compiled_right"] += is_right["compiled"]
-        count["written_back"] += is_right["written"] and not back
-        count["right"] += all(is_right.values()) and not back
-        count["refused"] += any(line.startswith("refused") for line in lines.values())
-        count["wrong"] += any(line.startswith("wrong") for line in lines.values())
-        count["panics"] += any(line.startswith("panic") for line in lines.values()) or bool(ended)
-        said = [f"{way} {line[:300]}" for way, line in lines.items() if way != "nodes" and line != "right"]
-        said += [f"back {back}"] if back and is_right["written"] else []
-        said += [ended] if ended else []
-        print(f"{'right' if not said else 'NOT'} {name} ({sets} sets)" + "".join(f"\n    {line}" for line in said), flush=True)
+    finally:
         shutil.rmtree(folder, ignore_errors=True)
-    print(" ".join(f"{name} {number}" for name, number in count.items()))
-    return count
+    is_right = {way: lines.get(way, "").startswith("right") for way in ("loaded", "compiled", "saved", "written")}
+    some = lambda what: any(line.startswith(what) for line in lines.values())
+    holds = {
+        "files": True,
+        "as_is": not lines.get("loaded", "refused").startswith("refused"),
+        "right": all(is_right.values()) and not back,
+        "compiled_right": is_right["compiled"],
+        "written_back": is_right["written"] and not back,
+        "refused": some("refused"),
+        "wrong": some("wrong") or bool(back and is_right["written"]),
+        "panics": some("panic") or bool(ended),
+    }
+    said = [f"{way} {line[:300]}" for way, line in lines.items() if way != "nodes" and line != "right"]
+    said += [f"back {back}"] if back and is_right["written"] else []
+    said += [ended] if ended else []
+    text = f"{'right' if not said else 'NOT'} {name} ({sets} sets)" + "".join(f"\n    {line}" for line in said)
+    return {"counted": [of for of in COUNTED if holds[of]], "said": text}

@@ -43,6 +43,7 @@ fn file_dtype(dtype: DType) -> Dtype {
         DType::U8 => Dtype::U8,
         DType::U16 => Dtype::U16,
         DType::U32 => Dtype::U32,
+        DType::U64 => Dtype::U64,
         DType::I8 => Dtype::I8,
         DType::I16 => Dtype::I16,
         DType::I32 => Dtype::I32,

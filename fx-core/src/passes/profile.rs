@@ -45,7 +45,7 @@ pub struct NodeCost {
 impl NodeCost {
     /// Floating-point operations per second, in thousands of millions; `None` if they are not
     /// counted.
-    fn gflops(&self) -> Option<f64> {
+    pub fn gflops(&self) -> Option<f64> {
         let time = self.time.as_secs_f64();
         let flops = self.flops as f64 * self.calls as f64;
         (flops > 0.0 && time > 0.0).then(|| flops / time / 1e9)

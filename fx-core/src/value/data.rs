@@ -247,7 +247,7 @@ fn element(dtype: DType, bytes: &[u8]) -> f64 {
     // The upper bytes are zero, so narrowing loses nothing.
     match dtype {
         DType::Bool => f64::from(bits != 0),
-        DType::U8 | DType::U16 | DType::U32 => bits as f64,
+        DType::U8 | DType::U16 | DType::U32 | DType::U64 => bits as f64,
         DType::I8 => f64::from(bits as i8),
         DType::I16 => f64::from(bits as i16),
         DType::I32 => f64::from(bits as i32),

@@ -14,6 +14,8 @@ pub enum DType {
     U16,
     /// Unsigned, 32 bits.
     U32,
+    /// Unsigned, 64 bits.
+    U64,
     /// Signed, 8 bits.
     I8,
     /// Signed, 16 bits.
@@ -48,6 +50,7 @@ impl DType {
         DType::U8,
         DType::U16,
         DType::U32,
+        DType::U64,
         DType::I8,
         DType::I16,
         DType::I32,
@@ -65,6 +68,7 @@ impl DType {
             DType::U8 => "uint8",
             DType::U16 => "uint16",
             DType::U32 => "uint32",
+            DType::U64 => "uint64",
             DType::I8 => "int8",
             DType::I16 => "int16",
             DType::I32 => "int32",
@@ -98,7 +102,7 @@ impl DType {
     fn numbers(self) -> Numbers {
         match self {
             DType::Bool => Numbers::Truths,
-            DType::U8 | DType::U16 | DType::U32 => Numbers::Unsigned,
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => Numbers::Unsigned,
             DType::I8 | DType::I16 | DType::I32 | DType::I64 => Numbers::Signed,
             DType::BF16 | DType::F16 | DType::F32 | DType::F64 => Numbers::Floats,
         }
@@ -110,13 +114,13 @@ impl DType {
             DType::Bool | DType::U8 | DType::I8 => 1,
             DType::U16 | DType::I16 | DType::BF16 | DType::F16 => 2,
             DType::U32 | DType::I32 | DType::F32 => 4,
-            DType::I64 | DType::F64 => 8,
+            DType::U64 | DType::I64 | DType::F64 => 8,
         }
     }
 
     /// The result type of an operation on two tensors (`torch.promote_types`). PyTorch rejects
-    /// `uint16` and `uint32` with other integers; here the result is the smallest type that holds
-    /// the numbers of both, as PyTorch does for `uint8`.
+    /// `uint16`, `uint32` and `uint64` with other integers; here the result is the smallest type that holds the numbers
+    /// of both, as PyTorch does for `uint8`, and `int64` where none does.
     ///
     /// ```
     /// use fx_core::value::DType;
@@ -164,7 +168,7 @@ impl fmt::Display for DType {
 mod tests {
     use super::DType::{self, *};
 
-    /// PyTorch's `promote_types`, with a row for each type except `uint16` and `uint32`, which it
+    /// PyTorch's `promote_types`, with a row for each type except `uint16`, `uint32` and `uint64`, which it
     /// rejects with other integers.
     const TORCH: [(DType, [DType; 10]); 10] = [
         (Bool, [Bool, U8, I8, I16, I32, I64, BF16, F16, F32, F64]),
@@ -197,6 +201,7 @@ mod tests {
         let expected = [
             (U16, [U16, U16, I32, I32, I32, I64, BF16, F16, F32, F64]),
             (U32, [U32, U32, I64, I64, I64, I64, BF16, F16, F32, F64]),
+            (U64, [U64, U64, I64, I64, I64, I64, BF16, F16, F32, F64]),
         ];
         let types = TORCH.map(|(dtype, _)| dtype);
         for (a, row) in expected {
@@ -206,5 +211,6 @@ mod tests {
             }
         }
         assert_eq!((U16.promote(U32), U32.promote(U16)), (U32, U32));
+        assert_eq!((U64.promote(U32), U16.promote(U64)), (U64, U64));
     }
 }

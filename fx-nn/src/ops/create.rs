@@ -34,21 +34,13 @@ pub(super) fn count(op: &str, n: Int) -> Result<usize> {
     usize::try_from(n).map_err(|_| unfit(op))
 }
 
-/// Candle's elements as a tensor of a type: truth values are held as `u8`.
-fn of_type(data: Data, dtype: DType) -> Tensor {
-    match dtype {
-        DType::Bool => Tensor::from_bools(data),
-        _ => data.into(),
-    }
-}
-
 /// One number in a shape.
 fn filled(op: &str, dims: &[usize], number: Number, dtype: DType) -> Result<Tensor> {
     let number = number.checked(op, dtype)?;
     number
         .to_device(&device::current())
         .and_then(|number| room::full(op, dims, &number))
-        .map(|data| of_type(data, dtype))
+        .map(|data| Tensor::of_type(data, dtype))
         .fx()
 }
 

@@ -26,7 +26,7 @@ pub fn diagonal(
     #[default(0)] dim1: i64,
     #[default(1)] dim2: i64,
 ) -> Result<Tensor> {
-    kernels::diagonal("diagonal", x.data("diagonal")?, offset, dim1, dim2)
+    kernels::diagonal("diagonal", x.elements("diagonal")?, offset, dim1, dim2)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -42,7 +42,7 @@ pub fn diag_embed(
     #[default(-2)] dim1: i64,
     #[default(-1)] dim2: i64,
 ) -> Result<Tensor> {
-    kernels::embed("diag_embed", x.data("diag_embed")?, offset, dim1, dim2)
+    kernels::embed("diag_embed", x.elements("diag_embed")?, offset, dim1, dim2)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -61,7 +61,7 @@ pub fn diag_embed(
 /// Returns an error if there are neither one nor two dims.
 #[op(view, member, method, path = "fx_nn::ops::diag")]
 pub fn diag(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
-    let data = x.data("diag")?;
+    let data = x.elements("diag")?;
     match data.rank() {
         1 => kernels::embed("diag", data, diagonal, 0, 1).fx(),
         2 => kernels::diagonal("diag", data, diagonal, 0, 1).fx(),
@@ -76,7 +76,7 @@ pub fn diag(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
 /// Returns an error if it does not fit into memory.
 #[op(view, method, path = "fx_nn::ops::diagflat")]
 pub fn diagflat(x: &Tensor, #[default(0)] offset: i64) -> Result<Tensor> {
-    let flat = x.data("diagflat")?.flatten_all();
+    let flat = x.elements("diagflat")?.flatten_all();
     flat.and_then(|flat| kernels::embed("diagflat", &flat, offset, 0, 1))
         .map(|data| x.with_data(data))
         .fx()

@@ -15,7 +15,7 @@ use crate::tensor::{Dims, Sizes, Tensor};
 
 /// The dims in an order where those of `source` are at `destination`, and the others keep theirs.
 fn moved(op: &str, x: &Tensor, source: &Dims, destination: &Dims) -> Result<Tensor> {
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let of = |dims: &Dims| dims.resolve(op, data.rank()).fx();
     let (from, to) = (of(source)?, of(destination)?);
     let count = |dims: &Dims| match dims {
@@ -74,7 +74,7 @@ pub fn moveaxis(
 }
 
 fn swapped(op: &str, x: &Tensor, a: i64, b: i64) -> Result<Tensor> {
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let a = kernels::dim::dim(op, a, data.rank()).fx()?;
     let b = kernels::dim::dim(op, b, data.rank()).fx()?;
     if data.rank() == 0 {
@@ -102,7 +102,7 @@ pub fn swapdims(x: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
 }
 
 fn least(op: &str, x: &Tensor, rank: usize) -> Result<Tensor> {
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let shape: Vec<usize> = match (data.dims(), rank) {
         (dims, rank) if dims.len() >= rank => return Ok(x.clone()),
         (&[n], 3) => vec![1, n, 1],
@@ -154,7 +154,7 @@ pub fn atleast_3d(x: &Tensor) -> Result<Tensor> {
 #[op(view, member, method, path = "fx_nn::ops::unflatten")]
 pub fn unflatten(x: &Tensor, dim: i64, sizes: impl Into<Sizes>) -> Result<Tensor> {
     let op = "unflatten";
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let at = kernels::dim::dim(op, dim, data.rank()).fx()?;
     let inner = sizes.known()?;
     let Some(size) = data.dims().get(at).copied().filter(|_| !inner.is_empty()) else {
@@ -173,7 +173,7 @@ pub fn unflatten(x: &Tensor, dim: i64, sizes: impl Into<Sizes>) -> Result<Tensor
 /// Returns only candle's errors.
 #[op(view, method, path = "fx_nn::ops::ravel")]
 pub fn ravel(x: &Tensor) -> Result<Tensor> {
-    kernels::shape::flatten(x.data("ravel")?, 0, -1)
+    kernels::shape::flatten(x.elements("ravel")?, 0, -1)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -202,7 +202,7 @@ pub fn broadcast_tensors(tensors: &[impl Borrow<Tensor>]) -> Result<List<Tensor>
     tensors
         .iter()
         .map(|x| {
-            kernel::to(x.data(op)?, &shape)
+            kernel::to(x.elements(op)?, &shape)
                 .map(|data| x.with_data(data))
                 .fx()
         })
@@ -230,7 +230,7 @@ pub fn narrow(
     length: impl Into<Int>,
 ) -> Result<Tensor> {
     let op = "narrow";
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let at = kernels::dim::dim(op, dim, data.rank()).fx()?;
     let (start, length) = (known(op, start)?, known(op, length)?);
     let inside = data.dims().get(at).and_then(|size| {
@@ -258,7 +258,7 @@ pub fn narrow(
 #[op(view, member, method, path = "fx_nn::ops::select")]
 pub fn select(x: &Tensor, dim: i64, index: impl Into<Int>) -> Result<Tensor> {
     let op = "select";
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let at = kernels::dim::dim(op, dim, data.rank()).fx()?;
     let at_index = position(op, data.dims(), at, known(op, index)?)?;
     part(data, at, at_index, 1)

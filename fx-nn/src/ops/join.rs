@@ -184,7 +184,7 @@ pub fn meshgrid(
             let at = if swap && at < 2 { 1 - at } else { at };
             let mut shape = vec![1; sizes.len()];
             shape[at] = sizes[at];
-            let data = x.data(op)?.reshape(shape);
+            let data = x.elements(op)?.reshape(shape);
             data.and_then(|data| crate::kernels::expand::to(&data, &sizes))
                 .map(|data| x.with_data(data))
                 .fx()
@@ -234,7 +234,7 @@ pub fn combinations(
     #[default(false)] with_replacement: bool,
 ) -> Result<Tensor> {
     let op = "combinations";
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let &[size] = data.dims() else {
         return Err(unfit(op));
     };

@@ -30,7 +30,7 @@ pub fn roll(
     #[default(None)] dims: impl Into<Dims>,
 ) -> Result<Tensor> {
     let op = "roll";
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let shifts = shifts.known()?;
     let named = match &dims {
         Dims::All => None,
@@ -74,7 +74,7 @@ pub fn roll(
 
 /// Dims turned around.
 fn turn(op: &str, x: &Tensor, dims: &[usize]) -> Result<Tensor> {
-    let mut y = x.data(op)?.clone();
+    let mut y = x.elements(op)?.clone();
     for at in dims {
         let ids = (0..y.dims()[*at] as u32).rev().collect();
         y = places::along(op, &y, *at, ids).fx()?;
@@ -96,7 +96,7 @@ fn turn(op: &str, x: &Tensor, dims: &[usize]) -> Result<Tensor> {
 /// Returns an error if there are no such dims.
 #[op(along, member, method, path = "fx_nn::ops::flip")]
 pub fn flip(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
-    let dims = dims.resolve("flip", x.data("flip")?.rank()).fx()?;
+    let dims = dims.resolve("flip", x.elements("flip")?.rank()).fx()?;
     turn("flip", x, &dims)
 }
 
@@ -134,12 +134,12 @@ pub fn flipud(x: &Tensor) -> Result<Tensor> {
 #[op(view, member, method, path = "fx_nn::ops::rot90")]
 pub fn rot90(x: &Tensor, k: impl Into<Int>, dims: impl Into<Dims>) -> Result<Tensor> {
     let op = "rot90";
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let [a, b] = dims.resolve(op, data.rank()).fx()?[..] else {
         return Err(unfit(op));
     };
     let swapped = |y: Tensor| -> Result<Tensor> {
-        let turned = y.data(op)?.transpose(a, b).fx()?;
+        let turned = y.elements(op)?.transpose(a, b).fx()?;
         Ok(y.with_data(turned))
     };
     match known(op, k)?.rem_euclid(4) {
@@ -171,7 +171,7 @@ pub fn repeat_interleave(
     dim: impl Into<Option<i64>>,
 ) -> Result<Tensor> {
     let op = "repeat_interleave";
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let (data, at) = match dim {
         Some(_) if data.rank() == 0 => return Err(unfit(op)),
         Some(dim) => (data.clone(), dim::dim(op, dim, data.rank()).fx()?),
@@ -198,7 +198,7 @@ pub fn repeat_interleave(
 
 /// The whole tensor so many times along each dim; more numbers than dims make new dims in front.
 fn repeated(op: &str, x: &Tensor, counts: &[i64]) -> Result<Tensor> {
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let known: Option<Vec<usize>> = counts.iter().map(|n| usize::try_from(*n).ok()).collect();
     let (Some(counts), Some(new)) = (known, counts.len().checked_sub(data.rank())) else {
         return Err(unfit(op));

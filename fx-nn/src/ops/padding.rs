@@ -34,7 +34,7 @@ pub fn pad(
     #[default("constant")] mode: &str,
     #[default(None)] value: impl Into<Bound>,
 ) -> Result<Tensor> {
-    let data = x.data("pad")?;
+    let data = x.elements("pad")?;
     let given = pad.known()?;
     let (pairs, rest) = given.as_chunks::<2>();
     require("pad", rest.is_empty() && pairs.len() <= data.rank())?;

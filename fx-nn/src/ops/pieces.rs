@@ -11,7 +11,7 @@ use crate::room;
 use crate::tensor::{Sections, Tensor};
 
 fn pieces(op: &str, x: &Tensor, sections: &Sections, at: usize) -> Result<List<Tensor>> {
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let size = data.dims().get(at).copied();
     let size = size.ok_or_else(|| unfit(op))?;
     let ends: Vec<(usize, usize)> = match sections {

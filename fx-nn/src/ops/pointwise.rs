@@ -145,7 +145,7 @@ pub fn to_dtype(x: &Tensor, dtype: DType) -> Result<Tensor> {
 #[op(unary, member, method, path = "fx_nn::ops::to_device")]
 pub fn to_device(x: &Tensor, device: Device) -> Result<Tensor> {
     let device = device::open(device)?;
-    let data = x.data("to_device")?.to_device(&device).fx()?;
+    let data = x.elements("to_device")?.to_device(&device).fx()?;
     Ok(x.with_data(data))
 }
 

@@ -21,6 +21,7 @@ fn same(op: &str, x: &Tensor, source: &Tensor) -> Result<()> {
 
 /// Refuses truth values, which have no sums.
 fn no_truth(op: &str, x: &Tensor) -> Result<()> {
+    x.data(op)?;
     require(op, !x.is_bool())
 }
 
@@ -44,9 +45,9 @@ fn no_truth(op: &str, x: &Tensor) -> Result<()> {
 pub fn scatter(x: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result<Tensor> {
     let op = "scatter";
     same(op, x, src)?;
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let (part, at) =
-        kernels_of::at(op, data, dim, indices(op, index)?, Some(src.data(op)?)).fx()?;
+        kernels_of::at(op, data, dim, indices(op, index)?, Some(src.elements(op)?)).fx()?;
     let Some(part) = part else {
         return Ok(x.clone());
     };
@@ -68,7 +69,7 @@ pub fn scatter_value(
     value: impl Into<Number>,
 ) -> Result<Tensor> {
     let op = "scatter_value";
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let value = value.checked(op, x.dtype()?)?;
     let (_, at) = kernels_of::at(op, data, dim, indices(op, index)?, None).fx()?;
     filled(op, x, data, &value, &at)
@@ -100,9 +101,9 @@ pub fn scatter_add(x: &Tensor, dim: i64, index: &Tensor, src: &Tensor) -> Result
     let op = "scatter_add";
     same(op, x, src)?;
     no_truth(op, x)?;
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let (part, at) =
-        kernels_of::at(op, data, dim, indices(op, index)?, Some(src.data(op)?)).fx()?;
+        kernels_of::at(op, data, dim, indices(op, index)?, Some(src.elements(op)?)).fx()?;
     let Some(part) = part else {
         return Ok(x.clone());
     };
@@ -142,9 +143,9 @@ pub fn scatter_reduce(
     same(op, x, src)?;
     no_truth(op, x)?;
     let how = kernels_of::Reduce::parse(op, reduce).fx()?;
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let (part, at) =
-        kernels_of::at(op, data, dim, indices(op, index)?, Some(src.data(op)?)).fx()?;
+        kernels_of::at(op, data, dim, indices(op, index)?, Some(src.elements(op)?)).fx()?;
     let Some(part) = part else {
         return Ok(x.clone());
     };
@@ -162,10 +163,10 @@ fn sliced(
     source: &Tensor,
 ) -> Result<(candle_core::Tensor, Vec<i64>)> {
     same(op, x, source)?;
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let of = dim::dim(op, dim, data.rank()).fx()?;
     let (dims, at) = kernels_of::slices(op, data, of, indices(op, index)?, false).fx()?;
-    let source = source.data(op)?;
+    let source = source.elements(op)?;
     // A number is a slice of a vector, and of a number.
     let fits = source.dims() == dims || source.rank() == 0 && data.rank() <= 1 && at.len() == 1;
     require(op, fits)?;
@@ -195,8 +196,8 @@ pub fn index_add(
         _ => return Err(unfit(op)),
     };
     let (source, at) = sliced(op, x, dim, index, &source)?;
-    require(op, source.rank() == x.data(op)?.rank())?;
-    kernels_of::reduce(x.data(op)?, &source, at, kernels_of::Reduce::Sum, true)
+    require(op, source.rank() == x.elements(op)?.rank())?;
+    kernels_of::reduce(x.elements(op)?, &source, at, kernels_of::Reduce::Sum, true)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -210,7 +211,7 @@ pub fn index_copy(x: &Tensor, dim: i64, index: &Tensor, source: &Tensor) -> Resu
     let op = "index_copy";
     require(op, index.dtype()? == DType::I64)?;
     let (source, at) = sliced(op, x, dim, index, source)?;
-    places::put(op, x.data(op)?, &source, &at)
+    places::put(op, x.elements(op)?, &source, &at)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -228,10 +229,10 @@ pub fn index_fill(
 ) -> Result<Tensor> {
     let op = "index_fill";
     require(op, index.dtype()? == DType::I64)?;
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let value = value.checked(op, x.dtype()?)?;
     let of = dim::dim(op, dim, data.rank()).fx()?;
-    let (_, at) = kernels_of::slices(op, data, of, index.data(op)?, true).fx()?;
+    let (_, at) = kernels_of::slices(op, data, of, index.elements(op)?, true).fx()?;
     filled(op, x, data, &value, &at)
 }
 
@@ -259,7 +260,7 @@ pub fn index_put(
 ) -> Result<Tensor> {
     let op = "index_put";
     same(op, x, values)?;
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     require(op, !indices.is_empty() && indices.len() <= data.rank())?;
     let mut shape = Vec::new();
     for index in indices {
@@ -282,7 +283,7 @@ pub fn index_put(
         .iter()
         .flat_map(|start| inner.iter().map(move |place| start + place))
         .collect();
-    let values = values.data(op)?;
+    let values = values.elements(op)?;
     require(op, expand::shape(op, &shape, values.dims()).fx()? == shape)?;
     let values = expand::to(values, &shape).fx()?;
     match accumulate {
@@ -308,7 +309,7 @@ pub fn masked_scatter(x: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tens
     let truth = super::selection::condition(op, mask)?;
     let dims = expand::shape(op, x.dims()?, truth.dims()).fx()?;
     let at = true_places(truth, &dims).fx()?;
-    let source = source.data(op)?;
+    let source = source.elements(op)?;
     if source.elem_count() < at.len() {
         return Err(Error::msg(format_args!(
             "{op}: {} elements for the {} places where the mask holds",
@@ -316,7 +317,7 @@ pub fn masked_scatter(x: &Tensor, mask: &Tensor, source: &Tensor) -> Result<Tens
             at.len()
         )));
     }
-    let data = expand::to(x.data(op)?, &dims).fx()?;
+    let data = expand::to(x.elements(op)?, &dims).fx()?;
     let used = source
         .flatten_all()
         .and_then(|flat| kernels::view::narrow(&flat, 0, 0, at.len()))
@@ -342,9 +343,9 @@ pub(super) fn true_places(
 /// `x` with `src` instead of a part of the given sizes, and steps of its own.
 fn part(op: &str, x: &Tensor, src: &Tensor, dims: &[usize], at: &[i64]) -> Result<Tensor> {
     same(op, x, src)?;
-    let source = src.data(op)?;
+    let source = src.elements(op)?;
     require(op, source.dims() == dims)?;
-    places::put(op, x.data(op)?, source, at)
+    places::put(op, x.elements(op)?, source, at)
         .map(|data| x.with_data(data))
         .fx()
 }

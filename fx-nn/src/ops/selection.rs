@@ -45,9 +45,14 @@ pub fn r#where(
     let (input, other) = TensorOrNumber::both("where", &input, &other)?;
     let common = input.common(&other)?;
     let (input, other) = (input.cast(common)?, other.cast(common)?);
-    select::choose("where", truth, input.data("where")?, other.data("where")?)
-        .map(|data| input.with_data(data))
-        .fx()
+    select::choose(
+        "where",
+        truth,
+        input.elements("where")?,
+        other.elements("where")?,
+    )
+    .map(|data| input.with_data(data))
+    .fx()
 }
 
 /// `x` with `value` where `mask` holds; the mask broadcasts. The type stays: a float's fraction is cut off for integers.
@@ -59,7 +64,7 @@ pub fn r#where(
 pub fn masked_fill(x: &Tensor, mask: &Tensor, value: impl Into<Number>) -> Result<Tensor> {
     let truth = condition("masked_fill", mask)?;
     let value = value.checked("masked_fill", x.dtype()?)?;
-    select::masked_fill(x.data("masked_fill")?, truth, &value)
+    select::masked_fill(x.elements("masked_fill")?, truth, &value)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -70,7 +75,7 @@ pub fn masked_fill(x: &Tensor, mask: &Tensor, value: impl Into<Number>) -> Resul
 /// Returns an error if there are fewer than two dims.
 #[op(member, method, path = "fx_nn::ops::tril")]
 pub fn tril(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
-    select::triangle("tril", x.data("tril")?, diagonal, true)
+    select::triangle("tril", x.elements("tril")?, diagonal, true)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -81,7 +86,7 @@ pub fn tril(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
 /// Returns an error if there are fewer than two dims.
 #[op(member, method, path = "fx_nn::ops::triu")]
 pub fn triu(x: &Tensor, #[default(0)] diagonal: i64) -> Result<Tensor> {
-    select::triangle("triu", x.data("triu")?, diagonal, false)
+    select::triangle("triu", x.elements("triu")?, diagonal, false)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -97,7 +102,7 @@ pub fn gather(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
         true => index.cast(DType::I64)?,
         false => index.clone(),
     };
-    select::gather(x.data("gather")?, dim, indices("gather", &at)?)
+    select::gather(x.elements("gather")?, dim, indices("gather", &at)?)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -109,7 +114,7 @@ pub fn gather(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
 #[op(pick, member, method, path = "fx_nn::ops::index_select")]
 pub fn index_select(x: &Tensor, dim: i64, index: &Tensor) -> Result<Tensor> {
     let at = indices("index_select", index)?;
-    select::index_select(x.data("index_select")?, dim, at)
+    select::index_select(x.elements("index_select")?, dim, at)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -145,7 +150,7 @@ pub fn one_hot(x: &Tensor, #[default(-1)] num_classes: i64) -> Result<Tensor> {
 #[op(pick, member, path = "fx_nn::ops::embedding")]
 pub fn embedding(x: &Tensor, weight: &Tensor, #[kw] padding_idx: Option<usize>) -> Result<Tensor> {
     let at = indices("embedding", x)?;
-    select::embedding(at, weight.data("embedding")?, padding_idx)
+    select::embedding(at, weight.elements("embedding")?, padding_idx)
         .map(|data| weight.with_data(data))
         .fx()
 }

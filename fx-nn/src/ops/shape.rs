@@ -19,7 +19,7 @@ pub fn flatten(
     #[default(0)] start_dim: i64,
     #[default(-1)] end_dim: i64,
 ) -> Result<Tensor> {
-    shape::flatten(x.data("flatten")?, start_dim, end_dim)
+    shape::flatten(x.elements("flatten")?, start_dim, end_dim)
         .map(|data| x.with_data(data))
         .fx()
 }
@@ -96,12 +96,8 @@ pub(super) fn joined(
     let common = common?;
     let data = tensors
         .iter()
-        .map(|t| t.cast(common)?.data(what).cloned())
+        .map(|t| t.cast(common)?.elements(what).cloned())
         .collect::<Result<Vec<_>>>()?;
     let result = join(&data).fx()?;
-    Ok(if common == fx_core::value::DType::Bool {
-        Tensor::from_bools(result)
-    } else {
-        result.into()
-    })
+    Ok(Tensor::of_type(result, common))
 }

@@ -18,7 +18,7 @@ use crate::tensor::fake::int_of;
 /// Returns an error if there is no such dim.
 #[op(member, flat = "gives a number", path = "fx_nn::ops::size")]
 pub fn size(x: &Tensor, dim: i64) -> Result<Int> {
-    let data = x.data("size")?;
+    let data = x.elements("size")?;
     require("size", data.rank() != 0)?;
     let at = kernels::dim::dim("size", dim, data.rank()).fx()?;
     Ok(data.dims()[at].into())
@@ -209,7 +209,7 @@ impl Tensor {
         match self.as_fake() {
             Some(fake) => fake.dims().iter().map(int_of).collect(),
             None => Ok(self
-                .data("shape")?
+                .elements("shape")?
                 .dims()
                 .iter()
                 .copied()

@@ -14,7 +14,7 @@ use crate::tensor::{Dims, Sizes, Tensor};
 
 /// The sizes that a request with at most one -1 stands for.
 fn resolve(op: &str, x: &Tensor, sizes: &Sizes) -> Result<Vec<usize>> {
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     fitted(op, data.elem_count(), &sizes.known()?)
 }
 
@@ -54,7 +54,7 @@ pub(super) fn fitted(op: &str, count: usize, sizes: &[i64]) -> Result<Vec<usize>
 #[op(view, member, method, path = "fx_nn::ops::reshape")]
 pub fn reshape(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
     let sizes = resolve("reshape", x, &shape)?;
-    x.data("reshape")?
+    x.elements("reshape")?
         .reshape(sizes)
         .map(|d| x.with_data(d))
         .fx()
@@ -68,7 +68,10 @@ pub fn reshape(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
 #[op(view, method, path = "fx_nn::ops::view")]
 pub fn view(x: &Tensor, shape: impl Into<Sizes>) -> Result<Tensor> {
     let sizes = resolve("view", x, &shape)?;
-    x.data("view")?.reshape(sizes).map(|d| x.with_data(d)).fx()
+    x.elements("view")?
+        .reshape(sizes)
+        .map(|d| x.with_data(d))
+        .fx()
 }
 
 /// Dims of size 1 repeated to these sizes, new ones in front; -1 keeps a size.
@@ -83,7 +86,7 @@ pub fn expand(x: &Tensor, size: impl Into<Sizes>) -> Result<Tensor> {
 
 /// The same for the operation `op`.
 pub(super) fn expanded(op: &str, x: &Tensor, size: &Sizes) -> Result<Tensor> {
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let wanted = size.known()?;
     let new = wanted.len().checked_sub(data.rank());
     let new = new.ok_or_else(|| unfit(op))?;
@@ -119,7 +122,7 @@ pub(super) fn expanded(op: &str, x: &Tensor, size: &Sizes) -> Result<Tensor> {
 /// Returns an error if `dims` are not all dims, each once.
 #[op(view, member, method, path = "fx_nn::ops::permute")]
 pub fn permute(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
-    let data = x.data("permute")?;
+    let data = x.elements("permute")?;
     let order = dims.resolve("permute", data.rank()).fx()?;
     let names_more = matches!(&dims, Dims::Many(dims) if dims.len() != data.rank())
         || matches!(dims, Dims::One(_)) && data.rank() != 1;
@@ -133,7 +136,7 @@ pub fn permute(x: &Tensor, dims: impl Into<Dims>) -> Result<Tensor> {
 /// Returns an error if there are no such dims.
 #[op(view, member, method, path = "fx_nn::ops::transpose")]
 pub fn transpose(x: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
-    let data = x.data("transpose")?;
+    let data = x.elements("transpose")?;
     let a = dim::dim("transpose", dim0, data.rank()).fx()?;
     let b = dim::dim("transpose", dim1, data.rank()).fx()?;
     if data.rank() == 0 {
@@ -148,7 +151,7 @@ pub fn transpose(x: &Tensor, dim0: i64, dim1: i64) -> Result<Tensor> {
 /// Returns an error if there are more than two dims.
 #[op(view, member, method, path = "fx_nn::ops::t")]
 pub fn t(x: &Tensor) -> Result<Tensor> {
-    let data = x.data("t")?;
+    let data = x.elements("t")?;
     match data.rank() {
         0 | 1 => Ok(x.clone()),
         2 => data.t().map(|d| x.with_data(d)).fx(),
@@ -162,7 +165,7 @@ pub fn t(x: &Tensor) -> Result<Tensor> {
 /// Returns an error if there is no such dim.
 #[op(view, member, method, path = "fx_nn::ops::squeeze")]
 pub fn squeeze(x: &Tensor, dim: i64) -> Result<Tensor> {
-    let data = x.data("squeeze")?;
+    let data = x.elements("squeeze")?;
     let at = dim::dim("squeeze", dim, data.rank()).fx()?;
     if data.dims().get(at) != Some(&1) {
         return Ok(x.clone());
@@ -176,13 +179,13 @@ pub fn squeeze(x: &Tensor, dim: i64) -> Result<Tensor> {
 /// Returns an error if there is no such position.
 #[op(view, member, method, path = "fx_nn::ops::unsqueeze")]
 pub fn unsqueeze(x: &Tensor, dim: i64) -> Result<Tensor> {
-    let data = x.data("unsqueeze")?;
+    let data = x.elements("unsqueeze")?;
     let at = dim::dim("unsqueeze", dim, data.rank() + 1).fx()?;
     data.unsqueeze(at).map(|d| x.with_data(d)).fx()
 }
 
 fn pieces(op: &str, x: &Tensor, size: usize, dim: i64) -> Result<List<Tensor>> {
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let at = dim::dim(op, dim, data.rank()).fx()?;
     let Some(total) = data.dims().get(at).copied() else {
         return Err(unfit(op));
@@ -211,7 +214,7 @@ pub fn split(
     dim: i64,
 ) -> Result<List<Tensor>> {
     let split_size = count("split", split_size)?;
-    let data = x.data("split")?;
+    let data = x.elements("split")?;
     let at = dim::dim("split", dim, data.rank()).fx()?;
     require("split", split_size != 0 || data.dims().get(at) == Some(&0))?;
     pieces("split", x, split_size, dim)
@@ -226,7 +229,7 @@ pub fn split(
 pub fn chunk(x: &Tensor, chunks: impl Into<Int>, #[default(0)] dim: i64) -> Result<List<Tensor>> {
     let chunks = count("chunk", chunks)?;
     require("chunk", chunks != 0)?;
-    let data = x.data("chunk")?;
+    let data = x.elements("chunk")?;
     let at = dim::dim("chunk", dim, data.rank()).fx()?;
     if data.dims().get(at) == Some(&0) {
         // `chunks` pieces, each of them the whole tensor, which is empty.
@@ -260,7 +263,7 @@ pub fn split_with_sizes(
     dim: i64,
 ) -> Result<List<Tensor>> {
     let op = "split_with_sizes";
-    let data = x.data(op)?;
+    let data = x.elements(op)?;
     let at = dim::dim(op, dim, data.rank()).fx()?;
     let total = data.dims().get(at).copied();
     let sum = split_sizes
@@ -292,7 +295,7 @@ pub fn split_with_sizes(
 /// Returns an error if there is no such dim.
 #[op(view, member, method, path = "fx_nn::ops::unbind")]
 pub fn unbind(x: &Tensor, #[default(0)] dim: i64) -> Result<List<Tensor>> {
-    let data = x.data("unbind")?;
+    let data = x.elements("unbind")?;
     let at = dim::dim("unbind", dim, data.rank()).fx()?;
     let Some(count) = data.dims().get(at).copied() else {
         return Err(unfit("unbind"));
@@ -311,7 +314,7 @@ pub fn unbind(x: &Tensor, #[default(0)] dim: i64) -> Result<List<Tensor>> {
 /// Returns an error if they do not fit into memory.
 #[op(unary, method, path = "fx_nn::ops::contiguous")]
 pub fn contiguous(x: &Tensor) -> Result<Tensor> {
-    x.data("contiguous")?
+    x.elements("contiguous")?
         .contiguous()
         .map(|d| x.with_data(d))
         .fx()

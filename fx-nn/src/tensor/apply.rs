@@ -5,7 +5,7 @@ use fx_core::tensor::OperandRef;
 use fx_core::value::{DType, Operator};
 use fx_core::{Error, Result};
 
-use super::{Number, Tensor, candle_dtype};
+use super::{Number, Repr, Tensor, candle_dtype};
 use crate::error::{Fx, dtype_name};
 use crate::kernels::widen::is_half;
 use crate::kernels::{self, binary, comparison, expand, matmul, numbers, pointwise};
@@ -36,7 +36,7 @@ fn unsupported(op: Operator, what: &str) -> Error {
 
 #[inline(never)]
 fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
-    let data = x.data(op.name())?;
+    let data = x.elements(op.name())?;
     if x.is_bool() {
         return match op {
             Operator::Invert => data
@@ -74,7 +74,7 @@ fn unary(op: Operator, x: &Tensor) -> Result<Tensor> {
 /// `x op scalar`: floats take a fast path that makes no second tensor.
 #[inline(never)]
 fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tensor> {
-    let data = x.data(op.name())?;
+    let data = x.elements(op.name())?;
     let number = number(scalar, op)?;
     if data.dtype().is_float() {
         let by = number.as_f64();
@@ -106,7 +106,7 @@ fn with_scalar(op: Operator, x: &Tensor, scalar: OperandRef<'_>) -> Result<Tenso
 /// `scalar op x`.
 #[inline(never)]
 fn scalar_with(op: Operator, scalar: OperandRef<'_>, x: &Tensor) -> Result<Tensor> {
-    let dtype = x.data(op.name())?.dtype();
+    let dtype = x.elements(op.name())?.dtype();
     match op {
         Operator::Mul if dtype.is_float() => with_scalar(op, x, scalar),
         // The number may be out of the range of half precision.
@@ -141,7 +141,8 @@ fn int_power(x: &Tensor, exponent: Number) -> Result<Tensor> {
             OperandRef::Float(exponent.as_f64()),
         );
     }
-    both(Operator::Pow, x, &exponent.checked("pow", own)?.into())
+    let exponent = Tensor::of_type(exponent.checked("pow", own)?, own);
+    both(Operator::Pow, x, &exponent)
 }
 
 fn number(scalar: OperandRef<'_>, op: Operator) -> Result<Number> {
@@ -163,13 +164,9 @@ fn scalar_like(number: Number, other: &Tensor, op: Operator) -> Result<Tensor> {
         dtype if op == Operator::Truediv && !dtype.is_floating_point() => DType::F32,
         dtype => dtype,
     };
-    let device = other.data(op.name())?.device();
+    let device = other.elements(op.name())?.device();
     let data = number.wrapped(dtype)?.to_device(device).fx()?;
-    Ok(if dtype == DType::Bool {
-        Tensor::from_bools(data)
-    } else {
-        data.into()
-    })
+    Ok(Tensor::of_type(data, dtype))
 }
 
 fn no_difference() -> Error {
@@ -180,13 +177,16 @@ fn no_difference() -> Error {
 
 /// Both operands as one type.
 fn promoted(a: &Tensor, b: &Tensor, to: DType) -> Result<(Data, Data)> {
-    let to = candle_dtype(to)?;
+    let held = candle_dtype(to)?;
     let cast = |t: &Tensor| -> Result<Data> {
-        let data = t.data("promote")?;
-        if data.dtype() == to {
-            Ok(data.clone())
-        } else {
-            data.to_dtype(to).fx()
+        let data = t.elements("promote")?;
+        match t.0 {
+            // Held bit for bit with a sign.
+            Repr::Held(DType::U64, _) if to != DType::U64 => {
+                t.cast(to)?.elements("promote").cloned()
+            }
+            _ if data.dtype() == held => Ok(data.clone()),
+            _ => data.to_dtype(held).fx(),
         }
     };
     Ok((cast(a)?, cast(b)?))
@@ -215,7 +215,7 @@ pub(super) fn both(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
 #[cold]
 fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     // A symbolic operand's error names the operator.
-    let (x, y) = (a.data(op.name())?, b.data(op.name())?);
+    let (x, y) = (a.elements(op.name())?, b.elements(op.name())?);
     if op == Operator::Matmul {
         return product(a, b);
     }
@@ -232,6 +232,9 @@ fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     );
     if compares {
         let (x, y) = promoted(a, b, common)?;
+        if common == DType::U64 {
+            return rest(op, &from_least(&x)?, &from_least(&y)?);
+        }
         return rest(op, &x, &y);
     }
     if common == DType::Bool {
@@ -257,6 +260,13 @@ fn mixed(op: Operator, a: &Tensor, b: &Tensor) -> Result<Tensor> {
     }
     .map(Tensor::made)
     .fx()
+}
+
+/// Numbers of 64 bits without a sign, held bit for bit with one, in an order that signed ones have.
+fn from_least(x: &Data) -> Result<Data> {
+    let numbers = kernels::integers::elements(x).fx()?.into_iter();
+    let flipped: Vec<i64> = numbers.map(|n| n ^ i64::MIN).collect();
+    Data::from_vec(flipped, x.dims(), x.device()).fx()
 }
 
 /// The matrix product of integers; types are not promoted, as in PyTorch.
@@ -292,6 +302,7 @@ fn integers(op: Operator, a: &Tensor, b: &Tensor, common: DType) -> Result<Tenso
             .and_then(|t| kernels::integers::elements(&t))
             .fx()
     };
+    let unsigned = common == DType::U64;
     let shift = |by: i64| u32::try_from(by).ok().filter(|by| *by < 64);
     let divided = |a: i64, b: i64, what: fn(i64, i64) -> i64| match b {
         0 => Err(Error::msg(format_args!(
@@ -308,6 +319,16 @@ fn integers(op: Operator, a: &Tensor, b: &Tensor, common: DType) -> Result<Tenso
             Operator::Or => a | b,
             Operator::Xor => a ^ b,
             Operator::Lshift => shift(b).map_or(0, |by| a.wrapping_shl(by)),
+            Operator::Rshift if unsigned => {
+                let by = shift(b).unwrap_or(64);
+                a.cast_unsigned().checked_shr(by).unwrap_or(0).cast_signed()
+            }
+            Operator::Floordiv if unsigned => divided(a, b, |a, b| {
+                (a.cast_unsigned() / b.cast_unsigned()).cast_signed()
+            })?,
+            Operator::Mod if unsigned => divided(a, b, |a, b| {
+                (a.cast_unsigned() % b.cast_unsigned()).cast_signed()
+            })?,
             Operator::Rshift => a >> shift(b).unwrap_or(63),
             Operator::Floordiv => divided(a, b, |a, b| {
                 let quotient = a.wrapping_div(b);

@@ -6,10 +6,10 @@ use fx_core::value::{DType, Device};
 use fx_core::{Error, Result};
 
 use super::writes::written;
-use super::{Number, Repr, Shape, Tensor, candle_dtype, fx_dtype};
+use super::{Number, Repr, Shape, Tensor, candle_dtype, fx_dtype, narrowed};
 use crate::device;
 use crate::error::Fx;
-use crate::kernels::comparison;
+use crate::kernels::{comparison, integers};
 use crate::room;
 
 fn not_one(op: &str, dims: &[usize]) -> Error {
@@ -28,13 +28,23 @@ fn whole_parts(data: &candle_core::Tensor, dtype: DType) -> Result<Tensor> {
         .and_then(|t| t.flatten_all()?.to_vec1::<f64>())
         .fx()?;
     let whole: Vec<i64> = match dtype {
-        DType::I16 | DType::I32 => {
+        DType::U64 => {
+            let cut = |x: f64| match x < 0.0 {
+                true => x as i64,
+                false => (x as u64).cast_signed(),
+            };
+            floats.into_iter().map(cut).collect()
+        }
+        DType::I8 | DType::U16 | DType::I16 | DType::I32 => {
             let fits = -2_147_483_649.0..2_147_483_648.0;
             let cut = |x: f64| match x > fits.start && x < fits.end {
                 true => x as i64,
                 false => i32::MIN.into(),
             };
-            floats.into_iter().map(cut).collect()
+            floats
+                .into_iter()
+                .map(|x| narrowed(cut(x), dtype))
+                .collect()
         }
         _ => {
             let cut = |x: f64| match x < -(i64::MIN as f64) {
@@ -46,8 +56,31 @@ fn whole_parts(data: &candle_core::Tensor, dtype: DType) -> Result<Tensor> {
     };
     candle_core::Tensor::from_vec(whole, data.dims(), data.device())
         .and_then(|t| t.to_dtype(held))
-        .map(Tensor::from)
+        .map(|data| Tensor::of_type(data, dtype))
         .fx()
+}
+
+/// The numbers of 64 bits without a sign, which are held bit for bit with one, as floats.
+fn unsigned_as_floats(data: &candle_core::Tensor, dtype: DType) -> Result<candle_core::Tensor> {
+    let whole = integers::elements(data).fx()?.into_iter();
+    let (dims, device) = (data.dims(), data.device());
+    // Rounded once.
+    if dtype == DType::F32 {
+        let floats: Vec<f32> = whole.map(|n| n.cast_unsigned() as f32).collect();
+        return candle_core::Tensor::from_vec(floats, dims, device).fx();
+    }
+    let (floats, held): (Vec<f64>, _) = (
+        whole.map(|n| n.cast_unsigned() as f64).collect(),
+        candle_dtype(dtype)?,
+    );
+    candle_core::Tensor::from_vec(floats, dims, device)
+        .and_then(|t| t.to_dtype(held))
+        .fx()
+}
+
+/// Whether a type of 8 or 16 bits has all the numbers of another one.
+fn is_within(own: DType, dtype: DType) -> bool {
+    matches!((own, dtype), (DType::Bool, _) | (DType::U8, DType::U16))
 }
 
 /// Checks that `len` elements fill a shape.
@@ -86,11 +119,7 @@ impl Tensor {
         let number = value.into().checked("full", dtype)?;
         let number = number.to_device(&device::current()).fx()?;
         let data = room::full("full", &shape.into().0, &number).fx()?;
-        Ok(if dtype == DType::Bool {
-            Tensor::from_bools(data)
-        } else {
-            data.into()
-        })
+        Ok(Tensor::of_type(data, dtype))
     }
 
     /// The device of the elements.
@@ -102,7 +131,7 @@ impl Tensor {
         if let Some(fake) = self.as_fake() {
             return Ok(device::of_fake(fake));
         }
-        let data = self.data("device")?;
+        let data = self.elements("device")?;
         device::of(data).ok_or_else(|| Error::msg("device: its number is beyond 32 bits"))
     }
 
@@ -112,8 +141,8 @@ impl Tensor {
     /// Returns an error if the tensor is symbolic.
     #[track_caller]
     pub fn dtype(&self) -> Result<DType> {
-        if self.is_bool() {
-            return Ok(DType::Bool);
+        if let Repr::Held(dtype, _) = self.0 {
+            return Ok(dtype);
         }
         if let Some(fake) = self.as_fake() {
             let dtype = fake.dtype();
@@ -143,7 +172,7 @@ impl Tensor {
                     "dims: a size of {fake:?} is known by name alone: `x.ndim()?` and `x.size(0)?` work without a value"
                 ))
             }),
-            Repr::Dense(data) | Repr::Bool(data) => Ok(data.dims()),
+            Repr::Dense(data) | Repr::Held(_, data) => Ok(data.dims()),
         }
     }
 
@@ -153,10 +182,19 @@ impl Tensor {
     /// Returns an error if the tensor is symbolic.
     #[track_caller]
     pub fn to_vec(&self) -> Result<Vec<f64>> {
-        let data = self.data("to_vec")?;
-        data.to_dtype(candle_core::DType::F64)
-            .and_then(|t| t.flatten_all()?.to_vec1())
+        self.in_f64("to_vec")?
+            .flatten_all()
+            .and_then(|t| t.to_vec1())
             .fx()
+    }
+
+    /// The elements as floats of 64 bits.
+    fn in_f64(&self, what: &str) -> Result<candle_core::Tensor> {
+        let data = self.elements(what)?;
+        match self.0 {
+            Repr::Held(DType::U64, _) => unsigned_as_floats(data, DType::F64),
+            _ => data.to_dtype(candle_core::DType::F64).fx(),
+        }
     }
 
     /// The only element, in its own kind: an integer of any size stays exact.
@@ -165,7 +203,7 @@ impl Tensor {
     /// Returns an error if the tensor is symbolic, or does not have exactly one element.
     #[track_caller]
     pub fn number(&self) -> Result<Number> {
-        let data = self.data("number")?;
+        let data = self.elements("number")?;
         if data.dtype().is_float() {
             return self.item().map(Number::Float);
         }
@@ -175,6 +213,12 @@ impl Tensor {
             .fx()?;
         match whole.as_slice() {
             [n] if self.is_bool() => Ok(Number::Bool(*n != 0)),
+            [n] if *n < 0 && matches!(self.0, Repr::Held(DType::U64, _)) => {
+                Err(Error::msg(format_args!(
+                    "number: {} is beyond 63 bits: `item` gives it as a float",
+                    n.cast_unsigned()
+                )))
+            }
             [n] => Ok(Number::Int(*n)),
             _ => Err(not_one("number", data.dims())),
         }
@@ -186,12 +230,13 @@ impl Tensor {
     /// Returns an error if the tensor is symbolic, or does not have exactly one element.
     #[track_caller]
     pub fn item(&self) -> Result<f64> {
-        let data = self.data("item")?;
+        let data = self.elements("item")?;
         if data.elem_count() != 1 {
             return Err(not_one("item", data.dims()));
         }
-        data.to_dtype(candle_core::DType::F64)
-            .and_then(|t| t.flatten_all()?.to_vec1::<f64>())
+        self.in_f64("item")?
+            .flatten_all()
+            .and_then(|t| t.to_vec1::<f64>())
             .fx()?
             .first()
             .copied()
@@ -200,8 +245,9 @@ impl Tensor {
 
     /// The known data as another element type.
     pub(crate) fn cast(&self, dtype: DType) -> Result<Tensor> {
-        let data = self.data("to_dtype")?;
-        if dtype == self.dtype()? {
+        let data = self.elements("to_dtype")?;
+        let own = self.dtype()?;
+        if dtype == own {
             return Ok(self.clone());
         }
         if dtype == DType::Bool {
@@ -211,7 +257,25 @@ impl Tensor {
         if data.dtype().is_float() && !dtype.is_floating_point() {
             return whole_parts(data, dtype);
         }
-        data.to_dtype(candle_dtype(dtype)?).map(Tensor::made).fx()
+        let held = candle_dtype(dtype)?;
+        match (own, dtype) {
+            (DType::U64, dtype) if dtype.is_floating_point() => {
+                return unsigned_as_floats(data, dtype).map(Tensor::made);
+            }
+            // It may not have room for the numbers, and the type that holds it does.
+            (_, DType::I8 | DType::U16) if !is_within(own, dtype) => {
+                let whole = integers::elements(data).fx()?.into_iter();
+                let whole: Vec<i64> = whole.map(|n| narrowed(n, dtype)).collect();
+                return candle_core::Tensor::from_vec(whole, data.dims(), data.device())
+                    .and_then(|t| t.to_dtype(held))
+                    .map(|data| Tensor::of_type(data, dtype))
+                    .fx();
+            }
+            _ => {}
+        }
+        data.to_dtype(held)
+            .map(|data| Tensor::of_type(data, dtype))
+            .fx()
     }
 
     /// Integers and truth values as `float32`, as PyTorch promotes them for functions of floats.
@@ -231,7 +295,7 @@ impl Tensor {
         if let Some(fake) = self.fake_parameter()? {
             return Ok(fake);
         }
-        let var = Var::from_tensor(self.data("into_parameter")?).fx()?;
+        let var = Var::from_tensor(self.elements("into_parameter")?).fx()?;
         Ok(self.with_data(var.as_tensor().clone()))
     }
 
@@ -244,7 +308,7 @@ impl Tensor {
         if let Some(fake) = self.as_fake() {
             return Ok(Tensor::of_fake(fake.with_grad(false)));
         }
-        let data = self.data("detach")?.detach();
+        let data = self.elements("detach")?.detach();
         Ok(self.with_data(data))
     }
 
@@ -258,7 +322,7 @@ impl Tensor {
             *self = Tensor::materialised(fake, source)?;
             return Ok(());
         }
-        let (own, other) = (self.data("copy_from")?, source.data("copy_from")?);
+        let (own, other) = (self.elements("copy_from")?, source.elements("copy_from")?);
         if own.dims() != other.dims() {
             return Err(Error::msg(format_args!(
                 "copy_from: shape {:?} cannot take data of shape {:?}",
@@ -268,7 +332,7 @@ impl Tensor {
         }
         // Through this tensor's type: elements of a tensor of truth values become 0 or 1.
         let source = source.cast(self.dtype()?)?;
-        let other = source.data("copy_from")?.clone();
+        let other = source.elements("copy_from")?.clone();
         if own.is_variable() {
             Var::from_tensor(own).and_then(|var| var.set(&other)).fx()?;
             written(own);

@@ -1,19 +1,22 @@
-//! Element types: candle's and fx's, one for one; truth values are candle's `u8`.
+//! Element types: candle's and fx's; what candle lacks is held in a type of its own that has room.
+//!
+//! Invariant: [`candle_dtype`] says which type holds it, and [`narrowed`] which numbers it has.
 
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 
 use super::Tensor;
 
-/// Candle's type that holds an fx type.
+/// Candle's type that holds an fx type. Candle lacks `bool`, `int8`, `uint16` and `uint64`: those are held in `u8`,
+/// `i16`, `i32` and, bit for bit, `i64`.
 pub fn candle_dtype(dtype: DType) -> Result<candle_core::DType> {
     use candle_core::DType as C;
     Ok(match dtype {
         DType::Bool | DType::U8 => C::U8,
         DType::U32 => C::U32,
-        DType::I16 => C::I16,
-        DType::I32 => C::I32,
-        DType::I64 => C::I64,
+        DType::I8 | DType::I16 => C::I16,
+        DType::U16 | DType::I32 => C::I32,
+        DType::U64 | DType::I64 => C::I64,
         DType::BF16 => C::BF16,
         DType::F16 => C::F16,
         DType::F32 => C::F32,
@@ -24,6 +27,21 @@ pub fn candle_dtype(dtype: DType) -> Result<candle_core::DType> {
             )));
         }
     })
+}
+
+/// Whether a type's elements are held in a type of candle's that also holds others.
+pub(super) fn is_held(dtype: DType) -> bool {
+    matches!(dtype, DType::Bool | DType::I8 | DType::U16 | DType::U64)
+}
+
+/// A whole number in the type of whole numbers that a tensor is of, where it wraps around, as the type that holds it has
+/// it.
+pub(crate) fn narrowed(number: i64, dtype: DType) -> i64 {
+    match dtype {
+        DType::I8 => i64::from(number as i8),
+        DType::U16 => i64::from(number as u16),
+        _ => number,
+    }
 }
 
 /// Candle's smallest type that holds all numbers of a type that candle lacks.

@@ -180,17 +180,13 @@ impl Tensor {
 
     /// `x[index]` for an index from a graph.
     pub(super) fn getitem(&self, at: &Value) -> Result<Tensor> {
-        let data = self.data("getitem")?;
+        let data = self.elements("getitem")?;
         let parts = match at {
             Value::Tuple(parts) => parts.iter().map(part).collect::<Result<Vec<_>>>()?,
             one => vec![part(one)?],
         };
         let found = index(data, &parts).fx()?;
-        Ok(if self.is_bool() {
-            Tensor::from_bools(found)
-        } else {
-            found.into()
-        })
+        Ok(self.with_data(found))
     }
 }
 

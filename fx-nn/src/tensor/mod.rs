@@ -23,7 +23,7 @@ pub(crate) mod writes;
 
 use std::fmt;
 
-use fx_core::value::{Proxy, Value};
+use fx_core::value::{DType, Proxy, Value};
 use fx_core::{Error, Result};
 
 use crate::error::dtype_name;
@@ -34,7 +34,7 @@ pub use fx_core::tensor::*;
 pub use args::{Dims, NormOrder, Pair, Shape, Size, Sizes, Triple};
 pub use backward::Gradients;
 pub use dtype::{candle_dtype, fx_dtype};
-pub(crate) use dtype::{common_of, wider};
+pub(crate) use dtype::{common_of, narrowed, wider};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
 pub(crate) use no_grad::is_without_gradients;
 pub use no_grad::no_grad;
@@ -56,35 +56,61 @@ pub use tensor_or_number::TensorOrNumber;
 /// assert_eq!(x.gt(0.0)?.dtype()?, DType::Bool);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
+///
+/// Elements of `int8`, `uint16` and `uint64` are stored: they are moved, indexed, compared, converted, saved, and go
+/// through operators; functions that compute refuse them.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::from_vec(vec![100i64, -128, 3], 3)?.to_dtype(DType::I8)?;
+/// assert_eq!((&x + 100)?.to_vec()?, [-56.0, -28.0, 103.0]);
+/// assert_eq!(x.to_dtype(DType::F32)?.exp()?.dtype()?, DType::F32);
+/// let refused = x.exp().map_err(|error| error.to_string());
+/// assert!(refused.is_err_and(|text| text.contains("convert the tensor with `to_dtype` first")));
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Tensor(Repr);
 
 #[derive(Clone)]
 enum Repr {
     Dense(candle_core::Tensor),
-    /// Truth values, held as `u8` zeros and ones.
-    Bool(candle_core::Tensor),
+    /// Elements of a type that candle lacks, in the type that [`candle_dtype`] names: truth values as zeros and ones.
+    Held(DType, candle_core::Tensor),
     Proxy(Proxy),
     /// A shape and a type.
     Fake(FakeTensor),
 }
 
 impl Tensor {
-    /// The candle tensor, at no cost.
+    /// The candle tensor, at no cost: elements of a type that candle lacks are held in the type that [`candle_dtype`]
+    /// names.
     ///
     /// # Errors
     /// Returns an error if the tensor is symbolic: its data exists only when the graph runs.
     #[track_caller]
     pub fn candle(&self) -> Result<&candle_core::Tensor> {
-        self.data("candle")
+        self.elements("candle")
     }
 
-    /// The candle tensor, for the operation `what`.
+    /// The candle tensor, for an operation that computes: `what`.
     #[inline]
     #[track_caller]
     pub(crate) fn data(&self, what: &str) -> Result<&candle_core::Tensor> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Bool(data) => Ok(data),
+            Repr::Dense(data) | Repr::Held(DType::Bool, data) => Ok(data),
+            Repr::Held(dtype, _) => Err(is_stored(what, *dtype)),
+            Repr::Proxy(proxy) => Err(escape(what, *proxy)),
+            Repr::Fake(fake) => Err(no_data(what, fake)),
+        }
+    }
+
+    /// The candle tensor, for an operation that moves or compares elements of any type: `what`.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn elements(&self, what: &str) -> Result<&candle_core::Tensor> {
+        match &self.0 {
+            Repr::Dense(data) | Repr::Held(_, data) => Ok(data),
             Repr::Proxy(proxy) => Err(escape(what, *proxy)),
             Repr::Fake(fake) => Err(no_data(what, fake)),
         }
@@ -107,7 +133,15 @@ impl Tensor {
 
     /// Truth values from `u8` zeros and ones.
     pub(crate) fn from_bools(data: candle_core::Tensor) -> Self {
-        Tensor(Repr::Bool(tidy(data)))
+        Tensor(Repr::Held(DType::Bool, tidy(data)))
+    }
+
+    /// Elements as [`candle_dtype`] holds those of a type.
+    pub(crate) fn of_type(data: candle_core::Tensor, dtype: DType) -> Self {
+        match dtype::is_held(dtype) {
+            true => Tensor(Repr::Held(dtype, tidy(data))),
+            false => Tensor::made(data),
+        }
     }
 
     /// The result of an operation.
@@ -129,16 +163,23 @@ impl Tensor {
 
     /// The same element type with other data.
     pub(crate) fn with_data(&self, data: candle_core::Tensor) -> Self {
-        if self.is_bool() {
-            Tensor::from_bools(data)
-        } else {
-            Tensor::made(data)
+        match self.0 {
+            Repr::Held(dtype, _) => Tensor(Repr::Held(dtype, tidy(data))),
+            _ => Tensor::made(data),
         }
     }
 
     pub(crate) fn is_bool(&self) -> bool {
-        matches!(self.0, Repr::Bool(_))
+        matches!(self.0, Repr::Held(DType::Bool, _))
     }
+}
+
+/// The error of computing with elements that are only stored.
+#[cold]
+fn is_stored(what: &str, dtype: DType) -> Error {
+    Error::msg(format_args!(
+        "`{what}` does not compute in {dtype}, whose elements are stored, moved, compared and converted alone: convert the tensor with `to_dtype` first"
+    ))
 }
 
 /// The error of asking a fake tensor for its elements.
@@ -177,7 +218,7 @@ impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             Repr::Dense(data) => write!(f, "Tensor{:?} {}", data.dims(), dtype_name(data.dtype())),
-            Repr::Bool(data) => write!(f, "Tensor{:?} bool", data.dims()),
+            Repr::Held(dtype, data) => write!(f, "Tensor{:?} {dtype}", data.dims()),
             Repr::Proxy(proxy) => write!(f, "{proxy}"),
             Repr::Fake(fake) => write!(f, "Tensor {fake:?}"),
         }
@@ -187,7 +228,7 @@ impl fmt::Debug for Tensor {
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Dense(data) | Repr::Bool(data) => fmt::Display::fmt(data, f),
+            Repr::Dense(data) | Repr::Held(_, data) => fmt::Display::fmt(data, f),
             Repr::Proxy(proxy) => fmt::Display::fmt(proxy, f),
             Repr::Fake(fake) => fmt::Debug::fmt(fake, f),
         }

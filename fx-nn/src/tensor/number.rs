@@ -7,7 +7,7 @@ use fx_core::trace::FromValue;
 use fx_core::value::{DType, IntoValue, Value};
 use fx_core::{Error, Result};
 
-use super::candle_dtype;
+use super::{candle_dtype, narrowed};
 use crate::device::PROCESSOR;
 use crate::error::Fx;
 
@@ -97,8 +97,11 @@ impl Number {
                 let one = Data::new(n as f32, &PROCESSOR).fx()?;
                 one.to_dtype(candle_dtype(dtype)?)
             }
+            (Number::Float(x), DType::U64) if x >= 0.0 => {
+                Data::new((x as u64).cast_signed(), &PROCESSOR)
+            }
             (Number::Int(n), dtype) => {
-                let one = Data::new(n, &PROCESSOR).fx()?;
+                let one = Data::new(narrowed(n, dtype), &PROCESSOR).fx()?;
                 one.to_dtype(candle_dtype(dtype)?)
             }
             (Number::Float(x), dtype) => {
@@ -118,6 +121,7 @@ impl Number {
             DType::U8 => whole(0, u8::MAX.into()),
             DType::U16 => whole(0, u16::MAX.into()),
             DType::U32 => whole(0, u32::MAX.into()),
+            DType::U64 => Some((0.0, u64::MAX as f64, 0, i64::MAX)),
             DType::I8 => whole(i8::MIN.into(), i8::MAX.into()),
             DType::I16 => whole(i16::MIN.into(), i16::MAX.into()),
             DType::I32 => whole(i32::MIN.into(), i32::MAX.into()),

@@ -24,14 +24,14 @@ const PIECE: usize = 1 << 18;
 type Sink<'s> = dyn FnMut(&[u8]) -> Result<()> + 's;
 
 pub(super) fn to_data(tensor: &Tensor) -> Result<TensorData<'static>> {
-    let data = tensor.data("to_data")?.clone();
+    let data = tensor.elements("to_data")?.clone();
     let (dtype, dims, parameter) = (tensor.dtype()?, data.dims().to_vec(), data.is_variable());
-    let source = move |sink: &mut Sink<'_>| hand_over(&data, sink);
+    let source = move |sink: &mut Sink<'_>| hand_over(&data, dtype, sink);
     Ok(TensorData::streamed(PATH, dtype, dims, source)?.with_parameter(parameter))
 }
 
 /// Passes the elements to a sink, straight from their storage.
-fn hand_over(data: &candle_core::Tensor, sink: &mut Sink<'_>) -> Result<()> {
+fn hand_over(data: &candle_core::Tensor, dtype: DType, sink: &mut Sink<'_>) -> Result<()> {
     // A tensor on the CPU is not copied.
     let data = data.to_device(&PROCESSOR).fx()?;
     let (storage, _) = data.storage_and_layout();
@@ -39,6 +39,12 @@ fn hand_over(data: &candle_core::Tensor, sink: &mut Sink<'_>) -> Result<()> {
         return Err(Error::msg("to_data: the tensor is not on the CPU"));
     };
     match data.dtype() {
+        candle_core::DType::I16 if dtype == DType::I8 => {
+            pieces(&data, storage, sink, |n: i16| (n as i8).to_le_bytes())
+        }
+        candle_core::DType::I32 if dtype == DType::U16 => {
+            pieces(&data, storage, sink, |n: i32| (n as u16).to_le_bytes())
+        }
         candle_core::DType::U8 => pieces(&data, storage, sink, u8::to_le_bytes),
         candle_core::DType::U32 => pieces(&data, storage, sink, u32::to_le_bytes),
         candle_core::DType::I16 => pieces(&data, storage, sink, i16::to_le_bytes),
@@ -92,6 +98,15 @@ pub(crate) fn from_data(data: &TensorData<'_>) -> Result<Tensor> {
     Ok(match data.dtype() {
         // A file may hold another number than 1 for true.
         DType::Bool => Tensor::from_bools(made(data, |[byte]| u8::from(byte != 0))?),
+        DType::I8 => {
+            let held = made(data, |bytes| i16::from(i8::from_le_bytes(bytes)))?;
+            Tensor::of_type(held, DType::I8)
+        }
+        DType::U16 => {
+            let held = made(data, |bytes| i32::from(u16::from_le_bytes(bytes)))?;
+            Tensor::of_type(held, DType::U16)
+        }
+        DType::U64 => Tensor::of_type(made(data, i64::from_le_bytes)?, DType::U64),
         DType::U8 => made(data, u8::from_le_bytes)?.into(),
         DType::U32 => made(data, u32::from_le_bytes)?.into(),
         DType::I16 => made(data, i16::from_le_bytes)?.into(),
@@ -146,7 +161,7 @@ impl Tensor {
         if self.as_fake().is_some() {
             return self.copy_from(&from_data(source)?);
         }
-        let own = self.data("read_from")?;
+        let own = self.elements("read_from")?;
         if own.dims() != source.shape() {
             return Err(Error::msg(format_args!(
                 "read_from: shape {:?} cannot take data of shape {:?}",
@@ -174,7 +189,7 @@ impl Tensor {
                 } else {
                     let piece = TensorData::new(PATH, source.dtype(), vec![count], bytes)?;
                     let piece = from_data(&piece)?.cast(dtype)?;
-                    flat.slice_set(piece.data("read_from")?, 0, at).fx()?;
+                    flat.slice_set(piece.elements("read_from")?, 0, at).fx()?;
                 }
                 at += count;
             }
@@ -199,6 +214,8 @@ impl Fill<'_> {
         match (self.from, self.to) {
             // A file may hold another number than 1 for true.
             (DType::Bool, _) => false,
+            // Held in a wider type.
+            (DType::I8 | DType::U16, _) => false,
             (DType::BF16 | DType::F16, DType::F32) => true,
             (from, to) => from == to,
         }

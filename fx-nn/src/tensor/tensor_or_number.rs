@@ -33,11 +33,7 @@ impl TensorOrNumber {
             TensorOrNumber::Tensor(tensor) => Ok(tensor.clone()),
             TensorOrNumber::Number(number) => {
                 let dtype = number.beside(own);
-                let data = number.wrapped(dtype)?;
-                Ok(match dtype {
-                    DType::Bool => Tensor::from_bools(data),
-                    _ => data.into(),
-                })
+                Ok(Tensor::of_type(number.wrapped(dtype)?, dtype))
             }
         }
     }

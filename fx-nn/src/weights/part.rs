@@ -208,15 +208,11 @@ fn unpanicked<T>(read: impl FnOnce() -> candle_core::Result<T>) -> Result<T> {
     }
 }
 
-/// The type that elements of a type are read as: one that candle has, or a wider one if that is asked for.
+/// The type that elements of a type are read as: their own, or one that candle has if that is asked for.
 fn readable(dtype: DType, widen: bool) -> Result<DType> {
-    match (candle_dtype(dtype), wider(dtype)) {
-        (Ok(_), _) => Ok(dtype),
-        (Err(_), Some(wide)) if widen => Ok(wide),
-        (Err(_), Some(wide)) => Err(Error::msg(format_args!(
-            "candle has no element type for {dtype}: `weights::load_widened` reads it as {wide}"
-        ))),
-        (Err(error), None) => Err(error),
+    match wider(dtype) {
+        Some(wide) if widen => Ok(wide),
+        _ => candle_dtype(dtype).map(|_| dtype),
     }
 }
 

@@ -211,8 +211,7 @@ fn defect_t3_p1_every_element_type_of_a_pytorch_file_is_read_or_named() -> Resul
         assert_eq!((tensor.dtype()?, tensor.dims()?), (dtype, dims), "{name}");
         assert_eq!(tensor.to_vec()?, numbers, "{name}");
     }
-    let problem = told(file.tensor("int8"));
-    assert!(problem.contains("load_widened"), "{problem}");
+    assert_eq!(file.tensor("int8")?.dtype()?, DType::I8);
     let problem = told(file.tensor("complex"));
     assert!(problem.contains("ComplexFloatStorage"), "{problem}");
     let wide = Checkpoint::open(&path)?.widen();

@@ -25,20 +25,6 @@ pub(super) fn numbers(cx: &NodeCx<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Refuses an input whose elements stand in a wider type, with which an operator would compute other numbers.
-pub(super) fn held(cx: &NodeCx<'_>) -> Result<()> {
-    let narrow = |v: &V| match v {
-        V::Tensor(_, Some(dtype @ (DType::I8 | DType::U16))) => Some(*dtype),
-        _ => None,
-    };
-    match cx.inputs.iter().find_map(narrow) {
-        None => Ok(()),
-        Some(dtype) => Err(Error::msg(format_args!(
-            "an input has elements of type {dtype}, of which fx holds no tensors"
-        ))),
-    }
-}
-
 /// Refuses places that are made one by one and are too many, by the numbers of an input.
 pub(super) fn places(cx: &NodeCx<'_>, at: usize) -> Result<()> {
     let numbers = cx.input(at).known_ints().unwrap_or_default();

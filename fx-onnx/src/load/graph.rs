@@ -182,7 +182,7 @@ impl Reader<'_> {
         if !is_root {
             for constant in &graph.initializer {
                 let tensor = tensors::tensor(constant, self.folder, false)?;
-                let dtype = tensors::type_of(constant, &tensor)?;
+                let dtype = Tensor::dtype(&tensor)?;
                 if let Some(scope) = scopes.last_mut() {
                     scope
                         .values

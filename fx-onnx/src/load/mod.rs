@@ -101,6 +101,7 @@ pub struct Load {
     dims: FxHashMap<String, SizeOf>,
     constants: IndexMap<String, Tensor>,
     inputs: FxHashMap<String, Spec>,
+    ordered: Vec<Spec>,
 }
 
 #[derive(Debug, Clone)]
@@ -143,6 +144,12 @@ impl Load {
     /// Says what an input is, in place of what the file says.
     pub fn input(mut self, name: &str, spec: Spec) -> Self {
         self.inputs.insert(name.to_string(), spec);
+        self
+    }
+
+    /// Says what the first inputs are, in their order, where [`input`](Load::input) says nothing of them.
+    pub fn ordered_inputs(mut self, specs: impl IntoIterator<Item = Spec>) -> Self {
+        self.ordered = specs.into_iter().collect();
         self
     }
 
@@ -190,25 +197,12 @@ impl Load {
             )));
         }
         let constants = std::mem::take(&mut graph.initializer);
-        let mut narrow: FxHashMap<String, DType> = FxHashMap::default();
         let weights = layers::weights(&graph.node);
         for constant in constants {
             if self.constants.contains_key(&constant.name) {
                 continue;
             }
             let tensor = tensors::tensor(&constant, folder, weights.contains(&*constant.name))?;
-            let of_few_bits = dtype::known(constant.data_type)
-                .filter(|dtype| matches!(dtype, DType::I8 | DType::U16));
-            if let Some(dtype) = of_few_bits {
-                narrow.insert(constant.name.clone(), dtype);
-            }
-            if of_few_bits.is_some() && !quantized(&graph.node, &constant.name) {
-                return Err(Error::msg(format_args!(
-                    "the constant `{}` has elements of type {}, of which fx holds no tensors",
-                    constant.name,
-                    dtype::name(constant.data_type)
-                )));
-            }
             if constant.data_location == 1 {
                 let width = Tensor::dtype(&tensor)?.size_in_bytes();
                 size += (tensor.dims()?.iter().product::<usize>() * width) as u64;
@@ -248,8 +242,9 @@ impl Load {
             .collect();
         let (mut inputs, mut specs, mut params) = (Vec::new(), Vec::new(), Vec::new());
         let mut taken: FxHashSet<String> = FxHashSet::default();
-        for info in given {
-            let (spec, dtype) = self.spec(info)?;
+        self.check_names(graph, &given)?;
+        for (at, info) in given.into_iter().enumerate() {
+            let (spec, dtype) = self.spec(info, at)?;
             let mut name = paths::clean(&info.name).replace('.', "_");
             if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
                 name.insert(0, 'x');
@@ -265,15 +260,14 @@ impl Load {
             true => "Graph".to_string(),
             false => paths::clean(&graph.name).replace('.', "_"),
         };
-        let hints = hints(graph);
+        let (hints, fixed) = (hints(graph), self.fixed(graph)?);
         let root = Root {
             model: Arc::new(model),
             tensors,
             opaque,
             hints,
-            narrow,
             inputs,
-            fixed: self.constants.clone().into_iter().collect(),
+            fixed,
             params,
             file: file.to_string(),
             folder: folder.map(Path::to_path_buf),
@@ -292,8 +286,52 @@ impl Load {
         Ok(Import { module, report })
     }
 
-    /// What an input is, by the file or the user.
-    fn spec(&self, info: &ValueInfoProto) -> Result<(Spec, Option<DType>)> {
+    /// Refuses what is said of inputs that the file does not have.
+    fn check_names(&self, graph: &GraphProto, given: &[&ValueInfoProto]) -> Result<()> {
+        let names = || given.iter().map(|info| format!("`{}`", info.name));
+        let has = |name: &String| graph.input.iter().any(|info| info.name == *name);
+        let made = |name: &String| graph.initializer.iter().any(|made| made.name == *name);
+        let unknown = self
+            .inputs
+            .keys()
+            .find(|name| !has(name))
+            .or_else(|| self.constants.keys().find(|name| !has(name) && !made(name)));
+        if let Some(name) = unknown {
+            return Err(Error::msg(format_args!(
+                "the file has no input `{name}`: its inputs are {}",
+                names().collect::<Vec<_>>().join(", ")
+            )));
+        }
+        match self.ordered.len() > given.len() {
+            false => Ok(()),
+            true => Err(Error::msg(format_args!(
+                "{} inputs are given, and the file has {}: {}",
+                self.ordered.len(),
+                given.len(),
+                names().collect::<Vec<_>>().join(", ")
+            ))),
+        }
+    }
+
+    /// The inputs with a value, in the types that the file says.
+    fn fixed(&self, graph: &GraphProto) -> Result<Vec<(String, Tensor)>> {
+        let each = self.constants.iter().map(|(name, value)| {
+            let info = graph.input.iter().find(|info| info.name == *name);
+            let code = match info.and_then(|info| info.r#type.as_ref()?.value.as_ref()) {
+                Some(TypeValue::Tensor(tensor)) => Some(tensor.elem_type),
+                _ => None,
+            };
+            let value = match code.and_then(dtype::known) {
+                Some(dtype) => value.to_dtype(dtype)?,
+                None => value.clone(),
+            };
+            Ok((name.clone(), value))
+        });
+        each.collect()
+    }
+
+    /// What an input is, by the file or the user; `at` is its index.
+    fn spec(&self, info: &ValueInfoProto, at: usize) -> Result<(Spec, Option<DType>)> {
         let Some(TypeProto {
             value: Some(TypeValue::Tensor(tensor)),
         }) = &info.r#type
@@ -304,7 +342,7 @@ impl Load {
             )));
         };
         let dtype = Root::known_type(tensor.elem_type, &info.name)?;
-        if let Some(spec) = self.inputs.get(&info.name) {
+        if let Some(spec) = self.inputs.get(&info.name).or_else(|| self.ordered.get(at)) {
             return Ok((spec.clone(), Some(dtype)));
         }
         let Some(shape) = &tensor.shape else {
@@ -344,18 +382,6 @@ impl Load {
             });
         Ok((Spec::tensor(sizes, dtype), Some(dtype)))
     }
-}
-
-/// Whether only operators of quantized numbers read a constant.
-fn quantized(nodes: &[NodeProto], name: &str) -> bool {
-    nodes
-        .iter()
-        .filter(|node| node.input.iter().any(|input| input == name))
-        .all(|node| {
-            ops::is(&node.domain, &node.op_type, |entry| {
-                entry.small_ints || entry.is_view
-            })
-        })
 }
 
 /// Whether a text names a size: `?` stands for several sizes of which nothing is known.

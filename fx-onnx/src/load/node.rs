@@ -157,15 +157,12 @@ impl NodeCx<'_> {
     pub fn type_of(&self, name: &str) -> Result<Option<DType>> {
         match self.int(name, 0) {
             0 => Ok(None),
-            code => dtype::known(code as i32)
-                .filter(|d| !matches!(d, DType::I8 | DType::U16))
-                .map(Some)
-                .ok_or_else(|| {
-                    Error::msg(format_args!(
-                        "fx has no elements of type {}",
-                        dtype::name(code as i32)
-                    ))
-                }),
+            code => dtype::known(code as i32).map(Some).ok_or_else(|| {
+                Error::msg(format_args!(
+                    "fx has no elements of type {}",
+                    dtype::name(code as i32)
+                ))
+            }),
         }
     }
 

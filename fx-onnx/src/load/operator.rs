@@ -32,8 +32,10 @@ pub(super) struct Operator {
     pub draws: bool,
     /// Whether its attributes may be any numbers, and not only those of sizes.
     pub any_numbers: bool,
-    /// Whether it takes constants of element types that fx holds no tensors of, as wider numbers.
-    pub small_ints: bool,
+    /// Whether its rule takes tensors of any element type. Others get what fx only stores in a type that it computes in.
+    pub any_type: bool,
+    /// Whether its results are indices, whatever the elements are.
+    pub indices: bool,
 }
 
 /// An entry: an operator of ONNX's own, of any version.
@@ -49,7 +51,8 @@ pub(super) const fn op(name: &'static str, rule: Rule) -> Operator {
         is_view: false,
         draws: false,
         any_numbers: false,
-        small_ints: false,
+        any_type: false,
+        indices: false,
     }
 }
 
@@ -94,8 +97,13 @@ impl Operator {
         self
     }
 
-    pub const fn small_ints(mut self) -> Self {
-        self.small_ints = true;
+    pub const fn indices(mut self) -> Self {
+        self.indices = true;
+        self
+    }
+
+    pub const fn any_type(mut self) -> Self {
+        self.any_type = true;
         self
     }
 }

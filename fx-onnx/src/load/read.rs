@@ -9,8 +9,9 @@ use fx_nn::{Error, Result};
 use super::graph::{Reader, Rules};
 use super::node::NodeCx;
 use super::scope::Scopes;
-use super::value::{Given, V};
+use super::value::{Given, V, as_type};
 use super::{checks, ops, versions};
+use crate::dtype;
 use crate::proto::NodeProto;
 
 /// The table of operators, for a reader.
@@ -47,11 +48,18 @@ fn read(reader: &Reader<'_>, node: &NodeProto, inputs: Vec<V>, scopes: &mut Scop
         if let Some(check) = entry.check {
             check(&cx)?;
         }
-        if !entry.small_ints && !entry.is_view {
-            checks::held(&cx)?;
-        }
+        let stored = match entry.any_type || entry.is_view {
+            true => None,
+            false => widen(&mut cx)?,
+        };
         checks::room(&cx, entry.made)?;
-        let given = (entry.rule)(&mut cx)?;
+        let mut given = (entry.rule)(&mut cx)?;
+        if let Some((stored, wide)) = stored.filter(|_| !entry.indices)
+            && let Some(v) = given.first_mut()
+            && v.dtype() == Some(wide)
+        {
+            *v = V::of(as_type(&v.tensor()?, stored)?, stored);
+        }
         if !entry.is_view {
             checks::spent(&cx, &given)?;
         }
@@ -98,6 +106,23 @@ fn read(reader: &Reader<'_>, node: &NodeProto, inputs: Vec<V>, scopes: &mut Scop
         Value::Proxy(proxy) => Ok(vec![V::Tensor(proxy.to::<Tensor>()?, None)]),
         other => Ok(vec![V::Tensor(Tensor::from_value(other.clone())?, None)]),
     }
+}
+
+/// Makes inputs of an element type that fx only stores those of a type that it computes in. The first one's types: what
+/// is stored, and what is computed in.
+fn widen(cx: &mut NodeCx<'_>) -> Result<Option<(DType, DType)>> {
+    let mut found = None;
+    for input in &mut cx.inputs {
+        let own = input.dtype();
+        let (Some(own), Some(wide)) = (own, own.and_then(dtype::wider)) else {
+            continue;
+        };
+        if let V::Tensor(x, _) = input {
+            *input = V::of(as_type(x, wide)?, wide);
+            found.get_or_insert((own, wide));
+        }
+    }
+    Ok(found)
 }
 
 /// A result that is no tensor, as a tensor of its number.

@@ -34,8 +34,6 @@ pub(super) struct Root {
     pub hints: FxHashMap<String, TensorMeta>,
     /// The inputs that are given: the name, and the element type.
     pub inputs: Vec<(String, Option<DType>)>,
-    /// The element types of constants of which fx holds no tensors: those are of a wider type.
-    pub narrow: FxHashMap<String, DType>,
     /// Inputs with a value.
     pub fixed: Vec<(String, Tensor)>,
     pub params: Vec<ParamSpec>,
@@ -58,11 +56,7 @@ impl Root {
             .ok_or_else(|| Error::msg("the file has no graph"))?;
         let mut scope: FxHashMap<String, V> = FxHashMap::default();
         for (name, tensor) in self.tensors.values() {
-            let dtype = match self.narrow.get(name) {
-                Some(dtype) => *dtype,
-                None => Tensor::dtype(tensor)?,
-            };
-            scope.insert(name.clone(), V::of(tensor.clone(), dtype));
+            scope.insert(name.clone(), V::of(tensor.clone(), Tensor::dtype(tensor)?));
         }
         for (name, tensor) in &self.fixed {
             scope.insert(name.clone(), V::of(tensor.clone(), Tensor::dtype(tensor)?));
@@ -132,14 +126,12 @@ impl Root {
 
     /// The element type of an input of the file.
     pub fn known_type(code: i32, name: &str) -> Result<DType> {
-        dtype::known(code)
-            .filter(|d| !matches!(d, DType::I8 | DType::U16))
-            .ok_or_else(|| {
-                Error::msg(format_args!(
-                    "`{name}` has elements of type {}, of which fx holds no tensors",
-                    dtype::name(code)
-                ))
-            })
+        dtype::known(code).ok_or_else(|| {
+            Error::msg(format_args!(
+                "`{name}` has elements of type {}, of which fx holds no tensors",
+                dtype::name(code)
+            ))
+        })
     }
 }
 
@@ -200,11 +192,6 @@ impl Module for Root {
 fn as_value(v: V) -> Result<Value> {
     use fx_nn::value::IntoValue;
     Ok(match v {
-        V::Tensor(_, Some(dtype @ (DType::I8 | DType::U16))) => {
-            return Err(Error::msg(format_args!(
-                "the graph gives elements of type {dtype}, of which fx holds no tensors"
-            )));
-        }
         V::Tensor(tensor, _) => tensor.into_value(),
         V::Seq(items) => Value::List(
             items

@@ -187,14 +187,6 @@ pub(super) fn tensor(proto: &TensorProto, folder: Option<&Path>, trained: bool) 
     of_bytes(&bytes, dtype, &shape, trained).map_err(about)
 }
 
-/// The element type of a constant, which its tensor has a wider one of if fx holds none of it.
-pub(super) fn type_of(proto: &TensorProto, tensor: &Tensor) -> Result<DType> {
-    match dtype::known(proto.data_type) {
-        Some(dtype @ (DType::I8 | DType::U16)) => Ok(dtype),
-        _ => Tensor::dtype(tensor),
-    }
-}
-
 /// A tensor of bytes, or a variable of them if it is floats to be trained.
 pub(super) fn of_bytes(
     bytes: &[u8],
@@ -228,8 +220,8 @@ pub(super) fn of_bytes(
         DType::BF16 => made!(half::bf16, half::bf16::from_le_bytes),
         DType::F32 => made!(f32, f32::from_le_bytes),
         DType::F64 => made!(f64, f64::from_le_bytes),
-        // fx holds no tensors of these. What is quantized is read as the numbers that it stands for, which fit a wider
-        // type.
+        // Candle lacks these: they are made of a type that holds their numbers.
+        DType::U64 => made!(i64, i64::from_le_bytes),
         DType::I8 => made!(u8, i16, |[byte]| i16::from(byte as i8)),
         DType::U16 => made!(u16, i32, |bytes| i32::from(u16::from_le_bytes(bytes))),
         other => return Err(Error::msg(format_args!("fx holds no tensors of {other}"))),
@@ -237,6 +229,7 @@ pub(super) fn of_bytes(
     let tensor = Tensor::from(data.map_err(Error::other)?);
     match dtype {
         DType::Bool => tensor.ne(0),
+        dtype if dtype::wider(dtype).is_some() => tensor.to_dtype(dtype),
         _ => Ok(tensor),
     }
 }

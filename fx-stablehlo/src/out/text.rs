@@ -13,6 +13,7 @@ pub(crate) fn element_type(dtype: DType) -> &'static str {
         DType::U8 => "ui8",
         DType::U16 => "ui16",
         DType::U32 => "ui32",
+        DType::U64 => "ui64",
         DType::I8 => "i8",
         DType::I16 => "i16",
         DType::I32 => "i32",

@@ -15,9 +15,9 @@ use crate::load::value::{Given, V};
 use crate::proto::GraphProto;
 
 pub(super) const TABLE: &[Operator] = &[
-    op("If", branch),
-    op("Scan", scan_of_batch),
-    op("Scan", scan).since(9),
+    op("If", branch).any_type(),
+    op("Scan", scan_of_batch).any_type(),
+    op("Scan", scan).since(9).any_type(),
 ];
 
 /// What a graph gives for inputs.

@@ -16,7 +16,7 @@ pub(super) const TABLE: &[Operator] = &[
         if let Some(tensor) = of("value").and_then(|a| a.t.as_ref()) {
             let proto = tensor;
             let tensor = tensors::tensor(proto, cx.reader.folder, false)?;
-            let dtype = tensors::type_of(proto, &tensor)?;
+            let dtype = Tensor::dtype(&tensor)?;
             return cx.of(tensor, dtype);
         }
         if let Some(a) = of("value_float") {

@@ -18,7 +18,7 @@ use crate::load::scope::Scope;
 use crate::load::value::{Given, V};
 use crate::proto::GraphProto;
 
-pub(super) const TABLE: &[Operator] = &[op("Loop", turns)];
+pub(super) const TABLE: &[Operator] = &[op("Loop", turns).any_type()];
 
 /// The inputs of a turn before those that are carried.
 fn counters() -> Result<Vec<V>> {

@@ -143,7 +143,8 @@ pub(super) const TABLE: &[Operator] = &[
         let (c, a, b) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
         let dtype = cx.input(1).dtype();
         Ok(vec![V::Tensor(ops::r#where(&c, &a, &b)?, dtype)])
-    }),
+    })
+    .any_type(),
     op("Clip", clip),
     op("IsNaN", |cx| {
         let x = cx.tensor(0)?;
@@ -170,11 +171,13 @@ pub(super) const TABLE: &[Operator] = &[
             return Ok(vec![cx.input(0).clone()]);
         }
         cast(cx, dtype)
-    }),
+    })
+    .any_type(),
     op("CastLike", |cx| {
         let dtype = cx.dtype(1)?;
         cast(cx, dtype)
-    }),
+    })
+    .any_type(),
     op("Elu", |cx| {
         let alpha = cx.float("alpha", 1.0);
         unary(cx, |x| ops::elu(x, alpha))

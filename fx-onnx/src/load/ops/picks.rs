@@ -68,6 +68,7 @@ pub(super) const TABLE: &[Operator] = &[
         }
         cx.like(ops::reshape(&flat, sizes)?)
     })
+    .any_type()
     .makes(|of| of.products())
     .weights(&[0]),
     op("GatherElements", |cx| {
@@ -159,7 +160,8 @@ pub(super) const TABLE: &[Operator] = &[
             _ => ops::nonzero(&x)?,
         };
         cx.of(ops::t(&places)?, DType::I64)
-    }),
+    })
+    .indices(),
     op("Compress", |cx| {
         let (x, keep) = (cx.tensor(0)?, cx.tensor(1)?);
         let places = ops::reshape(&ops::nonzero(&keep)?, [-1])?;

@@ -29,7 +29,7 @@ pub(super) const TABLE: &[Operator] = &[
         }
         Ok(vec![held(&y, dtype)?])
     })
-    .small_ints(),
+    .any_type(),
     op("DequantizeLinear", |cx| {
         let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
         let to = cx.dtype(1)?;
@@ -42,7 +42,7 @@ pub(super) const TABLE: &[Operator] = &[
         let y = (y * as_type(&scale, DType::F32)?)?;
         cx.of(as_type(&y, to)?, to)
     })
-    .small_ints(),
+    .any_type(),
     op("DynamicQuantizeLinear", |cx| {
         let x = cx.tensor(0)?;
         let (low, high) = (ops::amin(&x, .., false)?, ops::amax(&x, .., false)?);
@@ -69,7 +69,7 @@ pub(super) const TABLE: &[Operator] = &[
         let y = (y + as_type(&cx.tensor(7)?, DType::F32)?)?;
         Ok(vec![held(&y, cx.dtype(7)?)?])
     })
-    .small_ints()
+    .any_type()
     .makes(|of| of.products()),
     op("MatMulInteger", |cx| {
         let wide = |at: usize, zero: usize| -> Result<Tensor> {
@@ -88,12 +88,11 @@ pub(super) const TABLE: &[Operator] = &[
         let y = ops::matmul(&wide(0, 2)?, &wide(1, 3)?)?;
         cx.of(as_type(&y, DType::I32)?, DType::I32)
     })
-    .small_ints()
+    .any_type()
     .makes(|of| of.products()),
 ];
 
-/// Numbers of a type of few bits: those that it does not hold are at its ends. Of some types, fx has tensors of a wider
-/// one alone.
+/// Numbers of a type of few bits: those that it does not hold are at its ends.
 fn held(y: &Tensor, dtype: DType) -> Result<V> {
     let (low, high) = match dtype {
         DType::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
@@ -103,16 +102,7 @@ fn held(y: &Tensor, dtype: DType) -> Result<V> {
         other => return Err(Error::msg(format_args!("quantizing to {other}"))),
     };
     let y = ops::clamp(y, low, high)?;
-    Ok(V::of(as_type(&y, wider(dtype))?, dtype))
-}
-
-/// The type of the tensor that holds elements of a type.
-fn wider(dtype: DType) -> DType {
-    match dtype {
-        DType::I8 => DType::I16,
-        DType::U16 => DType::I32,
-        dtype => dtype,
-    }
+    Ok(V::of(as_type(&y, dtype)?, dtype))
 }
 
 /// A quantized input as the whole numbers beside its zero point.

@@ -40,8 +40,8 @@ pub(super) const TABLE: &[Operator] = &[
     op("ReduceLogSumExp", |cx| {
         reduced(cx, |x, dims, keep| ops::logsumexp(x, dims, keep))
     }),
-    op("ArgMax", |cx| place_of(cx, true)),
-    op("ArgMin", |cx| place_of(cx, false)),
+    op("ArgMax", |cx| place_of(cx, true)).indices(),
+    op("ArgMin", |cx| place_of(cx, false)).indices(),
     op("CumSum", |cx| {
         cumulated(cx, ops::cumsum, |x| ops::zeros_like(x, None))
     }),

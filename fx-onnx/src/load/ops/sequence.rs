@@ -14,7 +14,8 @@ pub(super) const TABLE: &[Operator] = &[
     op("SequenceConstruct", |cx| {
         cx.inputs.iter().try_for_each(item)?;
         Ok(vec![V::Seq(cx.inputs.clone())])
-    }),
+    })
+    .any_type(),
     op("SequenceLength", |cx| {
         if let V::List(list, _) = cx.input(0) {
             return Ok(vec![V::Ints(vec![list.size(0)?], true)]);
@@ -36,7 +37,8 @@ pub(super) const TABLE: &[Operator] = &[
             .cloned()
             .map(|v| vec![v])
             .ok_or_else(|| Error::msg("an item that is not there"))
-    }),
+    })
+    .any_type(),
     op("SequenceInsert", |cx| {
         if let V::List(list, dtype) = cx.input(0) {
             item(cx.input(1))?;
@@ -60,7 +62,8 @@ pub(super) const TABLE: &[Operator] = &[
         item(cx.input(1))?;
         all.insert(at, cx.input(1).clone());
         Ok(vec![V::Seq(all)])
-    }),
+    })
+    .any_type(),
     op("SequenceErase", |cx| {
         let mut all = items(cx)?;
         let at = if cx.has(1) {
@@ -73,7 +76,8 @@ pub(super) const TABLE: &[Operator] = &[
         }
         all.remove(at);
         Ok(vec![V::Seq(all)])
-    }),
+    })
+    .any_type(),
     op("ConcatFromSequence", |cx| {
         if let V::List(list, dtype) = cx.input(0) {
             return together(cx, list, *dtype);
@@ -90,7 +94,8 @@ pub(super) const TABLE: &[Operator] = &[
             ops::cat(&all, axis)?
         };
         Ok(vec![V::Tensor(y, dtype)])
-    }),
+    })
+    .any_type(),
     op("SplitToSequence", |cx| {
         let x = cx.tensor(0)?;
         let axis = cx.axis("axis", 0, cx.rank(0)?)?;

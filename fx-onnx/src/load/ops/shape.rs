@@ -26,7 +26,8 @@ pub(super) const TABLE: &[Operator] = &[
             .map(|dim| x.size(dim))
             .collect::<Result<Vec<Int>>>()?;
         Ok(vec![V::Ints(sizes, false)])
-    }),
+    })
+    .any_type(),
     op("Size", |cx| {
         if let V::Sizes(of) = cx.input(0) {
             return Ok(vec![V::Ints(vec![of.dim()?], true)]);
@@ -41,7 +42,8 @@ pub(super) const TABLE: &[Operator] = &[
             product = (product * size?)?;
         }
         Ok(vec![V::Ints(vec![product], true)])
-    }),
+    })
+    .any_type(),
     op("Reshape", |cx| {
         let mut sizes: Vec<Whole> = if cx.version < 5 {
             let sizes = cx.ints("shape").unwrap_or_default();
@@ -193,7 +195,8 @@ pub(super) const TABLE: &[Operator] = &[
             .map(|at| cx.tensor(at))
             .collect::<Result<Vec<Tensor>>>()?;
         cx.like(ops::cat(&all, axis)?)
-    }),
+    })
+    .any_type(),
     op("Split", |cx| {
         let x = cx.tensor(0)?;
         let axis = cx.dim_of(cx.int("axis", 0), 0)?;

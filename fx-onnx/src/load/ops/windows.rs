@@ -36,7 +36,7 @@ pub(super) const TABLE: &[Operator] = &[
         cx.of(as_type(&ops::round(&y, 0)?, DType::I32)?, DType::I32)
     })
     .check(convolution)
-    .small_ints(),
+    .any_type(),
     op("ConvTranspose", transposed)
         .check(convolution)
         .makes(output_shape)
