@@ -13,8 +13,8 @@ pub mod testing;
 pub use compare::max_rel_err;
 pub use export::OnnxExt;
 pub use load::{
-    Import, ImportReport, Limits, Load, ReadOperator, Support, from_bytes, int_of, load, operators,
-    shape_of, support, tensor,
+    Import, ImportReport, Limits, Load, ReadOperator, Support, bit_cast, from_bytes, int_of, load,
+    non_max_suppression, operators, roi_align, shape_of, support, tensor,
 };
 pub use opaque::Opaque;
 pub use out::{Cx, Export, ExportReport, Layers, Name, OpCall, Operand, Rule, Val, Weights};

@@ -48,6 +48,35 @@ def recurrent(op, gates, ways, hidden, inputs, attributes, states=""):
         y, h = {op} <hidden_size: int = {hidden}, {attributes}> (x, w, r, b{states}) }}"""
 
 
+def floats(*numbers):
+    return np.array(numbers, np.float32)
+
+
+def boxes(images, count):
+    """Boxes that overlap, of which some have their corners the other way round."""
+    return RNG.uniform(0, 3, (images, count, 2, 2)).astype(np.float32).reshape(images, count, 4)
+
+
+def scores(*shape):
+    """Scores of which some are equal."""
+    return np.round(f32(*shape), 1)
+
+
+def trees(by):
+    """Two trees with three ways to compare: 2 in a set, by 4 or less, and above 2."""
+    return f"""(float[n, 2] x) => (float[n, 3] y) {{ y = ai.onnx.ml.TreeEnsemble <n_targets: int = 3, aggregate_function: int = {by}, tree_roots: ints = [0, 2],
+        nodes_modes: tensor = uint8[3] {{6, 0, 3}}, nodes_featureids: ints = [0, 1, 0], nodes_splits: tensor = float[3] {{0.0, 4.0, 2.0}},
+        membership_values: tensor = float[4] {{2.0, 9.0, 1.5, nan}}, nodes_missing_value_tracks_true: ints = [0, 0, 1],
+        nodes_truenodeids: ints = [1, 1, 3], nodes_trueleafs: ints = [0, 1, 1], nodes_falsenodeids: ints = [0, 2, 4], nodes_falseleafs: ints = [1, 1, 1],
+        leaf_targetids: ints = [0, 1, 2, 1, 0], leaf_weights: tensor = float[5] {{1.0, 2.5, -3.0, 0.5, 7.0}}> (x) }}"""
+
+
+def ngrams(mode, given, found):
+    return f"""(int64[{given}] x) => (float[{found}] y) {{ y = TfIdfVectorizer <mode: string = "{mode}", min_gram_length: int = 1, max_gram_length: int = 2, max_skip_count: int = 2,
+        ngram_counts: ints = [0, 4], ngram_indexes: ints = [0, 1, 2, 3, 4, 5, 6], pool_int64s: ints = [2, 3, 5, 4, 5, 6, 7, 8, 6, 7],
+        weights: floats = [0.5, 1.5, 2.0, 1.0, 3.0, 0.25, 4.0]> (x) }}"""
+
+
 # A file's text, and its sets of inputs. `x` of two sizes where a size is open.
 CASES = {
     "pad_reflect_run": ("(float[n, m] x, int64[4] p) => (float[a, b] y) { y = Pad <mode: string = \"reflect\"> (x, p) }",
@@ -166,8 +195,48 @@ CASES = {
         lambda: [dict(x=f32(3, 4), a=n(0)), dict(x=f32(2, 5), a=n(-1))]),
     "reversesequence_run": ("(float[t, b] x, int64[b] l) => (float[t, b] y) { y = ReverseSequence (x, l) }",
         lambda: [dict(x=f32(4, 2), l=i64(4, 2)), dict(x=f32(3, 3), l=i64(1, 3, 2))]),
+    "nms_run": ("(float[n, k, 4] b, float[n, c, k] s, int64[1] most, float[1] iou, float[1] least) => (int64[a, 3] y) { y = NonMaxSuppression (b, s, most, iou, least) }",
+        lambda: [dict(b=boxes(1, 8), s=scores(1, 2, 8), most=i64(3), iou=floats(0.3), least=floats(-0.5)), dict(b=boxes(2, 5), s=scores(2, 1, 5), most=i64(9), iou=floats(0.1), least=floats(0.0))]),
+    "nms_centre_open": ("(float[1, k, 4] b, float[1, 1, k] s) => (int64[a, 3] y) <int64 most = {4}, float iou = {0.2}> { y = NonMaxSuppression <center_point_box: int = 1> (b, s, most, iou) }",
+        lambda: [dict(b=np.abs(f32(1, 9, 4)), s=scores(1, 1, 9)), dict(b=np.abs(f32(1, 3, 4)), s=scores(1, 1, 3))]),
+    "nms_then_gather": ("(float[1, k, 4] b, float[1, 2, k] s) => (float[a, 4] y) <int64 most = {5}, float iou = {0.2}, float least = {0.0}, int64[1] at = {2}, int64[1] ax = {1}, int64[1] first = {0}> { i = NonMaxSuppression (b, s, most, iou, least) c = Gather <axis: int = 1> (i, at) d = Squeeze (c, ax) f = Squeeze (b, first) y = Gather (f, d) }",
+        lambda: [dict(b=boxes(1, 8), s=scores(1, 2, 8)), dict(b=boxes(1, 4), s=scores(1, 2, 4))]),
+    "roi_align_max_open": ("(float[n, 2, h, w] x, float[r, 4] b, int64[r] i) => (float[r, 2, 3, 2] y) { y = RoiAlign <mode: string = \"max\", output_height: int = 3, output_width: int = 2, spatial_scale: float = 0.5> (x, b, i) }",
+        lambda: [dict(x=f32(1, 2, 6, 8), b=np.array([[0, 0, 8, 6], [2, 1, 10, 9]], np.float32), i=i64(0, 0)), dict(x=f32(2, 2, 5, 5), b=np.array([[1, 1, 9, 30], [-4, 2, 3, 2], [5, 5, 4, 4]], np.float32), i=i64(1, 0, 1))]),
+    "roi_align_corners_open": ("(float[n, 2, h, w] x, float[r, 4] b, int64[r] i) => (float[r, 2, 2, 2] y) { y = RoiAlign <coordinate_transformation_mode: string = \"output_half_pixel\", output_height: int = 2, output_width: int = 2, sampling_ratio: int = 3> (x, b, i) }",
+        lambda: [dict(x=f32(1, 2, 6, 8), b=np.array([[0, 0, 8, 6], [2, 1, 10, 9]], np.float32), i=i64(0, 0)), dict(x=f32(2, 2, 5, 5), b=np.array([[1, 1, 7, 7], [3, 3, 2, 2]], np.float32), i=i64(1, 0))]),
+    "linear_attention_open": ("(float[b, t, 8] q, float[b, t, 4] k, float[b, t, 6] v, float[b, 2, 2, 3] p, float[b, t, 4] d, float[b, t, 2] r) => (float[b, t, 12] y, float[b, 2, 2, 3] s) { y, s = LinearAttention <q_num_heads: int = 4, kv_num_heads: int = 2> (q, k, v, p, d, r) }",
+        lambda: [dict(q=f32(b, t, 8), k=f32(b, t, 4), v=f32(b, t, 6), p=f32(b, 2, 2, 3), d=-np.abs(f32(b, t, 4)), r=np.abs(f32(b, t, 2))) for b, t in ((2, 3), (1, 1), (1, 5))]),
+    "linear_attention_plain_open": ("(float[b, t, 4] q, float[b, t, 4] k, float[b, t, 6] v) => (float[b, t, 6] y, float[b, 2, 2, 3] s) { y, s = LinearAttention <q_num_heads: int = 2, kv_num_heads: int = 2, update_rule: string = \"linear\", scale: float = 0.5> (q, k, v) }",
+        lambda: [dict(q=f32(b, t, 4), k=f32(b, t, 4), v=f32(b, t, 6)) for b, t in ((2, 3), (1, 5))]),
+    "linear_attention_step": ("(float[b, 1, 4] q, float[b, 1, 4] k, float[b, 1, 6] v, float[b, 2, 2, 3] p, float[b, 1, 2] d) => (float[b, 1, 6] y, float[b, 2, 2, 3] s) { y, s = LinearAttention <q_num_heads: int = 2, kv_num_heads: int = 2, update_rule: string = \"gated\"> (q, k, v, p, d) }",
+        lambda: [dict(q=f32(b, 1, 4), k=f32(b, 1, 4), v=f32(b, 1, 6), p=f32(b, 2, 2, 3), d=-np.abs(f32(b, 1, 2))) for b in (2, 1)]),
+    "causal_conv_open": (f"(float[b, 3, t] x, float[b, 3, 2] p) => (float[b, 3, t] y, float[b, 3, 2] s) <{weights('w', 3, 1, 3)}, {weights('c', 3)}> {{ y, s = CausalConvWithState <activation: string = \"silu\"> (x, w, c, p) }}",
+        lambda: [dict(x=f32(2, 3, 5), p=f32(2, 3, 2)), dict(x=f32(1, 3, 1), p=f32(1, 3, 2))]),
+    "causal_conv_begin_open": (f"(float[b, 3, t] x) => (float[b, 3, t] y, float[b, 3, 2] s) <{weights('w', 3, 1, 3)}> {{ y, s = CausalConvWithState (x, w) }}",
+        lambda: [dict(x=f32(2, 3, 5)), dict(x=f32(1, 3, 1))]),
+    "bitcast_open": ("(float[n, m] x) => (int32[n, m] y) { y = BitCast <to: int = 6> (x) }", lambda: [dict(x=f32(2, 3)), dict(x=f32(1, 4))]),
+    "stft_open": (f"(float[b, n, 1] x) => (float[b, f, 5, 2] y) <int64 step = {{3}}, {weights('w', 8)}> {{ y = STFT (x, step, w) }}",
+        lambda: [dict(x=f32(1, 20, 1)), dict(x=f32(2, 9, 1))]),
+    "stft_run": ("(float[b, n, 1] x, int64 step, int64 l) => (float[b, f, k, 2] y) { y = STFT <onesided: int = 0> (x, step, , l) }",
+        lambda: [dict(x=f32(1, 20, 1), step=n(4), l=n(6)), dict(x=f32(2, 9, 1), step=n(1), l=n(9))]),
+    "mel_weights": ("(float[n, 17] x) => (float[n, 6] y) <int64 bands = {6}, int64 length = {32}, int64 rate = {16000}, float low = {100.0}, float high = {7000.0}> { w = MelWeightMatrix (bands, length, rate, low, high) y = MatMul (x, w) }",
+        lambda: [dict(x=f32(2, 17)), dict(x=f32(1, 17))]),
+    "deform_conv_open": (f"(float[n, 4, h, w] x, float[n, 16, a, b] o, float[n, 8, a, b] m) => (float[n, 6, a, b] y) <{weights('k', 6, 2, 2, 2)}, {weights('c', 6)}> {{ y = DeformConv <group: int = 2, offset_group: int = 2, strides: ints = [2, 1], pads: ints = [1, 0, 1, 1], dilations: ints = [1, 2]> (x, k, o, c, m) }}",
+        lambda: [dict(x=f32(n_, 4, h, w), o=f32(n_, 16, (h + 2 - 2) // 2 + 1, w + 1 - 3 + 1), m=f32(n_, 8, (h + 2 - 2) // 2 + 1, w + 1 - 3 + 1)) for n_, h, w in ((1, 5, 6), (2, 4, 3))]),
+    "qlinear_conv": ("(uint8[n, 2, h, w] x) => (float[n, 2, a, b] y) <float s = {0.05}, uint8 z = {120}, float[2] sw = {0.02, 0.03}, int8[2] zw = {0, 0}, float sy = {0.1}, uint8 zy = {110}, int8[2, 2, 2, 2] w = {1, -2, 50, 4, -5, 60, 7, -8, 90, 10, -11, 12, -13, 14, 55, 16}, int32[2] c = {40, -70}> { q = QLinearConv <pads: ints = [1, 1, 0, 0]> (x, s, z, w, sw, zw, sy, zy, c) y = DequantizeLinear (q, sy, zy) }",
+        lambda: [dict(x=RNG.integers(0, 255, (1, 2, 4, 5)).astype(np.uint8)), dict(x=RNG.integers(0, 255, (2, 2, 3, 3)).astype(np.uint8))]),
+    "trees_of_sets": (trees(1), lambda: [dict(x=np.array([[1.5, 3], [2, 4], [9, 1], [np.nan, 7], [3, 0]], np.float32)), dict(x=np.array([[2, 8]], np.float32))]),
+    "trees_largest": (trees(3), lambda: [dict(x=np.array([[1.5, 3], [2, 4], [9, 1], [np.nan, 7], [3, 0]], np.float32)), dict(x=np.array([[2, 8]], np.float32))]),
+    "ngrams_open": (ngrams("TF", "n, c", "n, 7"), lambda: [dict(x=i64(1, 1, 3, 3, 3, 7, 8, 6, 7, 5, 6, 8).reshape(2, 6)), dict(x=i64(5, 6).reshape(1, 2)), dict(x=i64(2).reshape(1, 1))]),
+    "ngrams_weighed_open": (ngrams("TFIDF", "c", "7"), lambda: [dict(x=i64(1, 1, 3, 3, 3, 7)), dict(x=i64(5, 6, 7, 8, 6, 7, 8))]),
+    "optional_there": ("(float[n] x) => (bool h, float[n] y) { h = OptionalHasElement (x) y = OptionalGetElement (x) }", lambda: [dict(x=f32(3)), dict(x=f32(1))]),
 }
-OPSETS = {"gathernd_batch_open": 18, "qdq_int8": 19}
+ML = '18, "ai.onnx.ml" : 5'
+OPSETS = {
+    "gathernd_batch_open": 18, "qdq_int8": 19, "bitcast_open": 26, "deform_conv_open": 19, "trees_of_sets": ML, "trees_largest": ML,
+    **dict.fromkeys(("linear_attention_open", "linear_attention_plain_open", "linear_attention_step", "causal_conv_open", "causal_conv_begin_open"), 27),
+}
 
 # Inputs of files that are given: each makes the sets.
 INPUTS = {

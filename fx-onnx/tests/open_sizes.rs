@@ -89,10 +89,12 @@ fn read(
     let output = names(output).iter().map(|name| value(name, None)).collect();
     let model = ModelProto {
         ir_version: 10,
-        opset_import: vec![OperatorSetIdProto {
-            domain: String::new(),
-            version,
-        }],
+        opset_import: [("", version), ("ai.onnx.ml", 5), ("ai.onnx.preview", 1)]
+            .map(|(domain, version)| OperatorSetIdProto {
+                domain: domain.to_string(),
+                version,
+            })
+            .into(),
         graph: Some(GraphProto {
             node,
             name: "g".to_string(),
@@ -212,6 +214,54 @@ fn scans_whose_body_has_no_types() -> Result<()> {
         }
         same(&z, &ops::stack(&all, 0)?)?;
         same(&y, &s)?;
+    }
+    Ok(())
+}
+
+/// A gate and what it lets through, of any number of rows.
+#[test]
+fn gated_rows() -> Result<()> {
+    let inputs = ["a", "b"].map(|name| value(name, Some((1, &["rows", "3"]))));
+    let gm = read(
+        28,
+        vec![node("SwiGLU", "a b", "y", &[])],
+        inputs.into(),
+        "y",
+    )?;
+    for rows in [1, 4] {
+        let (a, b) = (Tensor::randn((rows, 3))?, Tensor::randn((rows, 3))?);
+        same(&gm.forward::<Tensor>((&a, &b))?, &(ops::silu(&a)? * &b)?)?;
+    }
+    Ok(())
+}
+
+/// Attention of any length, whose node has a graph that changes its scores.
+#[test]
+fn attention_with_graphs_of_its_own() -> Result<()> {
+    let scores = body(vec![node("Tanh", "s", "t", &[])], "s", "t");
+    let weights = body(vec![node("Sqrt", "w", "r", &[])], "w", "r");
+    let flex = NodeProto {
+        domain: "ai.onnx.preview".to_string(),
+        ..node("FlexAttention", "q k v", "y", &[])
+    };
+    let flex = with_body(with_body(flex, "score_mod", scores), "prob_mod", weights);
+    let inputs = [
+        ("q", ["batch", "4", "rows", "8"]),
+        ("k", ["batch", "2", "keys", "8"]),
+        ("v", ["batch", "2", "keys", "3"]),
+    ];
+    let inputs = inputs.map(|(name, sizes)| value(name, Some((1, &sizes))));
+    let gm = read(26, vec![flex], inputs.into(), "y")?;
+    for (batch, rows, keys) in [(1, 2, 3), (2, 4, 1)] {
+        let q = Tensor::randn((batch, 4, rows, 8))?;
+        let k = Tensor::randn((batch, 2, keys, 8))?;
+        let v = Tensor::randn((batch, 2, keys, 3))?;
+        let each = |x: &Tensor| ops::repeat_interleave(x, 2, Some(1));
+        let scores = ops::matmul(&q, &ops::transpose(&each(&k)?, -2, -1)?)?;
+        let scores = ops::tanh(&(scores / 8f64.sqrt())?)?;
+        let weights = ops::sqrt(&ops::softmax(&scores, -1)?)?;
+        let wanted = ops::matmul(&weights, &each(&v)?)?;
+        same(&gm.forward::<Tensor>((&q, &k, &v))?, &wanted)?;
     }
     Ok(())
 }

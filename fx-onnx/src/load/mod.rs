@@ -6,6 +6,7 @@ mod checks;
 mod graph;
 mod known;
 mod layers;
+mod leaves;
 mod look;
 mod node;
 mod operator;
@@ -44,6 +45,7 @@ use crate::proto::{
     DimensionValue, GraphProto, ModelProto, NodeProto, TypeProto, TypeValue, ValueInfoProto,
 };
 
+pub use leaves::{bit_cast, non_max_suppression, roi_align};
 pub use scan::Limits;
 pub use support::{ReadOperator, Support, operators, support};
 pub use value::{int_of, shape_of};

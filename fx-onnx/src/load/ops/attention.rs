@@ -3,6 +3,8 @@
 use fx_nn::prelude::*;
 use fx_nn::{Bound, Error, Result};
 
+use super::control::inside;
+use crate::load::checks::rank;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
 use crate::load::value::{V, as_type};
@@ -187,6 +189,48 @@ pub(super) const TABLE: &[Operator] = &[
         let all = [y, present_k, present_v, inside];
         Ok(all.into_iter().map(|x| V::of(x, dtype)).collect())
     }),
+    op("FlexAttention", |cx| {
+        let (q, mut k, mut v) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
+        let known = |at: usize, dim: usize| -> Result<i64> {
+            let size = cx.shape(at)?[dim].as_number();
+            size.ok_or_else(|| Error::msg("attention of sizes that are not known"))
+        };
+        let (heads, own, width) = (known(0, 1)?, known(1, 1)?, known(0, 3)?);
+        if own < 1 || heads % own != 0 {
+            return Err(Error::msg(format_args!(
+                "{heads} heads of queries and {own} of keys"
+            )));
+        }
+        if heads != own {
+            k = ops::repeat_interleave(&k, heads / own, Some(1))?;
+            v = ops::repeat_interleave(&v, heads / own, Some(1))?;
+        }
+        let dtype = cx.dtype(0)?;
+        let wide = match (cx.type_of("softmax_precision")?, dtype) {
+            (Some(wide), _) => wide,
+            (None, DType::F64) => DType::F64,
+            _ => DType::F32,
+        };
+        let scale = cx.attribute("scale").and_then(|a| a.f);
+        let root = scale.map_or(1.0 / (width as f64).sqrt(), f64::from).sqrt();
+        let scores = ops::matmul(&(&q * root)?, &ops::transpose(&(&k * root)?, -2, -1)?)?;
+        // A graph of the node changes what is between, if it has one.
+        let changed = |name: &str, x: Tensor| -> Result<Tensor> {
+            if cx.attribute(name).is_none() {
+                return Ok(x);
+            }
+            let given = inside(cx, cx.graph(name)?, vec![V::of(x, wide)])?;
+            let one = given.first().map(V::tensor).transpose()?;
+            let one = one.ok_or_else(|| Error::msg(format_args!("`{name}` gives nothing")))?;
+            as_type(&one, wide)
+        };
+        let scores = changed("score_mod", as_type(&scores, wide)?)?;
+        let weights = changed("prob_mod", ops::softmax(&scores, -1)?)?;
+        let y = ops::matmul(&weights, &as_type(&v, wide)?)?;
+        cx.of(as_type(&y, dtype)?, dtype)
+    })
+    .domain("ai.onnx.preview")
+    .check(|cx| (0..3).try_for_each(|at| rank(cx, at, 4..5))),
 ];
 
 /// How many keys come before the first row.

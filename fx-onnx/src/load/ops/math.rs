@@ -4,6 +4,7 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 
+use crate::load::leaves::bit_cast;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
 use crate::load::value::{Given, V, as_type};
@@ -173,6 +174,13 @@ pub(super) const TABLE: &[Operator] = &[
         cast(cx, dtype)
     })
     .any_type(),
+    op("BitCast", |cx| {
+        let dtype = cx
+            .type_of("to")?
+            .ok_or_else(|| Error::msg("the type to read the bits as is missing"))?;
+        cx.of(bit_cast(&cx.tensor(0)?, dtype)?, dtype)
+    })
+    .any_type(),
     op("CastLike", |cx| {
         let dtype = cx.dtype(1)?;
         cast(cx, dtype)
@@ -227,6 +235,14 @@ pub(super) const TABLE: &[Operator] = &[
     op("Swish", |cx| {
         let alpha = cx.float("alpha", 1.0);
         unary(cx, |x| x * ops::sigmoid(&(x * alpha)?)?)
+    }),
+    op("SwiGLU", |cx| {
+        let (gate, linear) = (cx.single(0)?, cx.single(1)?);
+        let gate = match cx.float("alpha", 1.0) {
+            1.0 => ops::silu(&gate)?,
+            alpha => (&gate * ops::sigmoid(&(&gate * alpha)?)?)?,
+        };
+        Ok(vec![cx.rounded(&(gate * linear)?)?])
     }),
     op("PRelu", |cx| {
         let (x, slope) = (cx.tensor(0)?, cx.tensor(1)?);

@@ -4,6 +4,7 @@
 //! not have.
 
 mod attention;
+mod boxes;
 mod classic;
 mod contrib;
 mod control;
@@ -21,7 +22,10 @@ mod sequence;
 mod shape;
 mod slices;
 mod spectral;
+mod stateful;
+mod trees;
 mod windows;
+mod words;
 
 use std::sync::LazyLock;
 
@@ -31,7 +35,7 @@ use super::operator::Operator;
 use super::versions;
 
 /// The entries of the families.
-const FAMILIES: [&[Operator]; 19] = [
+const FAMILIES: [&[Operator]; 22] = [
     math::TABLE,
     reduce::TABLE,
     shape::TABLE,
@@ -40,7 +44,9 @@ const FAMILIES: [&[Operator]; 19] = [
     picks::TABLE,
     nn::TABLE,
     recurrent::TABLE,
+    stateful::TABLE,
     windows::TABLE,
+    boxes::TABLE,
     resize::TABLE,
     create::TABLE,
     control::TABLE,
@@ -51,6 +57,7 @@ const FAMILIES: [&[Operator]; 19] = [
     spectral::TABLE,
     contrib::TABLE,
     classic::TABLE,
+    words::TABLE,
 ];
 
 /// The entries by name, the newest first.

@@ -3,6 +3,8 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
+use super::windows::convolved;
+use crate::load::checks::{at_least, rank, windows};
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
 use crate::load::value::{V, as_type};
@@ -71,6 +73,34 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .any_type()
     .makes(|of| of.products()),
+    op("QLinearConv", |cx| {
+        let dims = cx.rank(3)?;
+        // What there is for each result, beside the others.
+        let each = |x: Tensor, dims: usize| -> Result<Tensor> {
+            let mut shape = vec![1i64; dims];
+            shape[0] = -1;
+            ops::reshape(&x, shape)
+        };
+        let apart = |at: usize| -> Result<(Tensor, Tensor)> {
+            let of = |at: usize| as_type(&cx.tensor(at)?, DType::F32);
+            Ok((of(at)?, of(at + 2)?))
+        };
+        let ((x, x_zero), (w, w_zero)) = (apart(0)?, apart(3)?);
+        let (x, w) = ((x - x_zero)?, (w - each(w_zero, dims)?)?);
+        let bias = cx.optional(8)?.map(|b| as_type(&b, DType::F32));
+        let y = convolved(cx, x, &w, 3, bias.transpose()?.as_ref())?;
+        let scale = |at: usize| as_type(&cx.tensor(at)?, DType::F32);
+        let scale = ((scale(1)? * each(scale(4)?, dims - 1)?)? / scale(6)?)?;
+        let y = ops::round(&(ops::round(&y, 0)? * scale)?, 0)?;
+        let y = (y + as_type(&cx.tensor(7)?, DType::F32)?)?;
+        Ok(vec![held(&y, cx.dtype(7)?)?])
+    })
+    .any_type()
+    .check(|cx| {
+        windows(cx)?;
+        rank(cx, 3, 3..)?;
+        at_least(cx, "group", 1)
+    }),
     op("MatMulInteger", |cx| {
         let wide = |at: usize, zero: usize| -> Result<Tensor> {
             let x = as_type(&cx.tensor(at)?, DType::F64)?;

@@ -360,7 +360,7 @@ impl Layer {
 }
 
 /// The tensors of a tuple.
-fn tensors(of: &Value) -> Result<Vec<Tensor>> {
+pub(super) fn tensors(of: &Value) -> Result<Vec<Tensor>> {
     match of {
         Value::Tuple(items) => items
             .iter()

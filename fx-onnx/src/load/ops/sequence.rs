@@ -1,4 +1,4 @@
-//! Sequences, whose lengths are known while a file is read.
+//! Sequences, whose lengths are known while a file is read, and values that may be left out.
 
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
@@ -128,6 +128,17 @@ pub(super) const TABLE: &[Operator] = &[
         Ok(vec![V::Seq(all)])
     })
     .check(|cx| pieces(cx, None)),
+    // What is there or not is known while a file is read.
+    op("Optional", |cx| Ok(vec![cx.input(0).clone()])).views(),
+    op("OptionalHasElement", |cx| {
+        let is_there = Tensor::full((), cx.has(0), DType::Bool)?;
+        cx.of(is_there, DType::Bool)
+    }),
+    op("OptionalGetElement", |cx| match cx.has(0) {
+        true => Ok(vec![cx.input(0).clone()]),
+        false => Err(Error::msg("the element of an optional value that has none")),
+    })
+    .views(),
 ];
 
 /// The items of a sequence whose length a run decides, put together.

@@ -1,8 +1,10 @@
-//! Fourier transforms, as products with the roots of one: of any length, which a run may decide.
+//! Fourier transforms, as products with the roots of one: of any length, which a run may decide; and the bands of pitch
+//! into which spectra are put together.
 //!
 //! Invariant: an angle is reduced to one turn in whole numbers before it is computed, so that long signals lose nothing.
 
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
 use fx_nn::{Bound, Error, Result};
 
 use crate::load::checks::rank;
@@ -11,7 +13,11 @@ use crate::load::operator::{Operator, op};
 use crate::load::value::{Given, as_type};
 use crate::load::whole::Whole;
 
-pub(super) const TABLE: &[Operator] = &[op("DFT", transform).check(|cx| rank(cx, 0, 2..))];
+pub(super) const TABLE: &[Operator] = &[
+    op("DFT", transform).check(|cx| rank(cx, 0, 2..)),
+    op("STFT", of_frames).check(|cx| rank(cx, 0, 3..4)),
+    op("MelWeightMatrix", mel_weights).makes(|_| 0),
+];
 
 /// A transform along an axis, of real or complex numbers, whose parts lie along the last dim.
 fn transform(cx: &mut NodeCx<'_>) -> Given {
@@ -51,13 +57,7 @@ fn transform(cx: &mut NodeCx<'_>) -> Given {
         (false, true) => (length.clone(), bins.clone()),
         (false, false) => (length.clone(), length.clone()),
     };
-    let table = taken.known().zip(made.known());
-    let limit = cx.reader.limits.constant_bytes as i64 / 8;
-    if table.is_some_and(|(taken, made)| taken.saturating_mul(made) > limit) {
-        return Err(Error::msg(
-            "a transform whose table is larger than `Limits::constant_bytes`",
-        ));
-    }
+    fits(cx, &taken, &made)?;
     let mut x = as_type(&cx.tensor(0)?, DType::F64)?;
     let parts = match parts {
         Some(parts) => parts,
@@ -70,10 +70,8 @@ fn transform(cx: &mut NodeCx<'_>) -> Given {
     };
     let x = fitted(&ops::movedim(&x, axis, -2)?, &given, &taken)?;
     let part = |at: i64| ops::select(&x, -1, at);
-    let (cosines, sines) = roots(cx, &made, &taken, &length)?;
-    let by = |x: &Tensor, table: &Tensor| ops::matmul(&ops::unsqueeze(x, -2)?, &ops::t(table)?);
-    let by = |x: &Tensor, table: &Tensor| ops::squeeze(&by(x, table)?, -2);
     let y = if inverse {
+        let (cosines, sines) = roots(cx, &made, &taken, &length)?;
         // Each bin but the first and the middle one stands for its mirror image too.
         let places = cx.numbers(taken.int()?)?;
         let (places, whole) = (
@@ -88,17 +86,164 @@ fn transform(cx: &mut NodeCx<'_>) -> Given {
         }
         ops::unsqueeze(&(y / whole)?, -1)?
     } else {
-        let re = part(0)?;
-        let (mut real, mut imaginary) = (by(&re, &cosines)?, (-by(&re, &sines)?)?);
-        if parts == 2 {
-            let im = part(1)?;
-            real = (real + by(&im, &sines)?)?;
-            imaginary = (imaginary + by(&im, &cosines)?)?;
-        }
-        ops::stack(&[real, imaginary], -1)?
+        forward(cx, &x, parts, &made, &length)?
     };
     let dtype = cx.dtype(0)?;
     cx.of(as_type(&ops::movedim(&y, -2, axis)?, dtype)?, dtype)
+}
+
+/// Numbers along the last dim times a table.
+fn by(x: &Tensor, table: &Tensor) -> Result<Tensor> {
+    let y = ops::matmul(&ops::unsqueeze(x, -2)?, &ops::t(table)?)?;
+    ops::squeeze(&y, -2)
+}
+
+/// So many bins of signals of a length, which lie along the last dim but one.
+fn forward(
+    cx: &NodeCx<'_>,
+    x: &Tensor,
+    parts: i64,
+    made: &Whole,
+    length: &Whole,
+) -> Result<Tensor> {
+    let part = |at: i64| ops::select(x, -1, at);
+    let (cosines, sines) = roots(cx, made, length, length)?;
+    let re = part(0)?;
+    let (mut real, mut imaginary) = (by(&re, &cosines)?, (-by(&re, &sines)?)?);
+    if parts == 2 {
+        let im = part(1)?;
+        real = (real + by(&im, &sines)?)?;
+        imaginary = (imaginary + by(&im, &cosines)?)?;
+    }
+    ops::stack(&[real, imaginary], -1)
+}
+
+/// Refuses a table of known sizes that is too large.
+fn fits(cx: &NodeCx<'_>, rows: &Whole, columns: &Whole) -> Result<()> {
+    let limit = cx.reader.limits.constant_bytes as i64 / 8;
+    let table = rows.known().zip(columns.known());
+    match table.is_some_and(|(rows, columns)| rows.saturating_mul(columns) > limit) {
+        true => Err(Error::msg(
+            "a transform whose table is larger than `Limits::constant_bytes`",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// Transforms of the frames of a signal, each times a window.
+fn of_frames(cx: &mut NodeCx<'_>) -> Given {
+    let shape = cx.shape(0)?;
+    let parts = match shape.last().and_then(|size| size.as_number()) {
+        Some(parts @ 1..=2) => parts,
+        Some(other) => return Err(Error::msg(format_args!("numbers of {other} parts"))),
+        None => return Err(Error::msg("whether numbers are complex is not known")),
+    };
+    let sizes = cx.sizes(0)?;
+    let length = match (cx.has(3), cx.has(2)) {
+        (true, _) => cx.whole(3)?,
+        (_, true) => match &*cx.sizes(2)? {
+            [length] => length.clone(),
+            other => return Err(Error::msg(format_args!("a window of {} dims", other.len()))),
+        },
+        _ => sizes[1].clone(),
+    };
+    let step = cx.whole(1)?;
+    if step.known().is_some_and(|step| step < 1) || length.known().is_some_and(|length| length < 1)
+    {
+        return Err(Error::msg(
+            "frames without length, or without steps between them",
+        ));
+    }
+    let frames = sizes[1]
+        .minus(length.clone())?
+        .over(step.clone())?
+        .plus(1)?;
+    if frames.known().is_some_and(|frames| frames < 1) {
+        return Err(Error::msg("a signal that is shorter than a frame"));
+    }
+    let bins = match cx.int("onesided", 1) {
+        0 => length.clone(),
+        _ => length.over(2)?.plus(1)?,
+    };
+    fits(cx, &frames, &length)?;
+    fits(cx, &bins, &length)?;
+    let (frames, each) = (frames.int()?, length.int()?);
+    let starts = ops::unsqueeze(&cx.numbers(frames)?, 1)?;
+    let starts = match step.known() {
+        Some(step) => (starts * step)?,
+        None => (starts * step.tensor()?)?,
+    };
+    let places = ops::reshape(&(starts + cx.numbers(each)?)?, [-1])?;
+    let x = as_type(&cx.tensor(0)?, DType::F64)?;
+    let x = ops::index_select(&x, 1, &places)?;
+    let mut x = ops::reshape(&x, vec![sizes[0].int()?, frames, each, parts.into()])?;
+    if let Some(window) = cx.optional(2)? {
+        x = (x * ops::reshape(&as_type(&window, DType::F64)?, [-1, 1])?)?;
+    }
+    let dtype = cx.dtype(0)?;
+    cx.of(
+        as_type(&forward(cx, &x, parts, &bins, &length)?, dtype)?,
+        dtype,
+    )
+}
+
+/// How much each bin of a spectrum counts for each band of heard pitch: triangles, of which each band begins where the
+/// one before has its peak.
+fn mel_weights(cx: &mut NodeCx<'_>) -> Given {
+    let whole = |at: usize| -> Result<i64> {
+        let known = cx.input(at).known_ints()?.first().copied();
+        known.ok_or_else(|| Error::msg("a number is expected, and there is none"))
+    };
+    let (bands, length, rate) = (whole(0)?, whole(1)?, whole(2)?);
+    let hertz = |at: usize| -> Result<f32> {
+        let x = cx.tensor(at)?;
+        match x.proxy() {
+            None => Ok(x.item()? as f32),
+            Some(_) => Err(Error::msg(
+                "an edge that only a run knows: give the input a constant value with `Load::constant`",
+            )),
+        }
+    };
+    let (low, high) = (hertz(3)?, hertz(4)?);
+    let bins = length / 2 + 1;
+    let limit = cx.reader.limits.constant_bytes as i64 / 8;
+    if bands < 1 || length < 1 || rate < 1 || bands.saturating_mul(bins) > limit {
+        return Err(Error::msg(format_args!(
+            "{bands} bands of a transform of length {length} at a rate of {rate}"
+        )));
+    }
+    // In single precision, in which ONNX Runtime finds the bins.
+    let mel = |hertz: f32| 2595.0 * (1.0 + hertz / 700.0).log10();
+    let step = (mel(high) - mel(low)) / (bands + 2) as f32;
+    let edge = |at: i64| -> Result<usize> {
+        let pitch = (at as f32 * step + mel(low)) / 2595.0;
+        let hertz = (700.0 * (10f64.powf(f64::from(pitch)) - 1.0)) as f32;
+        let bin = ((length + 1) as f32 * hertz / rate as f32).floor();
+        match (0.0..bins as f32).contains(&bin) {
+            true => Ok(bin as usize),
+            false => Err(Error::msg(format_args!(
+                "a band at bin {bin} of {bins}: its frequency is not in the spectrum"
+            ))),
+        }
+    };
+    let columns = bands as usize;
+    let mut weights = vec![0f32; columns * bins as usize];
+    for band in 0..columns {
+        let at = band as i64;
+        let (start, peak, end) = (edge(at)?, edge(at + 1)?, edge(at + 2)?);
+        let mut weigh = |bin: usize, weight: f32| weights[bin * columns + band] = weight;
+        if start == peak {
+            weigh(peak, 1.0);
+        } else {
+            let rise = peak as f32 - start as f32;
+            (start..=peak).for_each(|bin| weigh(bin, (bin - start) as f32 / rise));
+        }
+        let fall = end as f32 - peak as f32;
+        (peak..end).for_each(|bin| weigh(bin, (end - bin) as f32 / fall));
+    }
+    let dtype = cx.type_of("output_datatype")?.unwrap_or(DType::F32);
+    let weights = Tensor::from_vec(weights, (bins as usize, columns))?;
+    cx.of(as_type(&weights, dtype)?, dtype)
 }
 
 /// The signal cut or filled with zeros to a length, along the last dim but one.

@@ -32,7 +32,7 @@ pub(super) const TABLE: &[Operator] = &[
             }
         };
         let (x, w) = (wide(0, 2)?, wide(1, 3)?);
-        let y = convolved(cx, x, &w, None)?;
+        let y = convolved(cx, x, &w, 1, None)?;
         cx.of(as_type(&ops::round(&y, 0)?, DType::I32)?, DType::I32)
     })
     .check(convolution)
@@ -318,15 +318,22 @@ fn triple(of: &[i64]) -> (usize, usize, usize) {
 fn conv(cx: &mut NodeCx<'_>) -> Given {
     let rank = cx.rank(0).or_else(|_| cx.rank(1))?;
     let (x, w, b) = (cx.ranked(0, rank)?, cx.tensor(1)?, cx.optional(2)?);
-    let y = convolved(cx, x, &w, b.as_ref())?;
+    let y = convolved(cx, x, &w, 1, b.as_ref())?;
     cx.like(y)
 }
 
-fn convolved(cx: &NodeCx<'_>, x: Tensor, w: &Tensor, b: Option<&Tensor>) -> Result<Tensor> {
-    let dims = cx.rank(0).or_else(|_| cx.rank(1))?.saturating_sub(2);
+/// A convolution by the node's attributes, whose weight is an input.
+pub(super) fn convolved(
+    cx: &NodeCx<'_>,
+    x: Tensor,
+    w: &Tensor,
+    at: usize,
+    b: Option<&Tensor>,
+) -> Result<Tensor> {
+    let dims = cx.rank(0).or_else(|_| cx.rank(at))?.saturating_sub(2);
     let kernel = match cx.ints("kernel_shape") {
         Some(kernel) => kernel,
-        None => cx.known_shape(1)?[2..].iter().map(|n| *n as i64).collect(),
+        None => cx.known_shape(at)?[2..].iter().map(|n| *n as i64).collect(),
     };
     let window = window(cx, dims, &kernel)?;
     let groups = cx.int("group", 1) as usize;
