@@ -73,7 +73,7 @@ def trees(by):
 
 def ngrams(mode, given, found):
     return f"""(int64[{given}] x) => (float[{found}] y) {{ y = TfIdfVectorizer <mode: string = "{mode}", min_gram_length: int = 1, max_gram_length: int = 2, max_skip_count: int = 2,
-        ngram_counts: ints = [0, 4], ngram_indexes: ints = [0, 1, 2, 3, 4, 5, 6], pool_int64s: ints = [2, 3, 5, 4, 5, 6, 7, 8, 6, 7],
+        ngram_counts: ints = [0, 4], ngram_indexes: ints = [3, 0, 6, 2, 5, 1, 4], pool_int64s: ints = [2, 3, 5, 4, 5, 6, 7, 8, 6, 7],
         weights: floats = [0.5, 1.5, 2.0, 1.0, 3.0, 0.25, 4.0]> (x) }}"""
 
 

@@ -3,7 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use crate::load::checks::{at_least, rank, windows};
+use crate::load::checks::{Constants, at_least, rank, windows};
 use crate::load::leaves::{non_max_suppression, roi_align};
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
@@ -24,12 +24,16 @@ pub(super) const TABLE: &[Operator] = &[
         rank(cx, 0, 3..4)?;
         rank(cx, 1, 3..4)
     }),
-    op("RoiAlign", |cx| regions(cx, "output_half_pixel")).check(parts),
+    op("RoiAlign", |cx| regions(cx, "output_half_pixel"))
+        .check(parts)
+        .makes(parts_made),
     op("RoiAlign", |cx| regions(cx, "half_pixel"))
         .since(16)
-        .check(parts),
+        .check(parts)
+        .makes(parts_made),
     op("DeformConv", moved).check(|cx| {
         windows(cx)?;
+        rank(cx, 0, 4..5)?;
         rank(cx, 2, 4..5)?;
         at_least(cx, "group", 1)?;
         at_least(cx, "offset_group", 1)
@@ -43,6 +47,13 @@ fn parts(cx: &NodeCx<'_>) -> Result<()> {
     rank(cx, 2, 1..2)?;
     at_least(cx, "output_height", 1)?;
     at_least(cx, "output_width", 1)
+}
+
+fn parts_made(of: &Constants<'_>) -> u64 {
+    let size = of
+        .attribute("output_height")
+        .saturating_mul(of.attribute("output_width"));
+    of.products().saturating_mul(size)
 }
 
 fn regions(cx: &NodeCx<'_>, places: &str) -> Given {

@@ -98,6 +98,8 @@ pub(super) const TABLE: &[Operator] = &[
     .any_type()
     .check(|cx| {
         windows(cx)?;
+        let dims = cx.rank(3)?;
+        rank(cx, 0, dims..=dims)?;
         rank(cx, 3, 3..)?;
         at_least(cx, "group", 1)
     }),

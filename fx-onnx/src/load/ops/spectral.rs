@@ -34,13 +34,6 @@ fn transform(cx: &mut NodeCx<'_>) -> Given {
             "a transform along the dim of the parts of numbers",
         ));
     }
-    let parts = match shape.last().and_then(|size| size.as_number()) {
-        Some(parts @ 1..=2) => Some(parts),
-        Some(other) => {
-            return Err(Error::msg(format_args!("numbers of {other} parts")));
-        }
-        None => None,
-    };
     let (inverse, half) = (cx.flag("inverse"), cx.flag("onesided"));
     if inverse && !half {
         return Err(Error::msg("an inverse transform to complex numbers"));
@@ -58,16 +51,7 @@ fn transform(cx: &mut NodeCx<'_>) -> Given {
         (false, false) => (length.clone(), length.clone()),
     };
     fits(cx, &taken, &made)?;
-    let mut x = as_type(&cx.tensor(0)?, DType::F64)?;
-    let parts = match parts {
-        Some(parts) => parts,
-        None => {
-            // Parts that are not there are 0.
-            let more = vec![Int::from(0i64), (2 - x.size(-1)?)?];
-            x = ops::pad(&x, more, "constant", Bound::from(0.0))?;
-            2
-        }
-    };
+    let (x, parts) = numbers(cx)?;
     let x = fitted(&ops::movedim(&x, axis, -2)?, &given, &taken)?;
     let part = |at: i64| ops::select(&x, -1, at);
     let y = if inverse {
@@ -90,6 +74,20 @@ fn transform(cx: &mut NodeCx<'_>) -> Given {
     };
     let dtype = cx.dtype(0)?;
     cx.of(as_type(&ops::movedim(&y, -2, axis)?, dtype)?, dtype)
+}
+
+/// The signal in double precision, and how many parts its numbers have along the last dim.
+fn numbers(cx: &NodeCx<'_>) -> Result<(Tensor, i64)> {
+    let x = as_type(&cx.tensor(0)?, DType::F64)?;
+    match cx.shape(0)?.last().and_then(|size| size.as_number()) {
+        Some(parts @ 1..=2) => Ok((x, parts)),
+        Some(other) => Err(Error::msg(format_args!("numbers of {other} parts"))),
+        None => {
+            // Parts that are not there are 0.
+            let more = vec![Int::from(0i64), (2 - x.size(-1)?)?];
+            Ok((ops::pad(&x, more, "constant", Bound::from(0.0))?, 2))
+        }
+    }
 }
 
 /// Numbers along the last dim times a table.
@@ -132,12 +130,6 @@ fn fits(cx: &NodeCx<'_>, rows: &Whole, columns: &Whole) -> Result<()> {
 
 /// Transforms of the frames of a signal, each times a window.
 fn of_frames(cx: &mut NodeCx<'_>) -> Given {
-    let shape = cx.shape(0)?;
-    let parts = match shape.last().and_then(|size| size.as_number()) {
-        Some(parts @ 1..=2) => parts,
-        Some(other) => return Err(Error::msg(format_args!("numbers of {other} parts"))),
-        None => return Err(Error::msg("whether numbers are complex is not known")),
-    };
     let sizes = cx.sizes(0)?;
     let length = match (cx.has(3), cx.has(2)) {
         (true, _) => cx.whole(3)?,
@@ -174,7 +166,7 @@ fn of_frames(cx: &mut NodeCx<'_>) -> Given {
         None => (starts * step.tensor()?)?,
     };
     let places = ops::reshape(&(starts + cx.numbers(each)?)?, [-1])?;
-    let x = as_type(&cx.tensor(0)?, DType::F64)?;
+    let (x, parts) = numbers(cx)?;
     let x = ops::index_select(&x, 1, &places)?;
     let mut x = ops::reshape(&x, vec![sizes[0].int()?, frames, each, parts.into()])?;
     if let Some(window) = cx.optional(2)? {

@@ -10,6 +10,7 @@ use crate::load::checks::rank;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
 use crate::load::value::{Given, V, as_type};
+use crate::load::whole::Whole;
 
 pub(super) const TABLE: &[Operator] = &[
     op("LinearAttention", linear_attention).check(rows),
@@ -114,15 +115,6 @@ fn linear_attention(cx: &mut NodeCx<'_>) -> Given {
     if corrected {
         items.push(by_step(5, [-1, 1, 1])?);
     }
-    let scale = match cx.float("scale", 0.0) {
-        0.0 => {
-            let width = cx.shape(0)?[2].as_number();
-            let width =
-                width.ok_or_else(|| Error::msg("attention of a width that is not known"))?;
-            1.0 / ((width / queries) as f64).sqrt()
-        }
-        scale => scale,
-    };
     let state = match cx.has(3) {
         true => cx.single(3)?,
         false => {
@@ -162,7 +154,16 @@ fn linear_attention(cx: &mut NodeCx<'_>) -> Given {
             (Tensor::from_value(state)?, Tensor::from_value(y)?)
         }
     };
-    let y = ops::flatten(&ops::transpose(&(y * scale)?, 0, 1)?, 2, 4)?;
+    // Without a scale, the root of the width, which a run may decide.
+    let y = match (cx.float("scale", 0.0), q.size(-1)?) {
+        (0.0, width) if let Some(width) = width.concrete() => (y * (1.0 / (width as f64).sqrt()))?,
+        (0.0, width) => {
+            let width = as_type(&Whole::from(width).tensor()?, DType::F32)?;
+            (y / ops::sqrt(&width)?)?
+        }
+        (scale, _) => (y * scale)?,
+    };
+    let y = ops::flatten(&ops::transpose(&y, 0, 1)?, 2, 4)?;
     let held = match cx.has(3) {
         true => cx.dtype(3)?,
         false => cx.dtype(0)?,

@@ -42,6 +42,21 @@ fn counts(cx: &mut NodeCx<'_>) -> Given {
     {
         return Err(wrong());
     }
+    // Of each group: its own weight, if what is counted has any.
+    let mode = cx.text("mode", "TF");
+    let weights = cx.floats("weights").filter(|all| !all.is_empty());
+    let (is_plain, weights) = match &*mode {
+        "TF" => (true, None),
+        "IDF" => (false, weights),
+        "TFIDF" => (true, weights),
+        other => return Err(Error::msg(format_args!("counts by {other:?}"))),
+    };
+    if weights
+        .as_ref()
+        .is_some_and(|all| all.len() != targets.len())
+    {
+        return Err(wrong());
+    }
     let is_row = cx.rank(0)? == 1;
     let mut x = as_type(&cx.tensor(0)?, DType::I64)?;
     if is_row {
@@ -56,17 +71,19 @@ fn counts(cx: &mut NodeCx<'_>) -> Given {
         let own = usize::try_from(*start).ok().zip(usize::try_from(end).ok());
         let own = own.and_then(|(start, end)| pool.get(start..end));
         let groups: Vec<&[i64]> = own.ok_or_else(wrong)?.chunks_exact(length).collect();
-        let own = targets.get(first..first + groups.len()).ok_or_else(wrong)?;
-        first += groups.len();
+        let ids = first..first + groups.len();
+        first = ids.end;
+        if first > targets.len() {
+            return Err(wrong());
+        }
         if groups.is_empty() || !(shortest..=longest).contains(&(length as i64)) {
             continue;
         }
         // One that is there twice counts once, as the last of them.
-        let mut last: FxHashMap<&[i64], i64> = FxHashMap::default();
-        last.extend(groups.iter().copied().zip(own.iter().copied()));
-        let mut groups: Vec<(&[i64], i64)> = last.into_iter().collect();
+        let last: FxHashMap<&[i64], usize> = groups.into_iter().zip(ids).collect();
+        let mut groups: Vec<(&[i64], usize)> = last.into_iter().collect();
         groups.sort_unstable();
-        let target: Vec<i64> = groups.iter().map(|(_, target)| *target).collect();
+        let target: Vec<i64> = groups.iter().map(|(_, id)| targets[*id]).collect();
         let target = Tensor::from_vec(target, groups.len())?;
         let words = (0..length).map(|word| {
             let all: Vec<i64> = groups.iter().map(|(group, _)| group[word]).collect();
@@ -101,7 +118,11 @@ fn counts(cx: &mut NodeCx<'_>) -> Given {
                 });
             }
             let found = found.ok_or_else(wrong)?;
-            let each = ops::sum(&as_type(&found, DType::F32)?, Dims::One(1), false)?;
+            let mut each = ops::sum(&as_type(&found, DType::F32)?, Dims::One(1), false)?;
+            if let (true, Some(weights)) = (is_plain, &weights) {
+                let own: Vec<f32> = groups.iter().map(|(_, id)| weights[*id]).collect();
+                each = (each * Tensor::from_vec(own, groups.len())?)?;
+            }
             let zeros = ops::new_zeros(&each, vec![x.size(0)?, size.into()], None)?;
             let all = sum.unwrap_or(zeros);
             sum = Some(ops::index_add(&all, 1, &target, &each, 1)?);
@@ -111,18 +132,33 @@ fn counts(cx: &mut NodeCx<'_>) -> Given {
         Some(sum) => sum,
         None => ops::zeros(vec![x.size(0)?, size.into()], Some(DType::F32))?,
     };
-    let weights = cx.floats("weights").filter(|all| !all.is_empty());
-    let weights = weights.map(|all| {
-        let own = all.get(..size as usize).ok_or_else(wrong)?;
-        Tensor::from_vec(own.to_vec(), own.len())
-    });
-    let weights = weights.transpose()?;
-    let y = match (&*cx.text("mode", "TF"), weights) {
-        ("TF", _) | ("TFIDF", None) => y,
-        ("TFIDF", Some(weights)) => (y * weights)?,
-        ("IDF", None) => as_type(&y.gt(0.0)?, DType::F32)?,
-        ("IDF", Some(weights)) => ops::r#where(&y.gt(0.0)?, &weights, 0.0)?,
-        (other, _) => return Err(Error::msg(format_args!("counts by {other:?}"))),
+    let y = match (is_plain, weights) {
+        (true, _) => y,
+        (false, None) => as_type(&y.gt(0.0)?, DType::F32)?,
+        (false, Some(weights)) => {
+            let own = of_targets(&targets, &weights, size as usize)?;
+            let own = Tensor::from_vec(own, size as usize)?;
+            ops::r#where(&y.gt(0.0)?, &own, 0.0)?
+        }
     };
     cx.of(if is_row { ops::squeeze(&y, 0)? } else { y }, DType::F32)
+}
+
+/// The weight of each place of the result.
+fn of_targets(targets: &[i64], weights: &[f32], size: usize) -> Result<Vec<f32>> {
+    let mut all: Vec<Option<f32>> = vec![None; size];
+    for (target, weight) in targets.iter().zip(weights) {
+        match all[*target as usize].replace(*weight) {
+            Some(other) if other != *weight => {
+                return Err(Error::msg(
+                    "groups of words of several weights that are counted at one place, of which the last found decides",
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(all
+        .into_iter()
+        .map(|weight| weight.unwrap_or(0.0))
+        .collect())
 }
