@@ -45,6 +45,8 @@ pub(super) struct Reader<'m> {
     pub opaque: &'m IndexMap<String, Opaque>,
     /// What the file says of values, for those of which nothing is known.
     pub hints: &'m FxHashMap<String, TensorMeta>,
+    /// The values that are whole numbers of an input, such as tokens.
+    pub ids: &'m FxHashSet<String>,
     /// The paths of the constants, by their identity.
     pub paths: &'m FxHashMap<u64, String>,
     pub turned: &'m Mutex<Turned>,
@@ -320,6 +322,7 @@ impl Reader<'_> {
             limits: self.limits,
             opaque: self.opaque,
             hints: self.hints,
+            ids: self.ids,
             paths: self.paths,
             turned: self.turned,
             file_bytes: self.file_bytes,

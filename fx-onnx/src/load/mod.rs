@@ -70,6 +70,10 @@ pub struct ImportReport {
     pub opsets: Vec<(String, i64)>,
     /// The operators that stay as leaves, with their numbers.
     pub opaque: Vec<(String, usize)>,
+    /// The inputs by the names that they have in the file, in the order of the module's: those are names of Rust.
+    pub inputs: Vec<String>,
+    /// The outputs by their names in the file, in the order of the results.
+    pub outputs: Vec<String>,
 }
 
 impl fmt::Display for ImportReport {
@@ -229,7 +233,7 @@ impl Load {
         for leaf in opaque.values() {
             *counted.entry(leaf.node().op_type.clone()).or_default() += 1;
         }
-        let report = ImportReport {
+        let mut report = ImportReport {
             nodes,
             producer: format!("{} {}", model.producer_name, model.producer_version)
                 .trim()
@@ -240,6 +244,8 @@ impl Load {
                 .map(|set| (set.domain.clone(), set.version))
                 .collect(),
             opaque: counted.into_iter().collect(),
+            inputs: Vec::new(),
+            outputs: graph.output.iter().map(|of| of.name.clone()).collect(),
         };
         let given: Vec<&ValueInfoProto> = graph
             .input
@@ -260,17 +266,19 @@ impl Load {
             params.push(ParamSpec::of_text(name, "&Tensor"));
             specs.push(spec);
             inputs.push((info.name.clone(), dtype));
+            report.inputs.push(info.name.clone());
         }
         let name = match graph.name.is_empty() {
             true => "Graph".to_string(),
             false => paths::clean(&graph.name).replace('.', "_"),
         };
-        let hints = hints(graph);
+        let (hints, ids) = (hints(graph), ids(graph));
         let root = Root {
             model: Arc::new(model),
             tensors,
             opaque,
             hints,
+            ids,
             narrow,
             inputs,
             fixed: self.constants.clone().into_iter().collect(),
@@ -429,6 +437,28 @@ fn decoded(bytes: Bytes, limits: &Limits) -> Result<ModelProto> {
     }
     versions::check(&model)?;
     Ok(model)
+}
+
+/// The values that are whole numbers of an input, rearranged at most.
+fn ids(graph: &GraphProto) -> FxHashSet<String> {
+    let is_whole = |info: &&ValueInfoProto| match &info.r#type {
+        Some(TypeProto {
+            value: Some(TypeValue::Tensor(tensor)),
+        }) => dtype::known(tensor.elem_type).is_some_and(|dtype| !dtype.is_floating_point()),
+        _ => false,
+    };
+    let inputs = graph.input.iter().filter(is_whole);
+    let mut ids: FxHashSet<String> = inputs.map(|info| info.name.clone()).collect();
+    for node in &graph.node {
+        let rearranges = matches!(
+            &*node.op_type,
+            "Cast" | "Expand" | "Flatten" | "Identity" | "Reshape" | "Slice" | "Squeeze" | "Transpose" | "Unsqueeze"
+        );
+        if rearranges && node.input.first().is_some_and(|name| ids.contains(name)) {
+            ids.extend(node.output.iter().cloned());
+        }
+    }
+    ids
 }
 
 /// What the file says of the values of its graphs.

@@ -10,7 +10,7 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::{Reader, Turned};
 use super::known::Known;
@@ -34,6 +34,8 @@ pub(super) struct Root {
     pub hints: FxHashMap<String, TensorMeta>,
     /// The inputs that are given: the name, and the element type.
     pub inputs: Vec<(String, Option<DType>)>,
+    /// The values that are whole numbers of an input.
+    pub ids: FxHashSet<String>,
     /// The element types of constants of which fx holds no tensors: those are of a wider type.
     pub narrow: FxHashMap<String, DType>,
     /// Inputs with a value.
@@ -119,6 +121,7 @@ impl Root {
                 .collect(),
             opaque: &self.opaque,
             hints: &self.hints,
+            ids: &self.ids,
             count: Cell::new(0),
             depth: Cell::new(0),
             known: Known::default(),
