@@ -1,8 +1,8 @@
 //! Runs an ONNX file as `tests/real_files.py` prepares it: a folder with `model.onnx` and a folder for each set of inputs,
 //! `0`, `1` and so on, which has a tensor a file: `in_0.pb`, and ONNX Runtime's `out_0.pb` beside `out_0.tol`, how far it may be
 //! off. The module is run as loaded, compiled, saved and loaded, and written back (`written.onnx` stays there); a line says
-//! what came of each: `loaded right`, `compiled wrong: ..`, `written refused: ..`; the last one, `off 1e-7`, how far results
-//! are off at most.
+//! what came of each: `loaded right`, `compiled wrong: ..`, `written refused: ..`; the last ones, `off0 1e-7 0e0`, how far
+//! each result of a set is off at most.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 #[path = "support/tensor_files.rs"]
@@ -53,12 +53,8 @@ struct Set {
     outputs: Vec<Recorded>,
 }
 
-/// What is wrong with a result, if anything; the largest difference goes into `furthest`.
-fn difference(
-    found: &Tensor,
-    expected: &Recorded,
-    furthest: &mut f64,
-) -> Result<Option<String>> {
+/// What is wrong with a result, if anything; the largest difference goes into `off`.
+fn difference(found: &Tensor, expected: &Recorded, off: &mut f64) -> Result<Option<String>> {
     let Recorded {
         name,
         tensor,
@@ -74,17 +70,17 @@ fn difference(
         )));
     }
     let (a, b): (Vec<f64>, Vec<f64>) = (found.to_vec()?, tensor.to_vec()?);
-    let off = a
+    let differ = a
         .iter()
         .zip(&b)
         .filter(|(a, b)| a != b && !(a.is_nan() && b.is_nan()));
-    let most = off
+    let most = differ
         .map(|(a, b)| (a - b).abs())
         .fold(0.0, |most: f64, off| match off.is_nan() {
             true => f64::INFINITY,
             false => most.max(off),
         });
-    *furthest = furthest.max(most);
+    *off = off.max(most);
     Ok((most > *tolerance)
         .then(|| format!("`{name}` is off by {most:.3e}, and {tolerance:.3e} is allowed")))
 }
@@ -94,7 +90,7 @@ fn run(
     gm: &GraphModule,
     inputs: &[String],
     set: &Set,
-    furthest: &mut f64,
+    off: &mut Vec<f64>,
 ) -> Result<Option<String>> {
     let args = inputs.iter().map(|name| {
         let given = set.inputs.iter().find(|input| input.name == *name);
@@ -118,11 +114,12 @@ fn run(
             set.outputs.len()
         )));
     }
-    for (found, expected) in given.into_iter().zip(&set.outputs) {
+    off.resize(set.outputs.len(), 0.0);
+    for ((found, expected), off) in given.into_iter().zip(&set.outputs).zip(off) {
         let Some(found) = found.downcast_ref::<Tensor>() else {
             return Ok(Some(format!("`{}` is no tensor", expected.name)));
         };
-        if let Some(wrong) = difference(found, expected, furthest)? {
+        if let Some(wrong) = difference(found, expected, off)? {
             return Ok(Some(wrong));
         }
     }
@@ -184,12 +181,14 @@ fn main() -> Result<()> {
             Box::new(|| written(&loaded, &folder.join("written.onnx"))),
         ),
     ];
-    let mut furthest = 0.0f64;
+    let mut off = vec![Vec::new(); sets.len()];
     for (name, make) in &ways {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let gm = make()?;
             for (index, set) in sets.iter().enumerate() {
-                if let Some(wrong) = fx_nn::no_grad(|| run(&gm, &loaded.report.inputs, set, &mut furthest))? {
+                if let Some(wrong) =
+                    fx_nn::no_grad(|| run(&gm, &loaded.report.inputs, set, &mut off[index]))?
+                {
                     return Ok(Some(format!("set {index}: {wrong}")));
                 }
             }
@@ -202,6 +201,9 @@ fn main() -> Result<()> {
             Ok(Ok(None)) => println!("{name} right"),
         }
     }
-    println!("off {furthest:.3e}");
+    for (index, off) in off.iter().enumerate() {
+        let off: Vec<String> = off.iter().map(|off| format!("{off:.3e}")).collect();
+        println!("off{index} {}", off.join(" "));
+    }
     Ok(())
 }

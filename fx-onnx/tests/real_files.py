@@ -178,7 +178,7 @@ def by_double(path, folder, sets):
             if off > allowed:
                 y = y.astype(np.float32)
                 expect(here, i, given.name, y, tolerance(y, y))
-                said.append(f"set {at}: in float64, ONNX Runtime's `{given.name}` is off by {off:.3e} of {np.abs(y).max():.3e}")
+                said.append((at, i, f"set {at}: from float64, ONNX Runtime's `{given.name}` is off by {off:.3e} of {np.abs(y).max():.3e}"))
     return said
 
 
@@ -207,8 +207,8 @@ def written_is_right(folder, sets):
                 y = np.asarray(y)
                 if y.shape != wanted.shape or y.dtype != wanted.dtype:
                     return f"set {at}: output {i} is {y.dtype} {y.shape}"
-                off = np.abs(y.astype(np.float64) - wanted.astype(np.float64))
-                off[np.isnan(y.astype(np.float64)) & np.isnan(wanted.astype(np.float64))] = 0.0
+                a, b = np.atleast_1d(y.astype(np.float64)), np.atleast_1d(wanted.astype(np.float64))
+                off = np.where(np.isnan(a) & np.isnan(b), 0.0, np.abs(a - b))
                 if y.size and not (off.max() <= allowed or np.array_equal(y, wanted)):
                     return f"set {at}: output {i} is off by {off.max():.3e}"
     except Exception as error:
@@ -247,10 +247,12 @@ def compare(files, work):
             try:
                 exact = by_double(path, folder, sets)
             except Exception as error:  # onnx's evaluator does not have every operator
-                print(f"    in float64: {str(error)[:160]}", flush=True)
+                print(f"    in float64, nothing: {str(error)[:160]}", flush=True)
             if exact:
                 lines, ended = ran(program, folder)
-                exact.append(f"in float64, fx is off by {lines.get('off', 'more')}")
+                off = {at: lines.get(f"off{at}", "").split() for at in range(sets)}
+                fx = {(at, i): off[at][i] if i < len(off[at]) else "more" for at, i, _ in exact}
+                exact = [f"{line}, and fx by {fx[at, i]}" for at, i, line in exact]
         back = written_is_right(folder, sets)
         is_right = {way: lines.get(way, "").startswith("right") for way in WAYS}
         count["as_is"] += not lines.get("loaded", "refused").startswith("refused")

@@ -134,7 +134,11 @@ impl ValueMeta {
     }
 
     /// The same with tensors of this many dims, of any sizes, in place of those whose number of dims a run decides.
-    pub(crate) fn of_rank(&self, rank: usize, size: &mut dyn FnMut() -> Result<Dim>) -> Result<Self> {
+    pub(crate) fn of_rank(
+        &self,
+        rank: usize,
+        size: &mut dyn FnMut() -> Result<Dim>,
+    ) -> Result<Self> {
         let mut one = |item: &ValueMeta| {
             let ValueMeta::Unranked(dtype) = item else {
                 return Ok(item.clone());
@@ -145,8 +149,12 @@ impl ValueMeta {
             Ok(ValueMeta::from(meta))
         };
         Ok(match self {
-            ValueMeta::List(items) => ValueMeta::List(items.iter().map(one).collect::<Result<_>>()?),
-            ValueMeta::Tuple(items) => ValueMeta::Tuple(items.iter().map(one).collect::<Result<_>>()?),
+            ValueMeta::List(items) => {
+                ValueMeta::List(items.iter().map(one).collect::<Result<_>>()?)
+            }
+            ValueMeta::Tuple(items) => {
+                ValueMeta::Tuple(items.iter().map(one).collect::<Result<_>>()?)
+            }
             other => one(other)?,
         })
     }

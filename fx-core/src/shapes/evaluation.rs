@@ -40,15 +40,18 @@ pub(crate) fn result_of(
     let has_unranked = args.iter().any(is_unranked);
     if let Some(ShapeRule(rule)) = FunctionTable::registered()?.get(function) {
         let before = has_unranked.then(|| env.clone());
-        match (rule(&mut RuleCall::new(function, args, env)), before) {
-            (Ok(mut value), _) => {
+        let mut call = RuleCall::new(function, args, env);
+        let (given, is_of_sizes) = (rule(&mut call), call.knows_unranked || !has_unranked);
+        match (given, before) {
+            (Ok(mut value), _) if is_of_sizes => {
                 complete(&mut value, args);
                 env.are_sizes(&value)?;
                 return Ok(value);
             }
             // A rule that asks for the number of dims says nothing.
-            (Err(_), Some(before)) => *env = before,
+            (_, Some(before)) => *env = before,
             (Err(error), None) => return Err(error),
+            (Ok(value), None) => return Ok(value),
         }
     }
     if has_unranked && scalar.is_none() {
@@ -75,7 +78,9 @@ pub(crate) fn result_of(
 fn of_some_rank(function: Function, args: &[ValueMeta], env: &ShapeEnv) -> ValueMeta {
     let given = |rank: usize| {
         let mut env = env.clone();
-        let ranked = args.iter().map(|arg| arg.of_rank(rank, &mut || env.fresh(2, None)));
+        let ranked = args
+            .iter()
+            .map(|arg| arg.of_rank(rank, &mut || env.fresh(1, None)));
         let ranked: Vec<ValueMeta> = ranked.collect::<Result<_>>()?;
         let ShapeRule(rule) = FunctionTable::registered()?
             .get(function)

@@ -62,7 +62,7 @@ pub(crate) fn numel(x: &Tensor) -> Result<Int> {
 function_table! { ShapeRule {
     function!(size_of::size) => ShapeRule(|call| {
         // One dim of a tensor whose number of dims a run decides is a number all the same.
-        if matches!(call.arg("x")?, ValueMeta::Unranked(_)) && !call.arg("dim")?.is_none() {
+        if call.is_unranked("x")? && !call.arg("dim")?.is_none() {
             return Ok(ValueMeta::Int(call.env().fresh(0, None)?));
         }
         let x = call.tensor("x")?;

@@ -71,7 +71,9 @@ fn filled(call: &mut RuleCall<'_>, from: &[Dim], to: Vec<Dim>) -> Result<Vec<Dim
 
 fn reshape(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let to = call.sizes("shape")?;
-    if let ValueMeta::Unranked(dtype) = *call.arg("x")? {
+    if call.is_unranked("x")?
+        && let ValueMeta::Unranked(dtype) = *call.arg("x")?
+    {
         // Of a tensor whose number of dims a run decides, the sizes that it gets are known.
         let sizes = to
             .into_iter()

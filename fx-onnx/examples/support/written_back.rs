@@ -13,5 +13,7 @@ pub fn written_back(read: &Import) -> Result<Export> {
     });
     let export = Export::specs(specs.collect::<Result<Vec<Spec>>>()?);
     let report = &read.report;
-    Ok(export.inputs(report.inputs.iter().cloned()).outputs(report.outputs.iter().cloned()))
+    Ok(export
+        .inputs(report.inputs.iter().cloned())
+        .outputs(report.outputs.iter().cloned()))
 }

@@ -3,6 +3,7 @@
 //! Invariant: a file that is refused says where; nothing is made of what it does not have.
 
 mod checks;
+mod flow;
 mod graph;
 mod known;
 mod layers;
@@ -37,6 +38,7 @@ use indexmap::IndexMap;
 use prost::Message;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::flow::Flow;
 use self::root::Root;
 use crate::dtype;
 use crate::opaque::Opaque;
@@ -272,13 +274,13 @@ impl Load {
             true => "Graph".to_string(),
             false => paths::clean(&graph.name).replace('.', "_"),
         };
-        let (hints, ids) = (hints(graph), ids(graph));
+        let (hints, flow) = (hints(graph), Flow::of(graph));
         let root = Root {
             model: Arc::new(model),
             tensors,
             opaque,
             hints,
-            ids,
+            flow,
             narrow,
             inputs,
             fixed: self.constants.clone().into_iter().collect(),
@@ -437,28 +439,6 @@ fn decoded(bytes: Bytes, limits: &Limits) -> Result<ModelProto> {
     }
     versions::check(&model)?;
     Ok(model)
-}
-
-/// The values that are whole numbers of an input, rearranged at most.
-fn ids(graph: &GraphProto) -> FxHashSet<String> {
-    let is_whole = |info: &&ValueInfoProto| match &info.r#type {
-        Some(TypeProto {
-            value: Some(TypeValue::Tensor(tensor)),
-        }) => dtype::known(tensor.elem_type).is_some_and(|dtype| !dtype.is_floating_point()),
-        _ => false,
-    };
-    let inputs = graph.input.iter().filter(is_whole);
-    let mut ids: FxHashSet<String> = inputs.map(|info| info.name.clone()).collect();
-    for node in &graph.node {
-        let rearranges = matches!(
-            &*node.op_type,
-            "Cast" | "Expand" | "Flatten" | "Identity" | "Reshape" | "Slice" | "Squeeze" | "Transpose" | "Unsqueeze"
-        );
-        if rearranges && node.input.first().is_some_and(|name| ids.contains(name)) {
-            ids.extend(node.output.iter().cloned());
-        }
-    }
-    ids
 }
 
 /// What the file says of the values of its graphs.

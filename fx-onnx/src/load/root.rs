@@ -10,8 +10,9 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
+use super::flow::Flow;
 use super::graph::{Reader, Turned};
 use super::known::Known;
 use super::read;
@@ -34,8 +35,7 @@ pub(super) struct Root {
     pub hints: FxHashMap<String, TensorMeta>,
     /// The inputs that are given: the name, and the element type.
     pub inputs: Vec<(String, Option<DType>)>,
-    /// The values that are whole numbers of an input.
-    pub ids: FxHashSet<String>,
+    pub flow: Flow,
     /// The element types of constants of which fx holds no tensors: those are of a wider type.
     pub narrow: FxHashMap<String, DType>,
     /// Inputs with a value.
@@ -121,7 +121,7 @@ impl Root {
                 .collect(),
             opaque: &self.opaque,
             hints: &self.hints,
-            ids: &self.ids,
+            flow: &self.flow,
             count: Cell::new(0),
             depth: Cell::new(0),
             known: Known::default(),

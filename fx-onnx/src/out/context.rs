@@ -349,11 +349,7 @@ pub(super) fn unranked_info(name: &str, dtype: DType) -> Result<ValueInfoProto> 
     typed_info(name, dtype, None)
 }
 
-fn typed_info(
-    name: &str,
-    dtype: DType,
-    shape: Option<TensorShapeProto>,
-) -> Result<ValueInfoProto> {
+fn typed_info(name: &str, dtype: DType, shape: Option<TensorShapeProto>) -> Result<ValueInfoProto> {
     let tensor = TensorType {
         elem_type: dtype::code(dtype)?,
         shape,

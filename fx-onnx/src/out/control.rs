@@ -247,7 +247,9 @@ fn turned<G: Graphs>(graphs: &mut G, turns: &While, call: &RegionCall<'_>) -> Re
     let decides = condition(graphs, decides)?;
     let initial = initial_values(graphs, init, &tensors)?;
     let specs = body_specs(&metas, captured)?;
-    let mut types = vec![Type::Tensor(TensorMeta::new([0usize; 0]).dtype(DType::Bool))];
+    let mut types = vec![Type::Tensor(
+        TensorMeta::new([0usize; 0]).dtype(DType::Bool),
+    )];
     types.extend(tensors.iter().cloned().map(Type::Tensor));
     let body = side(
         graphs,

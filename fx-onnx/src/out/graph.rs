@@ -389,12 +389,12 @@ impl Writer<'_> {
         };
         let export = self.export;
         let start = self.cx.scope().here();
+        if let Some(question) = Question::of(*function) {
+            let call = OpCall::new(node, *function, attributes, values, meta)?;
+            let val = self.cx.answer(question, &call, meta)?;
+            return self.describe(node, val, meta, Some(start));
+        }
         let Some(rule) = export.rules.get(*function)? else {
-            if let Some(question) = Question::of(*function) {
-                let call = OpCall::new(node, *function, attributes, values, meta)?;
-                let val = self.cx.answer(question, &call)?;
-                return self.describe(node, val, meta, Some(start));
-            }
             return Err(Error::msg(format_args!(
                 "`{}` has no rule",
                 function.path()

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a size is computed once per graph, and from the names that its expression has; a number never is.
 
+use fx_nn::ir::ValueMeta;
 use fx_nn::value::{Dim, DimStep};
 use fx_nn::{Error, Result};
 
@@ -237,7 +238,12 @@ impl Cx {
     ///
     /// # Errors
     /// Returns an error if the argument is no tensor, or the dim is not known.
-    pub(super) fn answer(&mut self, question: Question, call: &OpCall<'_>) -> Result<Val> {
+    pub(super) fn answer(
+        &mut self,
+        question: Question,
+        call: &OpCall<'_>,
+        meta: &ValueMeta,
+    ) -> Result<Val> {
         let x = call.elements("x")?;
         let name = match question {
             Question::Elements => self.op("Size", &[&x.name]),
@@ -252,7 +258,10 @@ impl Cx {
             }
             other => return Err(Error::msg(format_args!("{other:?} is not answered"))),
         };
-        call.given(name)
+        match meta {
+            ValueMeta::Int(dim) => Ok(self.whole_number(dim, name)),
+            _ => call.given(name),
+        }
     }
 
     /// A value as a tensor of an element type, of which the elements alone are needed: it has no sizes here if a run decides

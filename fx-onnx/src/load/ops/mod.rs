@@ -6,6 +6,8 @@
 mod attention;
 mod classic;
 mod contrib;
+mod contrib_attention;
+mod contrib_quant;
 mod control;
 mod create;
 mod loops;
@@ -31,7 +33,7 @@ use super::operator::Operator;
 use super::versions;
 
 /// The entries of the families.
-const FAMILIES: [&[Operator]; 19] = [
+const FAMILIES: [&[Operator]; 21] = [
     math::TABLE,
     reduce::TABLE,
     shape::TABLE,
@@ -50,6 +52,8 @@ const FAMILIES: [&[Operator]; 19] = [
     attention::TABLE,
     spectral::TABLE,
     contrib::TABLE,
+    contrib_attention::TABLE,
+    contrib_quant::TABLE,
     classic::TABLE,
 ];
 

@@ -43,8 +43,13 @@ pub(super) const TABLE: &[Operator] = &[
             return cx.like(ops::squeeze(&ops::index_select(&x, axis, &one)?, axis)?);
         }
         // A table of the file: what looks up tokens counts from the start.
-        let is_table = axis == 0 && Object::proxy(&x).is_none() && cx.rank(0)? == 2 && cx.is_float(0);
-        let of_input = cx.node.input.get(1).is_some_and(|name| cx.reader.ids.contains(name));
+        let is_table =
+            axis == 0 && Object::proxy(&x).is_none() && cx.rank(0)? == 2 && cx.is_float(0);
+        let of_input = cx
+            .node
+            .input
+            .get(1)
+            .is_some_and(|name| cx.reader.flow.ids.contains(name));
         if is_table && of_input && !at_known(&at)? {
             let at = as_type(&at, DType::I64)?;
             return cx.like(ops::embedding(&at, &x, None)?);

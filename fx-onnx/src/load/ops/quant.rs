@@ -115,7 +115,12 @@ pub(super) struct Scaled {
 
 impl Scaled {
     /// `[rows, columns]` of few bits.
-    pub(super) fn new(matrix: &Tensor, scale: &Tensor, zero: Option<&Tensor>, rows: i64) -> Result<Self> {
+    pub(super) fn new(
+        matrix: &Tensor,
+        scale: &Tensor,
+        zero: Option<&Tensor>,
+        rows: i64,
+    ) -> Result<Self> {
         // The largest sum of products of bytes that a float of 32 bits holds exactly.
         let is_exact = rows.saturating_mul(255 * 255) < 1 << 24;
         let dtype = if is_exact { DType::F32 } else { DType::F64 };
@@ -139,7 +144,7 @@ impl Scaled {
 
 /// Numbers of a type of few bits: those that it does not hold are at its ends. Of some types, fx has tensors of a wider
 /// one alone.
-fn held(y: &Tensor, dtype: DType) -> Result<V> {
+pub(super) fn held(y: &Tensor, dtype: DType) -> Result<V> {
     let (low, high) = match dtype {
         DType::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
         DType::U8 => (0.0, 255.0),

@@ -7,6 +7,7 @@ use fx_nn::prelude::*;
 use fx_nn::value::IntoValue;
 use fx_nn::{Error, Result};
 
+use super::contrib::DOMAIN;
 use super::quant::Scaled;
 use crate::load::checks::rank;
 use crate::load::node::NodeCx;
@@ -18,7 +19,7 @@ pub(super) const TABLE: &[Operator] = &[
     op("GRU", |cx| recurrent(cx, Kind::Gru, false)).check(sequence),
     op("RNN", |cx| recurrent(cx, Kind::Rnn, false)).check(sequence),
     op("DynamicQuantizeLSTM", |cx| recurrent(cx, Kind::Lstm, true))
-        .domain("com.microsoft")
+        .domain(DOMAIN)
         .small_ints()
         .check(|cx| {
             sequence(cx)?;

@@ -284,7 +284,10 @@ fn squeezed_if_one(cx: &mut Cx, call: &OpCall<'_>, x: &Name, dtype: DType) -> Re
     let without = cx.way("then", dtype, |cx| cx.op("Squeeze", &[x, &axes]))?;
     let same = cx.way("else", dtype, |cx| cx.op("Identity", &[x]))?;
     let node = cx.node("If").input(&is_one);
-    let name = node.graph("then_branch", without).graph("else_branch", same).output();
+    let name = node
+        .graph("then_branch", without)
+        .graph("else_branch", same)
+        .output();
     call.given(name)
 }
 
