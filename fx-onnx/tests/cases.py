@@ -153,6 +153,16 @@ CASES = {
         g = Gather (q, zero) s = Slice (q, ax, one, ax) u = Unsqueeze (g, flat) v = Squeeze (s, ax) w = Concat <axis: int = 0> (v, g)
         y = Reshape (u, flat) z = Neg (w) }""",
         lambda: [dict(x=f32(2, 3), c=np.array(True)), dict(x=f32(4, 1), c=np.array(False))]),
+    "if_rank_reduced": ("""(float[n, m] x, bool c) => (float[] y, float[] z, float[] w) <int64[1] ax = {0}, int64[1] last = {-1}> {
+        q = If (c) <then_branch = a () => (float[] p) { p = Unsqueeze (x, ax) }, else_branch = o () => (float[] p2) { p2 = Identity (x) }>
+        y = ReduceMean <keepdims: int = 0> (q, last) z = ReduceSum (q, ax) w = ReduceMax <keepdims: int = 0> (q, ax) }""",
+        lambda: [dict(x=f32(2, 3), c=np.array(True)), dict(x=f32(4, 1), c=np.array(False))]),
+    "if_rank_known_inside": (f"""(float[n, m] x, bool c) => (float[n, 2, k] y) <{weights("w", 2, 1, 2)}, int64[1] ax = {{0}}, int64[1] mid = {{1}}, int64 one = {{1}}, int64 zero = {{0}}, float two = {{2.0}}> {{
+        y = If (c) <then_branch = a () => (float[] p) {{
+            u = Unsqueeze (x, mid) v = Unsqueeze (u, ax) s = Shape (v) d = Gather (s, zero) e = Equal (d, one)
+            q = If (e) <then_branch = b () => (float[] r) {{ r = Squeeze (v, ax) }}, else_branch = f () => (float[] r2) {{ r2 = Identity (v) }}>
+            p = Conv (q, w) }}, else_branch = o () => (float[] p2) {{ t = Mul (x, two) h = Unsqueeze (t, mid) p2 = Conv (h, w) }}> }}""",
+        lambda: [dict(x=f32(2, 3), c=np.array(True)), dict(x=f32(3, 4), c=np.array(False))]),
     "gather_table_computed": ("""(float[n, 3] x, int64[n, 2] i) => (float[n, 3, 2] y, float[k] z) <float[5, 2] t = {0.5, 1.5, -2.0, 3.0, 0.25, -1.0, 7.0, 8.0, 9.0, -0.5}, int64 two = {2}, float[4, 1] u = {1.0, 2.0, 3.0, 4.0}> {
         at = Cast <to: int = 6> (x) y = Gather (t, at) less = Sub (i, two) g = Gather (u, less) flat = Constant <value: tensor = int64[1] {-1}> () z = Reshape (g, flat) }""",
         lambda: [dict(x=np.array([[1.7, -1.2, -4.9], [0, 4.2, -5]], np.float32), i=i64(0, 1, 5, 3).reshape(2, 2)), dict(x=np.array([[2.5, -3.1, 0.4]], np.float32), i=i64(2, 0).reshape(1, 2))]),
