@@ -80,6 +80,10 @@ def bindings(path, of, seconds=60.0):
     firsts = {str(given.shape[0]) for given in of.get_inputs() if given.shape}
     is_batch = {name: "batch" in name.lower() or (name in firsts and len(names) > 1) for name in names}
     tries = [{name: batch if is_batch[name] else size for name in names} for size in SIZES for batch in (1, 2)]
+    open_dims = [at for given in of.get_inputs() for at, size in enumerate(given.shape) if not isinstance(size, int)]
+    if len(names) == 1 and not any(open_dims) and all(len(given.shape) >= 3 for given in of.get_inputs()):
+        # Nothing but the batch of images or sounds is open: a large one is long work, and says no more.
+        tries = [{names[0]: batch} for batch in (2, 3)] + tries
     tries += [dict.fromkeys(names, size) for size in SIZES]
     tries += [{name: rng.choice(SIZES) for name in names} for _ in range(300)]
     start = time.time()
