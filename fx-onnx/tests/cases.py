@@ -40,6 +40,13 @@ def weights(name, *shape):
     return f"float[{','.join(map(str, shape))}] {name} = {{{numbers}}}"
 
 
+def few(name, dtype, *shape):
+    """A constant of whole numbers of few bits, as text."""
+    own, low = np.random.default_rng(len(name) + sum(shape)), -100 if dtype == "int8" else 0
+    numbers = ", ".join(str(x) for x in own.integers(low, low + 200, int(np.prod(shape))))
+    return f"{dtype}[{','.join(map(str, shape))}] {name} = {{{numbers}}}"
+
+
 def recurrent(op, gates, ways, hidden, inputs, attributes, states=""):
     head = f"float[seq, batch, {inputs}] x" + (f", float[{ways}, batch, {hidden}] h0" if states else "")
     constants = [weights("w", ways, gates * hidden, inputs), weights("r", ways, gates * hidden, hidden), weights("b", ways, 2 * gates * hidden)]
@@ -165,6 +172,39 @@ CASES = {
         y = If (flat) <then_branch = t2 () => (float[] p2) { p2 = Unsqueeze (q, ax) }, else_branch = e2 () => (float[] o2) { o2 = Identity (q) }>
         part = Slice (y, start, end, last) turned = Transpose <perm: ints = [1, 0, 2]> (part) z = Concat <axis: int = 1> (turned, turned) }""",
         lambda: [dict(x=f32(2, 3, 4)), dict(x=f32(3, 1, 2))]),
+    "if_rank_computed": ("""(float[n, m] x, bool c, float[1] w) => (float[] y, float[] z, bool[] t, int64 r, int64 e) <int64[1] ax = {0}> {
+        q = If (c) <then_branch = a () => (float[] p) { p = Unsqueeze (x, ax) }, else_branch = o () => (float[] p2) { p2 = Identity (x) }>
+        b = Mul (q, w) d = Sub (b, q) g = Sigmoid (d) y = Pow (g, w) z = Clip (d) t = Greater (q, d)
+        s = Shape (q) r = Size (s) e = Size (q) }""",
+        lambda: [dict(x=f32(2, 3), c=np.array(True), w=f32(1) ** 2), dict(x=f32(4, 1), c=np.array(False), w=f32(1) ** 2)]),
+    "if_rank_parts": ("""(float[n, m] x, bool c) => (float[k] y, float[] z) <int64[1] ax = {0}, int64[1] flat = {-1}, int64 zero = {0}, int64[1] one = {1}> {
+        q = If (c) <then_branch = a () => (float[] p) { p = Unsqueeze (x, ax) }, else_branch = o () => (float[] p2) { p2 = Identity (x) }>
+        g = Gather (q, zero) s = Slice (q, ax, one, ax) u = Unsqueeze (g, flat) v = Squeeze (s, ax) w = Concat <axis: int = 0> (v, g)
+        y = Reshape (u, flat) z = Neg (w) }""",
+        lambda: [dict(x=f32(2, 3), c=np.array(True)), dict(x=f32(4, 1), c=np.array(False))]),
+    "if_rank_reduced": ("""(float[n, m] x, bool c) => (float[] y, float[] z, float[] w) <int64[1] ax = {0}, int64[1] last = {-1}> {
+        q = If (c) <then_branch = a () => (float[] p) { p = Unsqueeze (x, ax) }, else_branch = o () => (float[] p2) { p2 = Identity (x) }>
+        y = ReduceMean <keepdims: int = 0> (q, last) z = ReduceSum (q, ax) w = ReduceMax <keepdims: int = 0> (q, ax) }""",
+        lambda: [dict(x=f32(2, 3), c=np.array(True)), dict(x=f32(4, 1), c=np.array(False))]),
+    "if_rank_known_inside": (f"""(float[n, m] x, bool c) => (float[n, 2, k] y) <{weights("w", 2, 1, 2)}, int64[1] ax = {{0}}, int64[1] mid = {{1}}, int64 one = {{1}}, int64 zero = {{0}}, float two = {{2.0}}> {{
+        y = If (c) <then_branch = a () => (float[] p) {{
+            u = Unsqueeze (x, mid) v = Unsqueeze (u, ax) s = Shape (v) d = Gather (s, zero) e = Equal (d, one)
+            q = If (e) <then_branch = b () => (float[] r) {{ r = Squeeze (v, ax) }}, else_branch = f () => (float[] r2) {{ r2 = Identity (v) }}>
+            p = Conv (q, w) }}, else_branch = o () => (float[] p2) {{ t = Mul (x, two) h = Unsqueeze (t, mid) p2 = Conv (h, w) }}> }}""",
+        lambda: [dict(x=f32(2, 3), c=np.array(True)), dict(x=f32(3, 4), c=np.array(False))]),
+    "gather_table_computed": ("""(float[n, 3] x, int64[n, 2] i) => (float[n, 3, 2] y, float[k] z) <float[5, 2] t = {0.5, 1.5, -2.0, 3.0, 0.25, -1.0, 7.0, 8.0, 9.0, -0.5}, int64 two = {2}, float[4, 1] u = {1.0, 2.0, 3.0, 4.0}> {
+        at = Cast <to: int = 6> (x) y = Gather (t, at) less = Sub (i, two) g = Gather (u, less) flat = Constant <value: tensor = int64[1] {-1}> () z = Reshape (g, flat) }""",
+        lambda: [dict(x=np.array([[1.7, -1.2, -4.9], [0, 4.2, -5]], np.float32), i=i64(0, 1, 5, 3).reshape(2, 2)), dict(x=np.array([[2.5, -3.1, 0.4]], np.float32), i=i64(2, 0).reshape(1, 2))]),
+    "quantize_zeros": ("(float[n, m] x) => (uint8[n, m] y, float s, uint8 z) { y, s, z = DynamicQuantizeLinear (x) }",
+        lambda: [dict(x=np.zeros((2, 3), np.float32)), dict(x=f32(3, 2))]),
+    "lstm_quantized": (f"""(float[seq, batch, 3] x, float[2, batch, 2] h0, float[2, batch, 2] c0) => (float[seq, 2, batch, 2] y, float[2, batch, 2] h, float[2, batch, 2] c)
+        <{few("w", "int8", 2, 3, 8)}, {few("r", "int8", 2, 2, 8)}, {weights("b", 2, 16)}, float[2] ws = {{0.02, 0.01}}, int8[2] wz = {{0, 0}}, float[2] rs = {{0.015, 0.02}}, int8[2] rz = {{0, 0}}> {{
+        y, h, c = com.microsoft.DynamicQuantizeLSTM <hidden_size: int = 2, direction: string = "bidirectional"> (x, w, r, b, , h0, c0, , ws, wz, rs, rz) }}""",
+        lambda: [dict(x=f32(4, 1, 3), h0=f32(2, 1, 2), c0=f32(2, 1, 2)), dict(x=f32(2, 1, 3), h0=f32(2, 1, 2), c0=f32(2, 1, 2))]),
+    "lstm_quantized_columns": (f"""(float[seq, batch, 3] x) => (float[seq, 1, batch, 2] y)
+        <{few("w", "uint8", 1, 3, 8)}, {few("r", "uint8", 1, 2, 8)}, float[1, 8] ws = {{0.02, 0.01, 0.03, 0.02, 0.02, 0.01, 0.03, 0.02}}, uint8[1, 8] wz = {{120, 120, 120, 120, 120, 120, 120, 120}}, float[1, 8] rs = {{0.02, 0.01, 0.03, 0.02, 0.02, 0.01, 0.03, 0.02}}, uint8[1, 8] rz = {{120, 120, 120, 120, 120, 120, 120, 120}}> {{
+        y = com.microsoft.DynamicQuantizeLSTM <hidden_size: int = 2, direction: string = "reverse"> (x, w, r, , , , , , ws, wz, rs, rz) }}""",
+        lambda: [dict(x=f32(4, 1, 3)), dict(x=f32(3, 1, 3))]),
     "loop_grows": ("""(float[n, 3] x, int64 m) => (float[k, 3] y) {
         y = Loop (m, , x) <body = b (int64 i, bool c, float[p, 3] s) => (bool c2, float[q, 3] so) { so = Concat <axis: int = 0> (s, x) c2 = Identity (c) }> }""",
         lambda: [dict(x=f32(2, 3), m=n(2)), dict(x=f32(1, 3), m=n(0)), dict(x=f32(1, 3), m=n(4))]),
@@ -191,6 +231,68 @@ CASES = {
         lambda: [dict(x=f32(4, 3)), dict(x=f32(2, 3) * 9)]),
     "qlinear_matmul": ("(uint8[n, 3] x) => (float[n, 2] y) <float s = {0.05}, uint8 z = {120}, float sw = {0.02}, int8 zw = {3}, float sy = {0.1}, uint8 zy = {110}, int8[3, 2] w = {1, -2, 50, 4, -5, 60}> { q = QLinearMatMul (x, s, z, w, sw, zw, sy, zy) y = DequantizeLinear (q, sy, zy) }",
         lambda: [dict(x=RNG.integers(0, 255, (4, 3)).astype(np.uint8)), dict(x=RNG.integers(0, 255, (2, 3)).astype(np.uint8))]),
+    "ms_fused_conv": (f"""(float[n, 2, h, w] x, float[n, 3, h, w] z) => (float[n, 3, h, w] y) <{weights("k", 3, 2, 3, 3)}, {weights("b", 3)}> {{
+        y = com.microsoft.FusedConv <pads: ints = [1, 1, 1, 1], activation: string = "LeakyRelu", activation_params: floats = [0.2]> (x, k, b, z) }}""",
+        lambda: [dict(x=f32(1, 2, 4, 5), z=f32(1, 3, 4, 5)), dict(x=f32(2, 2, 3, 3), z=f32(2, 3, 3, 3))]),
+    "ms_fused_gemm": (f"""(float[n, 3] x) => (float[n, 2] y) <{weights("k", 2, 3)}, {weights("b", 2)}> {{
+        y = com.microsoft.FusedGemm <transB: int = 1, activation: string = "LeakyRelu", activation_alpha: float = 0.3> (x, k, b) }}""",
+        lambda: [dict(x=f32(4, 3)), dict(x=f32(1, 3))]),
+    "ms_attention": (f"""(float[b, s, 4] x, int32[b, s] m) => (float[b, s, 4] y) <{weights("w", 4, 12)}, {weights("c", 12)}> {{
+        y = com.microsoft.Attention <num_heads: int = 2> (x, w, c, m) }}""",
+        lambda: [dict(x=f32(2, 3, 4), m=np.array([[1, 1, 0], [1, 1, 1]], np.int32)), dict(x=f32(1, 5, 4), m=np.array([[1, 1, 1, 0, 0]], np.int32))]),
+    "ms_attention_lengths": (f"""(float[b, s, 4] x, int32[b] m) => (float[b, s, 4] y) <{weights("w", 4, 12)}, {weights("c", 12)}> {{
+        y = com.microsoft.Attention <num_heads: int = 2, scale: float = 0.3> (x, w, c, m) }}""",
+        lambda: [dict(x=f32(2, 3, 4), m=np.array([2, 3], np.int32)), dict(x=f32(1, 5, 4), m=np.array([4], np.int32))]),
+    "ms_attention_past": (f"""(float[b, s, 4] x, float[2, b, 2, p, 2] past) => (float[b, s, 4] y, float[2, b, 2, t, 2] present) <{weights("w", 4, 12)}, {weights("c", 12)}> {{
+        y, present = com.microsoft.Attention <num_heads: int = 2, unidirectional: int = 1> (x, w, c, , past) }}""",
+        lambda: [dict(x=f32(2, 3, 4), past=f32(2, 2, 2, 2, 2)), dict(x=f32(1, 1, 4), past=f32(2, 1, 2, 4, 2))]),
+    "ms_multi_head": (f"""(float[b, s, 4] q, float[b, l, 4] k, float[b, l, 4] v, int32[b, l] m, float[1, 2, s, l] a) => (float[b, s, 4] y) <{weights("c", 12)}> {{
+        y = com.microsoft.MultiHeadAttention <num_heads: int = 2> (q, k, v, c, m, a) }}""",
+        lambda: [dict(q=f32(2, 3, 4), k=f32(2, 4, 4), v=f32(2, 4, 4), m=np.array([[1, 1, 0, 0], [1, 1, 1, 1]], np.int32), a=f32(1, 2, 3, 4)), dict(q=f32(1, 2, 4), k=f32(1, 3, 4), v=f32(1, 3, 4), m=np.array([[1, 0, 1]], np.int32), a=f32(1, 2, 2, 3))]),
+    "ms_multi_head_past": ("""(float[b, s, 4] q, float[b, s, 4] k, float[b, s, 4] v, float[b, 2, p, 2] pk, float[b, 2, p, 2] pv) => (float[b, s, 4] y, float[b, 2, t, 2] nk, float[b, 2, t, 2] nv) {
+        y, nk, nv = com.microsoft.MultiHeadAttention <num_heads: int = 2, unidirectional: int = 1> (q, k, v, , , , pk, pv) }""",
+        lambda: [dict(q=f32(1, 3, 4), k=f32(1, 3, 4), v=f32(1, 3, 4), pk=f32(1, 2, 2, 2), pv=f32(1, 2, 2, 2)), dict(q=f32(2, 1, 4), k=f32(2, 1, 4), v=f32(2, 1, 4), pk=f32(2, 2, 5, 2), pv=f32(2, 2, 5, 2))]),
+    "ms_grouped_query": (f"""(float[b, s, 32] q, float[b, s, 16] k, float[b, s, 16] v, float[b, 1, p, 16] pk, float[b, 1, p, 16] pv, int32[b] l, int32 t) => (float[b, s, 32] y, float[b, 1, w, 16] nk, float[b, 1, w, 16] nv) <{weights("cos", 8, 8)}, {weights("sin", 8, 8)}> {{
+        y, nk, nv = com.microsoft.GroupQueryAttention <num_heads: int = 2, kv_num_heads: int = 1, do_rotary: int = 1> (q, k, v, pk, pv, l, t, cos, sin) }}""",
+        lambda: [dict(q=f32(1, 3, 32), k=f32(1, 3, 16), v=f32(1, 3, 16), pk=f32(1, 1, 2, 16), pv=f32(1, 1, 2, 16), l=np.array([4], np.int32), t=np.array(5, np.int32)),
+                 dict(q=f32(2, 1, 32), k=f32(2, 1, 16), v=f32(2, 1, 16), pk=f32(2, 1, 4, 16), pv=f32(2, 1, 4, 16), l=np.array([4, 4], np.int32), t=np.array(5, np.int32))]),
+    "ms_grouped_packed": (f"""(float[b, s, 64] q, float[b, 1, p, 16] pk, float[b, 1, p, 16] pv, int32[b] l, int32 t) => (float[b, s, 32] y, float[b, 1, w, 16] nk, float[b, 1, w, 16] nv) <{weights("cos", 8, 8)}, {weights("sin", 8, 8)}> {{
+        y, nk, nv = com.microsoft.GroupQueryAttention <num_heads: int = 2, kv_num_heads: int = 1, do_rotary: int = 1, rotary_interleaved: int = 1, local_window_size: int = 2, softcap: float = 3.0> (q, , , pk, pv, l, t, cos, sin) }}""",
+        lambda: [dict(q=f32(1, 4, 64), pk=f32(1, 1, 1, 16), pv=f32(1, 1, 1, 16), l=np.array([4], np.int32), t=np.array(5, np.int32)),
+                 dict(q=f32(1, 1, 64), pk=f32(1, 1, 4, 16), pv=f32(1, 1, 4, 16), l=np.array([4], np.int32), t=np.array(5, np.int32))]),
+    "ms_rotary": (f"""(float[b, s, 8] x, int64[b, s] p) => (float[b, s, 8] y) <{weights("cos", 16, 2)}, {weights("sin", 16, 2)}> {{
+        y = com.microsoft.RotaryEmbedding (x, p, cos, sin) }}""",
+        lambda: [dict(x=f32(2, 3, 8), p=i64(0, 1, 2, 4, 5, 6).reshape(2, 3)), dict(x=f32(1, 1, 8), p=i64(9).reshape(1, 1))]),
+    "ms_rotary_from": (f"""(float[b, 2, s, 6] x, int64[1] p) => (float[b, 2, s, 6] y) <{weights("cos", 16, 2)}, {weights("sin", 16, 2)}> {{
+        y = com.microsoft.RotaryEmbedding <interleaved: int = 1, rotary_embedding_dim: int = 4, num_heads: int = 2> (x, p, cos, sin) }}""",
+        lambda: [dict(x=f32(2, 2, 3, 6), p=i64(2)), dict(x=f32(1, 2, 1, 6), p=i64(7))]),
+    "ms_embed": (f"""(int32[b, s] i, int32[b, s] g, int32[b, s] m) => (float[b, s, 4] y, int32[b] l, float[b, s, 4] e) <{weights("w", 7, 4)}, {weights("p", 9, 4)}, {weights("t", 2, 4)}, {weights("gamma", 4)}, {weights("beta", 4)}> {{
+        y, l, e = com.microsoft.EmbedLayerNormalization <epsilon: float = 0.00001> (i, g, w, p, t, gamma, beta, m) }}""",
+        lambda: [dict(i=np.array([[1, 6, 3], [0, 2, 2]], np.int32), g=np.array([[0, 1, 1], [0, 0, 1]], np.int32), m=np.array([[1, 1, 0], [1, 1, 1]], np.int32)),
+                 dict(i=np.array([[5, 4]], np.int32), g=np.array([[0, 0]], np.int32), m=np.array([[1, 1]], np.int32))]),
+    "ms_nbits4": (f"""(float[n, 40] x) => (float[n, 2] y) <{few("w", "uint8", 2, 3, 8)}, {weights("s", 6)}, uint8[4] z = {{120, 9, 135, 3}}, {weights("b", 2)}> {{
+        y = com.microsoft.MatMulNBits <K: int = 40, N: int = 2, bits: int = 4, block_size: int = 16> (x, w, s, z, , b) }}""",
+        lambda: [dict(x=f32(3, 40)), dict(x=f32(1, 40))]),
+    "ms_nbits8": (f"""(float[n, k, 32] x) => (float[n, k, 2] y) <{few("w", "uint8", 2, 1, 32)}, {weights("s", 2)}> {{
+        y = com.microsoft.MatMulNBits <K: int = 32, N: int = 2, bits: int = 8, block_size: int = 32> (x, w, s) }}""",
+        lambda: [dict(x=f32(1, 3, 32)), dict(x=f32(2, 1, 32))]),
+    "ms_qlinear": ("""(uint8[n, 4] x, uint8[n, 4] y) => (uint8[n, 4] a, uint8[n, 4] m, uint8[n, 4] s, uint8[n, 4] r) <float sx = {0.03}, uint8 zx = {120}, float sy = {0.05}, uint8 zy = {130}, float so = {0.07}, uint8 zo = {110}, float ss = {0.00390625}, uint8 zs = {0}> {
+        a = com.microsoft.QLinearAdd (x, sx, zx, y, sy, zy, so, zo) m = com.microsoft.QLinearMul (x, sx, zx, y, sy, zy, so, zo)
+        s = com.microsoft.QLinearSigmoid (x, sx, zx, ss, zs) r = com.microsoft.QLinearLeakyRelu <alpha: float = 0.1> (x, sx, zx, so, zo) }""",
+        lambda: [dict(x=RNG.integers(0, 255, (3, 4)).astype(np.uint8), y=RNG.integers(0, 255, (3, 4)).astype(np.uint8)), dict(x=RNG.integers(0, 255, (2, 4)).astype(np.uint8), y=RNG.integers(0, 255, (2, 4)).astype(np.uint8))]),
+    "ms_integer_to_float": (f"""(uint8[n, 3] x) => (float[n, 2] y) <{few("w", "int8", 3, 2)}, float sx = {{0.03}}, float[2] sw = {{0.02, 0.05}}, uint8 zx = {{120}}, int8[2] zw = {{1, -3}}, {weights("b", 2)}> {{
+        y = com.microsoft.MatMulIntegerToFloat (x, w, sx, sw, zx, zw, b) }}""",
+        lambda: [dict(x=RNG.integers(0, 255, (3, 3)).astype(np.uint8)), dict(x=RNG.integers(0, 255, (1, 3)).astype(np.uint8))]),
+    "ms_dynamic_matmul": (f"""(float[n, 3] x) => (float[n, 2] y) <{few("w", "int8", 3, 2)}, float[2] sw = {{0.02, 0.05}}, int8[2] zw = {{1, -3}}, {weights("b", 2)}> {{
+        y = com.microsoft.DynamicQuantizeMatMul (x, w, sw, zw, b) }}""",
+        lambda: [dict(x=f32(3, 3)), dict(x=f32(1, 3))]),
+    "sizes_narrow": ("""(float[n, m] x) => (float[n, m] y) <int64[1] zero = {0}, int64[1] one = {1}, int32[1] narrow = {1}, int64[1] ax = {1}> {
+        low = ReduceMin <keepdims: int = 0> (x, ax) s = Shape (x) t = Cast <to: int = 6> (s) b = Slice (t, zero, one, zero)
+        u = Concat <axis: int = 0> (b, narrow) v = Cast <to: int = 7> (u) z = Reshape (low, v) y = Sub (x, z) }""",
+        lambda: [dict(x=f32(3, 4)), dict(x=f32(2, 5))]),
+    "sizes_narrow_given": ("""(float[n, m] x) => (int32[2] y, int64[1] z) <int64[1] zero = {0}, int64[1] one = {1}> {
+        s = Shape (x) y = Cast <to: int = 6> (s) t = Cast <to: int = 6> (s) u = Slice (t, zero, one, zero) w = Add (u, u) z = Cast <to: int = 7> (w) }""",
+        lambda: [dict(x=f32(3, 4)), dict(x=f32(2, 5))]),
     "cumsum_axis_run": ("(float[n, m] x, int64 a) => (float[n, m] y) { y = CumSum (x, a) }",
         lambda: [dict(x=f32(3, 4), a=n(0)), dict(x=f32(2, 5), a=n(-1))]),
     "reversesequence_run": ("(float[t, b] x, int64[b] l) => (float[t, b] y) { y = ReverseSequence (x, l) }",
@@ -274,7 +376,8 @@ def main():
     expected = json.loads(EXPECTED.read_text()) if EXPECTED.exists() else {}
     for name, (text, inputs) in CASES.items():
         opset = OPSETS.get(name, 18)
-        text = f'<ir_version: 9, opset_import: ["" : {opset}]> {name} {text}'
+        own = ', "com.microsoft" : 1' if "com.microsoft." in text else ""
+        text = f'<ir_version: 9, opset_import: ["" : {opset}{own}]> {name} {text}'
         model = onnx.parser.parse_model(text)
         bytes_of = model.SerializeToString()
         path = HERE / f"{name}.onnx"

@@ -12,6 +12,7 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
+use super::flow::Flow;
 use super::graph::{Reader, Turned};
 use super::known::Known;
 use super::read;
@@ -34,6 +35,7 @@ pub(super) struct Root {
     pub hints: FxHashMap<String, TensorMeta>,
     /// The inputs that are given: the name, and the element type.
     pub inputs: Vec<(String, Option<DType>)>,
+    pub flow: Flow,
     /// Inputs with a value.
     pub fixed: Vec<(String, Tensor)>,
     pub params: Vec<ParamSpec>,
@@ -113,6 +115,7 @@ impl Root {
                 .collect(),
             opaque: &self.opaque,
             hints: &self.hints,
+            flow: &self.flow,
             count: Cell::new(0),
             depth: Cell::new(0),
             known: Known::default(),

@@ -7,6 +7,8 @@ mod attention;
 mod boxes;
 mod classic;
 mod contrib;
+mod contrib_attention;
+mod contrib_quant;
 mod control;
 mod create;
 mod loops;
@@ -35,7 +37,7 @@ use super::operator::Operator;
 use super::versions;
 
 /// The entries of the families.
-const FAMILIES: [&[Operator]; 22] = [
+const FAMILIES: [&[Operator]; 24] = [
     math::TABLE,
     reduce::TABLE,
     shape::TABLE,
@@ -56,6 +58,8 @@ const FAMILIES: [&[Operator]; 22] = [
     attention::TABLE,
     spectral::TABLE,
     contrib::TABLE,
+    contrib_attention::TABLE,
+    contrib_quant::TABLE,
     classic::TABLE,
     words::TABLE,
 ];

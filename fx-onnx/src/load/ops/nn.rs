@@ -234,7 +234,7 @@ pub(super) const TABLE: &[Operator] = &[
     op("SoftmaxCrossEntropyLoss", |cx| loss(cx, true)).check(|cx| rank(cx, 0, 2..)),
 ];
 
-fn gemm(cx: &mut NodeCx<'_>) -> Given {
+pub(super) fn gemm(cx: &mut NodeCx<'_>) -> Given {
     let (mut a, mut b) = (cx.tensor(0)?, cx.tensor(1)?);
     let (alpha, beta) = (cx.float("alpha", 1.0), cx.float("beta", 1.0));
     if cx.flag("transA") {

@@ -46,17 +46,11 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .any_type(),
     op("DynamicQuantizeLinear", |cx| {
-        let x = cx.tensor(0)?;
-        let (low, high) = (ops::amin(&x, .., false)?, ops::amax(&x, .., false)?);
-        let zero = ops::zeros_like(&low, None)?;
-        let (low, high) = (ops::minimum(&low, &zero)?, ops::maximum(&high, &zero)?);
-        let scale = ((high - &low)? / 255.0)?;
-        let point = ops::clamp(&ops::round(&((-low)? / &scale)?, 0)?, 0.0, 255.0)?;
-        let y = ops::clamp(&(ops::round(&(x / &scale)?, 0)? + &point)?, 0.0, 255.0)?;
+        let Bytes { y, scale, zero } = Bytes::of(&cx.tensor(0)?)?;
         Ok(vec![
             V::of(as_type(&y, DType::U8)?, DType::U8),
             V::of(scale, DType::F32),
-            V::of(as_type(&point, DType::U8)?, DType::U8),
+            V::of(as_type(&zero, DType::U8)?, DType::U8),
         ])
     }),
     op("QLinearMatMul", |cx| {
@@ -124,8 +118,64 @@ pub(super) const TABLE: &[Operator] = &[
     .makes(|of| of.products()),
 ];
 
+/// Numbers as bytes of a scale and a zero point that are made for them; as floats.
+struct Bytes {
+    y: Tensor,
+    scale: Tensor,
+    zero: Tensor,
+}
+
+impl Bytes {
+    fn of(x: &Tensor) -> Result<Self> {
+        let (low, high) = (ops::amin(x, .., false)?, ops::amax(x, .., false)?);
+        let zero = ops::zeros_like(&low, None)?;
+        let (low, high) = (ops::minimum(&low, &zero)?, ops::maximum(&high, &zero)?);
+        // Of zeros alone, any scale is right but zero.
+        let (one, range) = (ops::ones_like(&low, None)?, (&high - &low)?);
+        let scale = ops::r#where(&range.eq(0.0)?, &one, &(&range / 255.0)?)?;
+        let zero = ops::clamp(&ops::round(&((-low)? / &scale)?, 0)?, 0.0, 255.0)?;
+        let y = ops::clamp(&(ops::round(&(x / &scale)?, 0)? + &zero)?, 0.0, 255.0)?;
+        Ok(Bytes { y, scale, zero })
+    }
+}
+
+/// A matrix of whole numbers beside their zero points, and the scale of each of its columns or of all.
+pub(super) struct Scaled {
+    matrix: Tensor,
+    scale: Tensor,
+}
+
+impl Scaled {
+    /// `[rows, columns]` of few bits.
+    pub(super) fn new(
+        matrix: &Tensor,
+        scale: &Tensor,
+        zero: Option<&Tensor>,
+        rows: i64,
+    ) -> Result<Self> {
+        // The largest sum of products of bytes that a float of 32 bits holds exactly.
+        let is_exact = rows.saturating_mul(255 * 255) < 1 << 24;
+        let dtype = if is_exact { DType::F32 } else { DType::F64 };
+        let matrix = as_type(matrix, dtype)?;
+        let matrix = match zero {
+            Some(zero) => (matrix - as_type(zero, dtype)?)?,
+            None => matrix,
+        };
+        let scale = as_type(scale, DType::F32)?;
+        Ok(Scaled { matrix, scale })
+    }
+
+    /// The product of numbers, as bytes, with the matrix.
+    pub(super) fn of(&self, x: &Tensor) -> Result<Tensor> {
+        let Bytes { y, scale, zero } = Bytes::of(x)?;
+        let whole = as_type(&(y - zero)?, Tensor::dtype(&self.matrix)?)?;
+        let product = as_type(&ops::matmul(&whole, &self.matrix)?, DType::F32)?;
+        product * (scale * &self.scale)?
+    }
+}
+
 /// Numbers of a type of few bits: those that it does not hold are at its ends.
-fn held(y: &Tensor, dtype: DType) -> Result<V> {
+pub(super) fn held(y: &Tensor, dtype: DType) -> Result<V> {
     let (low, high) = match dtype {
         DType::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
         DType::U8 => (0.0, 255.0),

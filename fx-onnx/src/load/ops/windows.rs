@@ -188,7 +188,7 @@ pub(super) const TABLE: &[Operator] = &[
 ];
 
 /// What a convolution asks of its image, weight and attributes.
-fn convolution(cx: &NodeCx<'_>) -> Result<()> {
+pub(super) fn convolution(cx: &NodeCx<'_>) -> Result<()> {
     windows(cx)?;
     if let (Ok(x), Ok(w)) = (cx.rank(0), cx.rank(1))
         && (x != w || x < 3)
@@ -315,7 +315,7 @@ fn triple(of: &[i64]) -> (usize, usize, usize) {
     )
 }
 
-fn conv(cx: &mut NodeCx<'_>) -> Given {
+pub(super) fn conv(cx: &mut NodeCx<'_>) -> Given {
     let rank = cx.rank(0).or_else(|_| cx.rank(1))?;
     let (x, w, b) = (cx.ranked(0, rank)?, cx.tensor(1)?, cx.optional(2)?);
     let y = convolved(cx, x, &w, 1, b.as_ref())?;
