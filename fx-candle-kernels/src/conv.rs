@@ -121,14 +121,26 @@ pub fn conv2d(
             .apply_op2_no_bwd(&w.contiguous()?, &grouped)?
     } else if groups == 1 && sides.are_whole() && (n == 1 || !tracked(&image, w)) {
         pixels(&image, w, b)?
-    } else if sides.suits_candle(&image, w) {
-        let y = image.conv2d(w, padding.0, stride.0, dilation.0, groups)?;
-        match b {
-            Some(b) => y.add(&channel(op, b, y.dims())?)?,
-            None => y,
-        }
     } else {
-        product(&image, w, b, &sides, groups)?
+        let of = |images: &Tensor| {
+            if !sides.suits_candle(images, w) {
+                return product(images, w, b, &sides, groups);
+            }
+            let y = images.conv2d(w, padding.0, stride.0, dilation.0, groups)?;
+            match b {
+                Some(b) => y.add(&channel(op, b, y.dims())?),
+                None => Ok(y),
+            }
+        };
+        // So many images that their windows are laid out in bounded memory.
+        let most = LARGE_TRACKED / sides.values(1, c).clamp(1, LARGE_TRACKED);
+        if n <= most || tracked(&image, w) {
+            of(&image)?
+        } else {
+            let parts = (0..n).step_by(most);
+            let parts = parts.map(|at| of(&image.narrow(0, at, most.min(n - at))?));
+            Tensor::cat(&parts.collect::<Result<Vec<Tensor>>>()?, 0)?
+        }
     };
     like(x, y)
 }
@@ -191,6 +203,14 @@ impl Sides {
         self.axes.iter().all(Axis::is_whole)
     }
 
+    /// How many values the windows of images have.
+    fn values(&self, images: usize, channels: usize) -> usize {
+        let [rows, columns] = &self.axes;
+        let sizes = [self.out[0], self.out[1], rows.kernel, columns.kernel];
+        let images = images.saturating_mul(channels);
+        sizes.iter().fold(images, |all, &n| all.saturating_mul(n))
+    }
+
     /// Whether candle's own convolution is correct for these options, and the better choice.
     fn suits_candle(&self, x: &Tensor, w: &Tensor) -> bool {
         let [rows, columns] = &self.axes;
@@ -200,10 +220,7 @@ impl Sides {
         if !same {
             return false;
         }
-        let sizes = [self.out[0], self.out[1], rows.kernel, columns.kernel];
-        let values = sizes
-            .iter()
-            .fold(x.dims()[0] * x.dims()[1], |all, &n| all.saturating_mul(n));
+        let values = self.values(x.dims()[0], x.dims()[1]);
         if !tracked(x, w) {
             return values > LARGE;
         }
@@ -405,6 +422,15 @@ mod tests {
         let var = Var::from_tensor(&w)?;
         let other = conv2d(&x, var.as_tensor(), Some(&b), (1, 1), (1, 1), (1, 1), 1)?;
         near(&y, &f64s(&other.detach())?)
+    }
+
+    #[test]
+    fn many_images_are_computed_in_parts() -> Result<()> {
+        let (x, w) = (varied(&[5, 1, 130, 130])?, varied(&[1, 1, 45, 45])?);
+        let of = |x: &Tensor| conv2d(x, &w, None, (1, 1), (0, 0), (1, 1), 1);
+        let each = (0..5).map(|at| of(&x.narrow(0, at, 1)?));
+        let each = Tensor::cat(&each.collect::<Result<Vec<Tensor>>>()?, 0)?;
+        near(&of(&x)?, &f64s(&each)?)
     }
 
     #[test]

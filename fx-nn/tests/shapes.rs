@@ -513,7 +513,7 @@ fn the_number_of_dims_may_be_a_runs() -> Result<()> {
     assert!(env.guards().is_empty(), "{:?}", env.guards());
     let entry = gm.graph().find_name("relu");
     let entry = entry.and_then(|node| node.meta::<ValueMeta>().map(ToString::to_string));
-    let unknown = "a tensor whose number of dims a run decides";
+    let unknown = "a tensor of float32 whose number of dims a run decides";
     assert_eq!(entry.as_deref(), Some(unknown));
     let x = Tensor::ones((2, 3))?;
     for (flat, dims, rows) in [(true, vec![1, 12], 12), (false, vec![1, 4, 3], 4)] {

@@ -1,7 +1,8 @@
 //! Runs an ONNX file as `tests/real_files.py` prepares it: a folder with `model.onnx` and a folder for each set of inputs,
 //! `0`, `1` and so on, which has a tensor a file: `in_0.pb`, and ONNX Runtime's `out_0.pb` beside `out_0.tol`, how far it may be
 //! off. The module is run as loaded, compiled, saved and loaded, and written back (`written.onnx` stays there); a line says
-//! what came of each: `loaded right`, `compiled wrong: ..`, `written refused: ..`.
+//! what came of each: `loaded right`, `compiled wrong: ..`, `written refused: ..`; the last ones, `off0 1e-7 0e0`, how far
+//! each result of a set is off at most.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 #[path = "support/tensor_files.rs"]
@@ -17,7 +18,7 @@ use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 use fx_nn::trace::CallArgs;
 use fx_onnx::proto::{ModelProto, TensorProto};
-use fx_onnx::{Load, OnnxExt as _};
+use fx_onnx::{Import, Load, OnnxExt as _};
 use prost::Message as _;
 use tensor_files::tensor_files;
 use written_back::written_back;
@@ -52,8 +53,8 @@ struct Set {
     outputs: Vec<Recorded>,
 }
 
-/// What is wrong with a result, if anything.
-fn difference(found: &Tensor, expected: &Recorded) -> Result<Option<String>> {
+/// What is wrong with a result, if anything; the largest difference goes into `off`.
+fn difference(found: &Tensor, expected: &Recorded, off: &mut f64) -> Result<Option<String>> {
     let Recorded {
         name,
         tensor,
@@ -69,24 +70,30 @@ fn difference(found: &Tensor, expected: &Recorded) -> Result<Option<String>> {
         )));
     }
     let (a, b): (Vec<f64>, Vec<f64>) = (found.to_vec()?, tensor.to_vec()?);
-    let off = a
+    let differ = a
         .iter()
         .zip(&b)
         .filter(|(a, b)| a != b && !(a.is_nan() && b.is_nan()));
-    let most = off
+    let most = differ
         .map(|(a, b)| (a - b).abs())
         .fold(0.0, |most: f64, off| match off.is_nan() {
             true => f64::INFINITY,
             false => most.max(off),
         });
+    *off = off.max(most);
     Ok((most > *tolerance)
         .then(|| format!("`{name}` is off by {most:.3e}, and {tolerance:.3e} is allowed")))
 }
 
-fn run(gm: &GraphModule, set: &Set) -> Result<Option<String>> {
-    let args = gm.graph().placeholders().map(|node| {
-        let name = node.target().to_string();
-        let given = set.inputs.iter().find(|input| input.name == name);
+/// Runs a module whose inputs have these names in the file.
+fn run(
+    gm: &GraphModule,
+    inputs: &[String],
+    set: &Set,
+    off: &mut Vec<f64>,
+) -> Result<Option<String>> {
+    let args = inputs.iter().map(|name| {
+        let given = set.inputs.iter().find(|input| input.name == *name);
         let missing = || Error::msg(format_args!("no recorded input is called `{name}`"));
         given
             .map(|input| Value::object(input.tensor.clone()))
@@ -107,20 +114,21 @@ fn run(gm: &GraphModule, set: &Set) -> Result<Option<String>> {
             set.outputs.len()
         )));
     }
-    for (found, expected) in given.into_iter().zip(&set.outputs) {
+    off.resize(set.outputs.len(), 0.0);
+    for ((found, expected), off) in given.into_iter().zip(&set.outputs).zip(off) {
         let Some(found) = found.downcast_ref::<Tensor>() else {
             return Ok(Some(format!("`{}` is no tensor", expected.name)));
         };
-        if let Some(wrong) = difference(found, expected)? {
+        if let Some(wrong) = difference(found, expected, off)? {
             return Ok(Some(wrong));
         }
     }
     Ok(None)
 }
 
-/// The module written as ONNX, under the names of the file, and read again.
-fn written(gm: &GraphModule, outputs: &[String], path: &Path) -> Result<GraphModule> {
-    gm.to_onnx(path, &written_back(gm, outputs)?)?;
+/// What was read written as ONNX, under the names of the file, and read again.
+fn written(read: &Import, path: &Path) -> Result<GraphModule> {
+    read.module.to_onnx(path, &written_back(read)?)?;
     Ok(Load::new().load(path)?.module)
 }
 
@@ -138,21 +146,11 @@ fn main() -> Result<()> {
             outputs: recorded(&set, "out")?,
         });
     }
-    let outputs: Vec<String> = sets
-        .first()
-        .map(|set| {
-            set.outputs
-                .iter()
-                .map(|output| output.name.clone())
-                .collect()
-        })
-        .unwrap_or_default();
     let bytes = std::fs::read(&model).map_err(Error::other)?;
     let file = ModelProto::decode(&*bytes).map_err(Error::other)?;
     println!("nodes {}", file.graph.unwrap_or_default().node.len());
     drop(bytes);
-    let read = catch_unwind(|| Load::new().load(&model).map(|read| read.module));
-    let loaded = match read {
+    let loaded = match catch_unwind(|| Load::new().load(&model)) {
         Err(_) => {
             println!("loaded panic");
             return Ok(());
@@ -161,32 +159,36 @@ fn main() -> Result<()> {
             println!("loaded refused: {}", error.to_string().replace('\n', " "));
             return Ok(());
         }
-        Ok(Ok(gm)) => gm,
+        Ok(Ok(read)) => read,
     };
+    let gm = &loaded.module;
     let ways: [Way<'_>; 4] = [
-        ("loaded", Box::new(|| Ok(loaded.clone()))),
+        ("loaded", Box::new(|| Ok(gm.clone()))),
         (
             "compiled",
-            Box::new(|| loaded.compile(Compile::new(Cpu::new()))),
+            Box::new(|| gm.compile(Compile::new(Cpu::new()))),
         ),
         (
             "saved",
             Box::new(|| {
                 let path = folder.join("saved.fx");
-                loaded.save(&path)?;
+                gm.save(&path)?;
                 GraphModule::load(&path)
             }),
         ),
         (
             "written",
-            Box::new(|| written(&loaded, &outputs, &folder.join("written.onnx"))),
+            Box::new(|| written(&loaded, &folder.join("written.onnx"))),
         ),
     ];
+    let mut off = vec![Vec::new(); sets.len()];
     for (name, make) in &ways {
         let outcome = catch_unwind(AssertUnwindSafe(|| {
             let gm = make()?;
             for (index, set) in sets.iter().enumerate() {
-                if let Some(wrong) = fx_nn::no_grad(|| run(&gm, set))? {
+                if let Some(wrong) =
+                    fx_nn::no_grad(|| run(&gm, &loaded.report.inputs, set, &mut off[index]))?
+                {
                     return Ok(Some(format!("set {index}: {wrong}")));
                 }
             }
@@ -198,6 +200,10 @@ fn main() -> Result<()> {
             Ok(Ok(Some(wrong))) => println!("{name} wrong: {wrong}"),
             Ok(Ok(None)) => println!("{name} right"),
         }
+    }
+    for (index, off) in off.iter().enumerate() {
+        let off: Vec<String> = off.iter().map(|off| format!("{off:.3e}")).collect();
+        println!("off{index} {}", off.join(" "));
     }
     Ok(())
 }

@@ -125,25 +125,22 @@ const ROUTES: [&str; 3] = ["loaded", "compiled", "written"];
 
 /// Runs a file by every route.
 fn routes(path: &Path, sets: &[Set]) -> Result<[Result<()>; 3]> {
-    use prost::Message as _;
     let bytes = std::fs::read(path).map_err(Error::other)?;
-    let model = fx_onnx::proto::ModelProto::decode(&*bytes).map_err(Error::other)?;
-    let graph = model.graph.unwrap_or_default();
-    let outputs: Vec<String> = graph.output.iter().map(|o| o.name.clone()).collect();
     let read = match Load::new().from_bytes(bytes) {
-        Ok(read) => read.module,
+        Ok(read) => read,
         Err(error) => {
             let again = || Err(Error::msg(&error));
             return Ok([again(), again(), again()]);
         }
     };
-    let each = |gm: &GraphModule| sets.iter().try_for_each(|set| set.check(gm, &outputs));
-    let compiled = || each(&read.compile(Compile::new(fx_nn::cpu::Cpu::new()))?);
+    let (gm, outputs) = (&read.module, &read.report.outputs);
+    let each = |gm: &GraphModule| sets.iter().try_for_each(|set| set.check(gm, outputs));
+    let compiled = || each(&gm.compile(Compile::new(fx_nn::cpu::Cpu::new()))?);
     let written = || -> Result<()> {
-        let (bytes, _) = read.to_onnx_bytes(&written_back(&read, &outputs)?)?;
+        let (bytes, _) = gm.to_onnx_bytes(&written_back(&read)?)?;
         each(&Load::new().from_bytes(bytes)?.module)
     };
-    Ok([each(&read), compiled(), written()])
+    Ok([each(gm), compiled(), written()])
 }
 
 /// The kept reason of a refusal: its first line, without places.

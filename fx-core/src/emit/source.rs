@@ -129,6 +129,7 @@ impl CodeOptions {
                 ValueMeta::Float(_)
                 | ValueMeta::Bool(_)
                 | ValueMeta::Plain(_)
+                | ValueMeta::Unranked(_)
                 | ValueMeta::Opaque(_),
             ) => None,
             Some(ValueMeta::Int(dim)) if dim.as_number().is_some() => None,

@@ -121,6 +121,7 @@ names! {
         SIZE = "size",
         UNKNOWN = "unknown",
         REPEATED = "repeated",
+        UNRANKED = "unranked",
         OPAQUE = "opaque",
     ]
     /// What the shapes of a graph module hold for.

@@ -6,7 +6,7 @@ use super::arguments::{from_argument, plain_argument, to_argument, to_device, to
 use super::json::{self, Json, JsonMap, tag};
 use super::limits::check_depth;
 use super::names::argument::{DICT, SLICE, TUPLE};
-use super::names::value_kind::{OPAQUE, REPEATED, SIZE, UNKNOWN};
+use super::names::value_kind::{OPAQUE, REPEATED, SIZE, UNKNOWN, UNRANKED};
 use super::names::value_meta;
 use crate::error::{Error, Result};
 use crate::ir::tensor_meta::TensorMeta;
@@ -52,6 +52,10 @@ pub(super) fn from_value_meta(meta: &ValueMeta, depth: usize) -> Result<Json> {
             tag(OPAQUE, object.to_string())
         }
         ValueMeta::Plain(value) => plain(value)?,
+        ValueMeta::Unranked(dtype) => {
+            let dtype = dtype.map(|dtype| Json::from(dtype.name()));
+            tag(UNRANKED, dtype.unwrap_or(Json::Null))
+        }
         ValueMeta::Opaque(what) => tag(OPAQUE, &**what),
     })
 }
@@ -129,6 +133,10 @@ fn to_tagged(kind: &str, inner: &Json, saved: &Json, depth: usize) -> Result<Val
             BOOL => ValueMeta::Bool(None),
             _ => return Err(json::expected("`float` or `bool`", inner)),
         },
+        UNRANKED => ValueMeta::Unranked(match inner {
+            Json::Null => None,
+            dtype => Some(to_dtype(dtype)?),
+        }),
         OPAQUE => ValueMeta::Opaque(json::text(inner)?.into()),
         TUPLE => ValueMeta::Tuple(items(inner, depth)?),
         SLICE => {

@@ -125,7 +125,7 @@ fn is_closed(fake: &ValueMeta) -> bool {
         ValueMeta::Dict(items) => items.iter().all(|(_, item)| is_closed(item)),
         ValueMeta::Slice(ends) => ends.iter().all(is_closed),
         ValueMeta::Plain(_) => true,
-        ValueMeta::Opaque(_) => false,
+        ValueMeta::Unranked(_) | ValueMeta::Opaque(_) => false,
     }
 }
 

@@ -187,7 +187,8 @@ impl Joined {
                     return Ok(a.clone());
                 }
                 if one.shape.len() != other.shape.len() {
-                    return Ok(ValueMeta::unranked());
+                    let dtype = one.dtype.filter(|dtype| other.dtype == Some(*dtype));
+                    return Ok(ValueMeta::Unranked(dtype));
                 }
                 let shape = one.shape.iter().zip(&other.shape);
                 let shape = shape.map(|(a, b)| self.size(env, a, b, 0));
@@ -227,11 +228,12 @@ impl Joined {
                 ValueMeta::from(meta)
             }
             (ValueMeta::Plain(_), ValueMeta::Plain(_)) if a == b => a.clone(),
-            (ValueMeta::Single(_) | ValueMeta::Opaque(_), unranked @ ValueMeta::Opaque(_))
-            | (unranked @ ValueMeta::Opaque(_), ValueMeta::Single(_))
-                if unranked.has_unranked() =>
-            {
-                unranked.clone()
+            (ValueMeta::Unranked(one), ValueMeta::Unranked(other)) => {
+                ValueMeta::Unranked(one.filter(|dtype| *other == Some(*dtype)))
+            }
+            (ValueMeta::Single(tensor), ValueMeta::Unranked(dtype))
+            | (ValueMeta::Unranked(dtype), ValueMeta::Single(tensor)) => {
+                ValueMeta::Unranked(dtype.filter(|dtype| tensor.dtype == Some(*dtype)))
             }
             _ => {
                 return Err(Error::msg(format_args!(

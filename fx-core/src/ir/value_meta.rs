@@ -10,6 +10,7 @@ use super::tensor_meta::TensorMeta;
 use crate::error::{Error, Result};
 use crate::text::count;
 use crate::value::dim::Dim;
+use crate::value::dtype::DType;
 use crate::value::fake_number::FakeNumber;
 use crate::value::fake_tensor::FakeTensor;
 use crate::value::handle::Proxy;
@@ -58,6 +59,8 @@ pub enum ValueMeta {
     /// A value that is known: `None`, a string, an element type, a device, an ellipsis or a range.
     /// Of an argument of a shape rule it may be an object.
     Plain(Value),
+    /// A tensor of which a run decides even the number of dims; its element type, if that is known.
+    Unranked(Option<DType>),
     /// A value of which nothing is known but this description.
     Opaque(Arc<str>),
 }
@@ -124,17 +127,47 @@ impl ValueMeta {
         ValueMeta::Plain(Value::None)
     }
 
-    /// A tensor of which not even the number of dims is known: a run decides it.
-    pub(crate) fn unranked() -> Self {
-        ValueMeta::Opaque("a tensor whose number of dims a run decides".into())
+    /// Whether it is a tensor whose number of dims a run decides, or has one among its items.
+    pub(crate) fn has_unranked(&self) -> bool {
+        let of = |item: &ValueMeta| matches!(item, ValueMeta::Unranked(_));
+        of(self) || self.items().is_some_and(|items| items.iter().any(of))
     }
 
-    /// Whether it is such a tensor, or has one among its items.
-    pub(crate) fn has_unranked(&self) -> bool {
-        self.is_opaque() && {
-            let unranked = ValueMeta::unranked();
-            let of = |item: &ValueMeta| *item == unranked;
-            of(self) || self.items().is_some_and(|items| items.iter().any(of))
+    /// The same with tensors of this many dims, of any sizes, in place of those whose number of dims a run decides.
+    pub(crate) fn of_rank(
+        &self,
+        rank: usize,
+        size: &mut dyn FnMut() -> Result<Dim>,
+    ) -> Result<Self> {
+        let mut one = |item: &ValueMeta| {
+            let ValueMeta::Unranked(dtype) = item else {
+                return Ok(item.clone());
+            };
+            let sizes = (0..rank).map(|_| size()).collect::<Result<Vec<Dim>>>()?;
+            let mut meta = TensorMeta::new(sizes);
+            meta.dtype = *dtype;
+            Ok(ValueMeta::from(meta))
+        };
+        Ok(match self {
+            ValueMeta::List(items) => {
+                ValueMeta::List(items.iter().map(one).collect::<Result<_>>()?)
+            }
+            ValueMeta::Tuple(items) => {
+                ValueMeta::Tuple(items.iter().map(one).collect::<Result<_>>()?)
+            }
+            other => one(other)?,
+        })
+    }
+
+    /// The same with tensors whose number of dims a run decides in place of those of known dims; nothing of what else it
+    /// says is known then.
+    pub(crate) fn unranked(&self) -> Self {
+        match self {
+            ValueMeta::Single(meta) => ValueMeta::Unranked(meta.dtype),
+            ValueMeta::Tuple(items) if items.iter().all(|item| item.as_tensor().is_some()) => {
+                ValueMeta::Tuple(items.iter().map(ValueMeta::unranked).collect())
+            }
+            _ => ValueMeta::Unranked(None),
         }
     }
 
@@ -182,8 +215,8 @@ impl ValueMeta {
                 Value::Slice(Box::new([start?, stop?, step?]))
             }
             ValueMeta::Plain(value) => value.clone(),
-            ValueMeta::Opaque(what) => {
-                return Err(Error::msg(format_args!("nothing is known of {what}")));
+            unknown @ (ValueMeta::Opaque(_) | ValueMeta::Unranked(_)) => {
+                return Err(Error::msg(format_args!("nothing is known of {unknown}")));
             }
         })
     }
@@ -195,7 +228,10 @@ impl ValueMeta {
             items.collect::<Option<Box<[_]>>>()
         };
         Some(match self {
-            ValueMeta::Single(_) | ValueMeta::Repeated(..) | ValueMeta::Opaque(_) => return None,
+            ValueMeta::Single(_)
+            | ValueMeta::Repeated(..)
+            | ValueMeta::Unranked(_)
+            | ValueMeta::Opaque(_) => return None,
             ValueMeta::Int(dim) => Value::Int(dim.as_number()?),
             ValueMeta::Float(number) => Value::Float((*number)?),
             ValueMeta::Bool(boolean) => Value::Bool((*boolean)?),
@@ -221,7 +257,7 @@ impl ValueMeta {
     /// Whether only a description is known of a part of it.
     pub(crate) fn is_opaque(&self) -> bool {
         match self {
-            ValueMeta::Opaque(_) => true,
+            ValueMeta::Opaque(_) | ValueMeta::Unranked(_) => true,
             ValueMeta::Repeated(item, _) => item.is_opaque(),
             ValueMeta::Dict(items) => items.iter().any(|(_, item)| item.is_opaque()),
             ValueMeta::Slice(ends) => ends.iter().any(ValueMeta::is_opaque),
@@ -335,6 +371,7 @@ impl ValueMeta {
             ValueMeta::Float(_)
             | ValueMeta::Bool(_)
             | ValueMeta::Plain(_)
+            | ValueMeta::Unranked(_)
             | ValueMeta::Opaque(_) => self.clone(),
         })
     }
@@ -353,6 +390,7 @@ impl ValueMeta {
             ValueMeta::Float(_)
             | ValueMeta::Bool(_)
             | ValueMeta::Plain(_)
+            | ValueMeta::Unranked(_)
             | ValueMeta::Opaque(_) => false,
         }
     }
@@ -427,6 +465,7 @@ impl PartialEq for ValueMeta {
             (ValueMeta::Dict(a), ValueMeta::Dict(b)) => a == b,
             (ValueMeta::Slice(a), ValueMeta::Slice(b)) => a == b,
             (ValueMeta::Plain(a), ValueMeta::Plain(b)) => is_same_plain(a, b),
+            (ValueMeta::Unranked(a), ValueMeta::Unranked(b)) => a == b,
             (ValueMeta::Opaque(a), ValueMeta::Opaque(b)) => a == b,
             _ => match (self.items(), other.items()) {
                 (Some(a), Some(b)) => a == b,
@@ -478,6 +517,10 @@ impl fmt::Display for ValueMeta {
                 write!(f, "slice({start}, {stop}, {step})")
             }
             ValueMeta::Plain(value) => value.fmt(f),
+            ValueMeta::Unranked(Some(dtype)) => {
+                write!(f, "a tensor of {dtype} whose number of dims a run decides")
+            }
+            ValueMeta::Unranked(None) => f.write_str("a tensor whose number of dims a run decides"),
             ValueMeta::Opaque(what) => f.write_str(what),
         }
     }

@@ -127,6 +127,7 @@ impl ShapeEnv {
             ValueMeta::Float(_)
             | ValueMeta::Bool(_)
             | ValueMeta::Plain(_)
+            | ValueMeta::Unranked(_)
             | ValueMeta::Opaque(_) => {}
         }
     }

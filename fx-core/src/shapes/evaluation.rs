@@ -37,22 +37,25 @@ pub(crate) fn result_of(
         true => arg.items().is_none() && arg.has_unranked(),
         false => arg.has_unranked(),
     };
-    let is_unranked = args.iter().any(is_unranked);
+    let has_unranked = args.iter().any(is_unranked);
     if let Some(ShapeRule(rule)) = FunctionTable::registered()?.get(function) {
-        let before = is_unranked.then(|| env.clone());
-        match (rule(&mut RuleCall::new(function, args, env)), before) {
-            (Ok(mut value), _) => {
+        let before = has_unranked.then(|| env.clone());
+        let mut call = RuleCall::new(function, args, env);
+        let (given, is_of_sizes) = (rule(&mut call), call.knows_unranked || !has_unranked);
+        match (given, before) {
+            (Ok(mut value), _) if is_of_sizes => {
                 complete(&mut value, args);
                 env.are_sizes(&value)?;
                 return Ok(value);
             }
             // A rule that asks for the number of dims says nothing.
-            (Err(_), Some(before)) => *env = before,
+            (_, Some(before)) => *env = before,
             (Err(error), None) => return Err(error),
+            (Ok(value), None) => return Ok(value),
         }
     }
-    if is_unranked && scalar.is_none() {
-        return Ok(ValueMeta::unranked());
+    if has_unranked && scalar.is_none() {
+        return Ok(of_some_rank(function, args, env));
     }
     match scalar {
         Some(ScalarType::Int) => Ok(ValueMeta::Int(env.fresh(i64::MIN, None)?)),
@@ -69,6 +72,27 @@ pub(crate) fn result_of(
         .into()),
     }
 }
+
+/// What a function gives where a run decides the number of dims of arguments: as for the first number of them that its
+/// rule takes, without the sizes.
+fn of_some_rank(function: Function, args: &[ValueMeta], env: &ShapeEnv) -> ValueMeta {
+    let given = |rank: usize| {
+        let mut env = env.clone();
+        let ranked = args
+            .iter()
+            .map(|arg| arg.of_rank(rank, &mut || env.fresh(1, None)));
+        let ranked: Vec<ValueMeta> = ranked.collect::<Result<_>>()?;
+        let ShapeRule(rule) = FunctionTable::registered()?
+            .get(function)
+            .ok_or_else(|| Error::msg("there is no rule"))?;
+        rule(&mut RuleCall::new(function, &ranked, &mut env))
+    };
+    let found = RANKS.into_iter().find_map(|rank| given(rank).ok());
+    found.map_or(ValueMeta::Unranked(None), |found| found.unranked())
+}
+
+/// Numbers of dims with which a rule is asked what it gives where a run decides them.
+const RANKS: [usize; 6] = [3, 2, 4, 1, 5, 0];
 
 /// Whether a rule says what a function gives for these arguments, or the numbers are computed.
 pub(crate) fn is_ruled(function: Function, args: &[ValueMeta]) -> Result<bool> {

@@ -50,6 +50,8 @@ pub struct RuleCall<'c> {
     function: Function,
     args: &'c [ValueMeta],
     env: &'c mut ShapeEnv,
+    /// Whether the rule has asked for tensors whose number of dims a run decides.
+    pub(crate) knows_unranked: bool,
 }
 
 impl<'c> RuleCall<'c> {
@@ -58,6 +60,7 @@ impl<'c> RuleCall<'c> {
             function,
             args,
             env,
+            knows_unranked: false,
         }
     }
 
@@ -89,6 +92,16 @@ impl<'c> RuleCall<'c> {
                 self.function.name()
             ))
         })
+    }
+
+    /// Whether an argument is a tensor whose number of dims a run decides. What a rule says of such a tensor counts if it has
+    /// asked; else what the function gives is such a tensor too.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such parameter.
+    pub fn is_unranked(&mut self, param: &str) -> Result<bool> {
+        self.knows_unranked = true;
+        Ok(matches!(self.arg(param)?, ValueMeta::Unranked(_)))
     }
 
     /// A tensor.

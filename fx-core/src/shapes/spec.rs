@@ -263,7 +263,7 @@ impl Spec {
     /// # Errors
     /// Returns an error if the entry does not say enough.
     pub fn of_meta(meta: &ValueMeta) -> Result<Self> {
-        match meta.is_opaque() {
+        match meta.is_opaque() && !meta.has_unranked() {
             false => Ok(Spec::of_fake(meta.clone())),
             true => Err(Error::msg(format_args!(
                 "what is known of a value, {meta}, says not what it is"

@@ -172,6 +172,13 @@ impl<'c> OpCall<'c> {
     }
 
     fn wrong<T>(&self, name: &str, what: &str, found: &Val) -> Result<T> {
+        if let Val::Unranked(..) = found {
+            return Err(Error::msg(format_args!(
+                "`{name}` of `{}` is {}, and what is written depends on that number: reshape it to sizes of a known number first, or give the function a rule of its own",
+                self.function.name(),
+                found.describe()
+            )));
+        }
         Err(Error::msg(format_args!(
             "`{name}` of `{}` is {what} here, and not {}: compute it before, or give the function a rule of its own",
             self.function.name(),
@@ -187,6 +194,21 @@ impl<'c> OpCall<'c> {
         match self.val(name)? {
             Val::Tensor(operand) => Ok(operand),
             other => self.wrong(name, "a tensor", &other),
+        }
+    }
+
+    /// A tensor of which the rule needs the elements alone: it has no sizes here if a run decides how many there are.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn elements(&self, name: &str) -> Result<Operand> {
+        match self.val(name)? {
+            Val::Unranked(name, dtype) => Ok(Operand {
+                name,
+                dtype,
+                shape: Vec::new(),
+            }),
+            _ => self.tensor(name),
         }
     }
 
@@ -367,9 +389,8 @@ impl<'c> OpCall<'c> {
     pub fn dtype(&self) -> Result<DType> {
         self.notes("dtype");
         match self.meta {
-            ValueMeta::Single(meta) => meta
-                .dtype
-                .ok_or_else(|| Error::msg("the element type of the result is not known")),
+            ValueMeta::Single(meta) => known_dtype(meta.dtype),
+            ValueMeta::Unranked(dtype) => known_dtype(*dtype),
             number => Ok(as_tensor(number)
                 .ok()
                 .and_then(|of| of.dtype)
@@ -384,6 +405,7 @@ impl<'c> OpCall<'c> {
     pub fn given(&self, name: Name) -> Result<Val> {
         match self.meta {
             ValueMeta::Single(meta) => operand(name, meta).map(Val::Tensor),
+            ValueMeta::Unranked(_) => Ok(Val::Unranked(name, self.dtype()?)),
             _ => Ok(Val::Tensor(Operand {
                 name,
                 dtype: self.dtype()?,
@@ -422,6 +444,10 @@ impl<'c> OpCall<'c> {
         let dims = self.ints(name)?;
         Ok(dims.into_iter().map(|dim| wrapped(dim, rank)).collect())
     }
+}
+
+fn known_dtype(dtype: Option<DType>) -> Result<DType> {
+    dtype.ok_or_else(|| Error::msg("the element type of the result is not known"))
 }
 
 /// A place counted from the end, from the start.

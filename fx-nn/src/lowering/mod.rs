@@ -9,6 +9,7 @@
 mod call;
 mod composed;
 mod prepare;
+mod question;
 mod region;
 mod resampling;
 mod rule;
@@ -16,6 +17,7 @@ mod value;
 
 pub use call::{OpCall, Values, operand, val_of, wrapped};
 pub use prepare::{opened, prepare, prepare_within};
+pub use question::Question;
 pub use region::RegionCall;
 pub use resampling::{Mode, Resampling, Tap};
 pub use rule::{Composed, Form, Rule, Rules, compositions};

@@ -33,6 +33,8 @@ impl Operand {
 pub enum Val {
     /// A tensor, or a number that a run knows, as a tensor without dims.
     Tensor(Operand),
+    /// A tensor whose number of dims a run decides: its name and its element type.
+    Unranked(Name, DType),
     /// A size or a whole number.
     Dim(Dim),
     /// A number.
@@ -79,6 +81,9 @@ impl Val {
     pub fn describe(&self) -> String {
         match self {
             Val::Tensor(of) => format!("the tensor `{}`", of.name),
+            Val::Unranked(name, _) => {
+                format!("the tensor `{name}`, whose number of dims a run decides")
+            }
             Val::Dim(dim) => format!("the size {dim}"),
             Val::List(items) => format!("a list of {}", items.len()),
             Val::None => "nothing".to_string(),
@@ -141,6 +146,9 @@ pub fn as_tensor(meta: &ValueMeta) -> Result<TensorMeta> {
         ValueMeta::Int(_) => number(DType::I64),
         ValueMeta::Float(_) => number(DType::F64),
         ValueMeta::Bool(_) => number(DType::Bool),
+        ValueMeta::Unranked(_) => Err(Error::msg(format_args!(
+            "a value is {meta}, where that number has to be known: reshape it to sizes of a known number first"
+        ))),
         _ => Err(Error::msg(format_args!(
             "a value is {meta}, and neither a tensor nor a number"
         ))),

@@ -92,6 +92,6 @@ pub use views::*;
 pub use volumes::*;
 
 // The methods, which are no functions of this module.
-pub(crate) use sizes::{dim as tensor_dim, size_of::size as tensor_size};
+pub(crate) use sizes::{dim as tensor_dim, numel as tensor_numel, size_of::size as tensor_size};
 
 pub(crate) use products::in_cheapest_order;

@@ -55,14 +55,14 @@ pub(crate) fn dim(x: &Tensor) -> Result<Int> {
 }
 
 #[op(member, method = custom, path = "fx_nn::Tensor::numel")]
-fn numel(x: &Tensor) -> Result<Int> {
+pub(crate) fn numel(x: &Tensor) -> Result<Int> {
     Ok(x.dims()?.iter().product::<usize>().into())
 }
 
 function_table! { ShapeRule {
     function!(size_of::size) => ShapeRule(|call| {
         // One dim of a tensor whose number of dims a run decides is a number all the same.
-        if matches!(call.arg("x")?, ValueMeta::Opaque(_)) && !call.arg("dim")?.is_none() {
+        if call.is_unranked("x")? && !call.arg("dim")?.is_none() {
             return Ok(ValueMeta::Int(call.env().fresh(0, None)?));
         }
         let x = call.tensor("x")?;

@@ -71,7 +71,9 @@ fn filled(call: &mut RuleCall<'_>, from: &[Dim], to: Vec<Dim>) -> Result<Vec<Dim
 
 fn reshape(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let to = call.sizes("shape")?;
-    if matches!(call.arg("x")?, ValueMeta::Opaque(_)) {
+    if call.is_unranked("x")?
+        && let ValueMeta::Unranked(dtype) = *call.arg("x")?
+    {
         // Of a tensor whose number of dims a run decides, the sizes that it gets are known.
         let sizes = to
             .into_iter()
@@ -79,7 +81,7 @@ fn reshape(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
                 true => call.env().fresh(0, None),
                 false => Ok(size),
             });
-        return Ok(tensor(sizes.collect::<Result<Vec<Dim>>>()?, None));
+        return Ok(tensor(sizes.collect::<Result<Vec<Dim>>>()?, dtype));
     }
     let x = x(call)?;
     let shape = filled(call, &x.shape, to)?;

@@ -3,16 +3,17 @@
 use fx_nn::ir::ValueMeta;
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
-use fx_onnx::Export;
+use fx_onnx::{Export, Import};
 
-/// The export of a module, by what is known of its inputs.
-pub fn written_back(gm: &GraphModule, outputs: &[String]) -> Result<Export> {
-    let inputs = || gm.graph().placeholders();
-    let specs = inputs().map(|node| {
+/// The export of what was read, by what is known of its inputs.
+pub fn written_back(read: &Import) -> Result<Export> {
+    let specs = read.module.graph().placeholders().map(|node| {
         let spec = node.meta::<ValueMeta>().map(Spec::of_meta).transpose()?;
         spec.ok_or_else(|| Error::msg("an input without a shape"))
     });
     let export = Export::specs(specs.collect::<Result<Vec<Spec>>>()?);
-    let export = export.inputs(inputs().map(|node| node.target().to_string()));
-    Ok(export.outputs(outputs.iter().cloned()))
+    let report = &read.report;
+    Ok(export
+        .inputs(report.inputs.iter().cloned())
+        .outputs(report.outputs.iter().cloned()))
 }

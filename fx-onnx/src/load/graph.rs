@@ -16,6 +16,7 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::flow::{Flow, read_inside};
 use super::known::Known;
 use super::scan::Limits;
 use super::scope::{self, Scope, Scopes};
@@ -45,6 +46,9 @@ pub(super) struct Reader<'m> {
     pub opaque: &'m IndexMap<String, Opaque>,
     /// What the file says of values, for those of which nothing is known.
     pub hints: &'m FxHashMap<String, TensorMeta>,
+    pub flow: &'m Flow,
+    /// The channels of a block, where images lie in blocks.
+    pub block: i64,
     /// The paths of the constants, by their identity.
     pub paths: &'m FxHashMap<u64, String>,
     pub turned: &'m Mutex<Turned>,
@@ -64,18 +68,6 @@ pub(super) struct Reader<'m> {
 
 /// The matrices of the file that were turned: the path and the matrix of the file, by the identity of the turned one.
 pub(super) type Turned = FxHashMap<u64, (String, Tensor)>;
-
-/// The names that the graphs of a node read from outside of it.
-pub(super) fn read_inside(node: &NodeProto, names: &mut Vec<String>) {
-    let mut left: Vec<&GraphProto> = node.attribute.iter().filter_map(|a| a.g.as_ref()).collect();
-    while let Some(graph) = left.pop() {
-        for node in &graph.node {
-            names.extend(node.input.iter().cloned());
-            left.extend(node.attribute.iter().filter_map(|a| a.g.as_ref()));
-        }
-        names.extend(graph.output.iter().map(|o| o.name.clone()));
-    }
-}
 
 /// The nodes in an order in which they can run.
 ///
@@ -320,6 +312,8 @@ impl Reader<'_> {
             limits: self.limits,
             opaque: self.opaque,
             hints: self.hints,
+            flow: self.flow,
+            block: self.block,
             paths: self.paths,
             turned: self.turned,
             file_bytes: self.file_bytes,

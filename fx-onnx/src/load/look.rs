@@ -8,7 +8,8 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::graph::{Reader, read_inside};
+use super::flow::read_inside;
+use super::graph::Reader;
 use super::known::address;
 use super::scope::{self, Scope, Scopes};
 use super::value::{V, as_type};

@@ -3,6 +3,7 @@
 //! Invariant: a file that is refused says where; nothing is made of what it does not have.
 
 mod checks;
+mod flow;
 mod graph;
 mod known;
 mod layers;
@@ -38,6 +39,7 @@ use indexmap::IndexMap;
 use prost::Message;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use self::flow::Flow;
 use self::root::Root;
 use crate::dtype;
 use crate::opaque::Opaque;
@@ -72,6 +74,10 @@ pub struct ImportReport {
     pub opsets: Vec<(String, i64)>,
     /// The operators that stay as leaves, with their numbers.
     pub opaque: Vec<(String, usize)>,
+    /// The inputs by the names that they have in the file, in the order of the module's: those are names of Rust.
+    pub inputs: Vec<String>,
+    /// The outputs by their names in the file, in the order of the results.
+    pub outputs: Vec<String>,
 }
 
 impl fmt::Display for ImportReport {
@@ -225,7 +231,7 @@ impl Load {
         for leaf in opaque.values() {
             *counted.entry(leaf.node().op_type.clone()).or_default() += 1;
         }
-        let report = ImportReport {
+        let mut report = ImportReport {
             nodes,
             producer: format!("{} {}", model.producer_name, model.producer_version)
                 .trim()
@@ -236,6 +242,8 @@ impl Load {
                 .map(|set| (set.domain.clone(), set.version))
                 .collect(),
             opaque: counted.into_iter().collect(),
+            inputs: Vec::new(),
+            outputs: graph.output.iter().map(|of| of.name.clone()).collect(),
         };
         let given: Vec<&ValueInfoProto> = graph
             .input
@@ -257,17 +265,19 @@ impl Load {
             params.push(ParamSpec::of_text(name, "&Tensor"));
             specs.push(spec);
             inputs.push((info.name.clone(), dtype));
+            report.inputs.push(info.name.clone());
         }
         let name = match graph.name.is_empty() {
             true => "Graph".to_string(),
             false => paths::clean(&graph.name).replace('.', "_"),
         };
-        let (hints, fixed) = (hints(graph), self.fixed(graph)?);
+        let (hints, flow, fixed) = (hints(graph), Flow::of(graph), self.fixed(graph)?);
         let root = Root {
             model: Arc::new(model),
             tensors,
             opaque,
             hints,
+            flow,
             inputs,
             fixed,
             params,

@@ -188,8 +188,7 @@ impl NodeCx<'_> {
         if self.input(at).meta().or_else(looked).is_some() {
             return Ok(x);
         }
-        let sizes = (0..rank as i64).map(|dim| x.size(dim));
-        ops::reshape(&x, sizes.collect::<Result<Vec<Int>>>()?)
+        of_rank(&x, rank)
     }
 
     pub fn place(&self, axis: i64, rank: usize) -> Result<i64> {
@@ -247,4 +246,10 @@ impl NodeCx<'_> {
     pub fn of(&self, tensor: Tensor, dtype: DType) -> Given {
         Ok(vec![V::of(tensor, dtype)])
     }
+}
+
+/// A tensor that is known to have so many dims, as the graph knows it then too.
+pub(super) fn of_rank(x: &Tensor, rank: usize) -> Result<Tensor> {
+    let sizes = (0..rank as i64).map(|dim| x.size(dim));
+    ops::reshape(x, sizes.collect::<Result<Vec<Int>>>()?)
 }

@@ -12,9 +12,10 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
+use super::flow::Flow;
 use super::graph::{Reader, Turned};
 use super::known::Known;
-use super::read;
+use super::{ops as table, read};
 use super::scan::Limits;
 use super::scope::Scope;
 use super::value::V;
@@ -34,6 +35,7 @@ pub(super) struct Root {
     pub hints: FxHashMap<String, TensorMeta>,
     /// The inputs that are given: the name, and the element type.
     pub inputs: Vec<(String, Option<DType>)>,
+    pub flow: Flow,
     /// Inputs with a value.
     pub fixed: Vec<(String, Tensor)>,
     pub params: Vec<ParamSpec>,
@@ -113,6 +115,8 @@ impl Root {
                 .collect(),
             opaque: &self.opaque,
             hints: &self.hints,
+            flow: &self.flow,
+            block: table::block(graph, self.tensors.values()),
             count: Cell::new(0),
             depth: Cell::new(0),
             known: Known::default(),

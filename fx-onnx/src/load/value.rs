@@ -228,9 +228,9 @@ pub fn shape_of(x: &Tensor) -> Result<Tensor> {
 
 fx_nn::function_table! { fx_nn::shapes::ShapeRule {
     fx_nn::function!(crate::load::shape_of) => fx_nn::shapes::ShapeRule(|call| {
-        let count = match call.arg("x")? {
-            ValueMeta::Single(meta) => Dim::from(meta.shape.len()),
-            _ => call.env().fresh(0, None)?,
+        let count = match call.is_unranked("x")? {
+            true => call.env().fresh(0, None)?,
+            false => Dim::from(call.tensor("x")?.shape.len()),
         };
         Ok(TensorMeta::new([count]).dtype(DType::I64).into())
     }),
@@ -238,7 +238,7 @@ fx_nn::function_table! { fx_nn::shapes::ShapeRule {
 
 fx_nn::function_table! { crate::out::Rule {
     fx_nn::function!(crate::load::shape_of) => crate::out::Rule::new(|cx, call| {
-        let x = call.tensor("x")?;
+        let x = call.elements("x")?;
         let name = cx.op("Shape", &[&x.name]);
         call.given(name)
     }),

@@ -262,6 +262,16 @@ impl Cx {
         self.cast(&x, call.dtype()?)
     }
 
+    /// As [`widened`](Cx::widened), for what is computed element by element: the tensor has no sizes here if a run decides how
+    /// many there are.
+    ///
+    /// # Errors
+    /// Returns an error if it is none.
+    pub fn widened_elements(&mut self, call: &OpCall<'_>, name: &str) -> Result<Operand> {
+        let x = call.elements(name)?;
+        self.cast(&x, call.dtype()?)
+    }
+
     /// Notes that a value has these sizes: it knows the symbols in them.
     pub(super) fn knows(&mut self, name: &Name, shape: &[Dim]) {
         for (axis, dim) in shape.iter().enumerate() {
@@ -291,6 +301,21 @@ impl Cx {
         self.scopes.push(Scope::default());
     }
 
+    /// A graph that gives one tensor, whose number of dims a run decides: a way of a branch that a rule writes.
+    pub(super) fn way(
+        &mut self,
+        name: &str,
+        dtype: DType,
+        write: impl FnOnce(&mut Self) -> Name,
+    ) -> Result<GraphProto> {
+        self.open();
+        let given = write(self);
+        let (mut graph, marks) = self.close(name);
+        put_all(marks, &mut graph.node);
+        graph.output.push(unranked_info(&given, dtype)?);
+        Ok(graph)
+    }
+
     /// Ends it: the graph, and the mark of each of its nodes.
     pub(super) fn close(&mut self, name: &str) -> (GraphProto, Vec<Arc<Mark>>) {
         let scope = self.scopes.pop().expect("a graph that was opened");
@@ -315,9 +340,19 @@ pub(super) fn value_info(name: &str, meta: &TensorMeta) -> Result<ValueInfoProto
             None => DimensionValue::Param(dim.to_string()),
         }),
     });
+    let shape = TensorShapeProto { dim: dim.collect() };
+    typed_info(name, dtype, Some(shape))
+}
+
+/// A name with an element type, where a run decides the number of dims.
+pub(super) fn unranked_info(name: &str, dtype: DType) -> Result<ValueInfoProto> {
+    typed_info(name, dtype, None)
+}
+
+fn typed_info(name: &str, dtype: DType, shape: Option<TensorShapeProto>) -> Result<ValueInfoProto> {
     let tensor = TensorType {
         elem_type: dtype::code(dtype)?,
-        shape: Some(TensorShapeProto { dim: dim.collect() }),
+        shape,
     };
     Ok(ValueInfoProto {
         name: name.to_string(),

@@ -12,7 +12,7 @@ use fx_nn::shapes::Spec;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
-use super::context::{Cx, Mark, put_all, value_info};
+use super::context::{Cx, Mark, put_all, unranked_info, value_info};
 use crate::proto::{GraphProto, ValueInfoProto};
 use fx_nn::lowering::{Name, Operand, RegionCall, Val, as_tensor, operand};
 
@@ -66,6 +66,22 @@ fn unzipped(args: &[(Val, Spec)]) -> (Vec<Val>, Vec<Spec>) {
     args.iter().cloned().unzip()
 }
 
+/// What a result is on all ways.
+enum Type {
+    Tensor(TensorMeta),
+    /// A tensor whose number of dims a run decides.
+    Unranked(DType),
+}
+
+/// What each result of a branch is.
+fn types_of(call: &RegionCall<'_>) -> Result<Vec<Type>> {
+    let all = call.results().into_iter().map(|meta| match meta {
+        ValueMeta::Unranked(Some(dtype)) => Ok(Type::Unranked(*dtype)),
+        meta => as_tensor(meta).map(Type::Tensor),
+    });
+    all.collect()
+}
+
 /// A value as a tensor of the type that a result has on all ways.
 fn typed<G: Graphs>(graphs: &mut G, val: &Val, tensor: &TensorMeta) -> Result<Operand> {
     let of = match tensor.dtype {
@@ -90,7 +106,7 @@ fn side<G: Graphs>(
     gm: &GraphModule,
     specs: &[Spec],
     inputs: impl FnOnce(&mut G) -> Result<(Vec<Val>, Vec<ValueInfoProto>)>,
-    types: &[TensorMeta],
+    types: &[Type],
     name: &str,
 ) -> Result<GraphProto> {
     graphs.cx().open();
@@ -109,11 +125,16 @@ fn side<G: Graphs>(
         node: format!("{}.{name}", mark.node),
         ..Mark::clone(&mark)
     });
-    for (result, tensor) in results.iter().zip(types) {
-        let of = typed(graphs, result, tensor)?;
+    for (result, wanted) in results.iter().zip(types) {
+        let of = match wanted {
+            Type::Tensor(tensor) => typed(graphs, result, tensor)?,
+            Type::Unranked(dtype) => graphs.cx().elements(result, *dtype)?,
+        };
         let made = graphs.cx().op("Identity", &[&of.name]);
-        let meta = TensorMeta::new(of.shape.iter().cloned()).dtype(of.dtype);
-        outputs.push(value_info(&made, &meta)?);
+        outputs.push(match result {
+            Val::Unranked(..) => unranked_info(&made, of.dtype)?,
+            _ => value_info(&made, &TensorMeta::new(of.shape).dtype(of.dtype))?,
+        });
     }
     graphs.cx().mark = mark;
     let (mut graph, marks) = graphs.cx().close(name);
@@ -129,9 +150,12 @@ fn condition<G: Graphs>(graphs: &mut G, val: &Val) -> Result<Name> {
 }
 
 /// Results as values of these names.
-fn given(call: &RegionCall<'_>, names: Vec<Name>, tensors: &[TensorMeta]) -> Result<Val> {
-    let all = names.into_iter().zip(tensors);
-    let all = all.map(|(name, tensor)| operand(name, tensor).map(Val::Tensor));
+fn given(call: &RegionCall<'_>, names: Vec<Name>, types: &[Type]) -> Result<Val> {
+    let all = names.into_iter().zip(types);
+    let all = all.map(|(name, of)| match of {
+        Type::Tensor(tensor) => operand(name, tensor).map(Val::Tensor),
+        Type::Unranked(dtype) => Ok(Val::Unranked(name, *dtype)),
+    });
     Ok(call.given(all.collect::<Result<Vec<Val>>>()?))
 }
 
@@ -150,10 +174,10 @@ fn cond<G: Graphs>(graphs: &mut G, branch: &Cond, call: &RegionCall<'_>) -> Resu
         return Ok(Written::InPlace(call.given(results)));
     }
     let decides = condition(graphs, decides)?;
-    let tensors = call.tensors()?;
+    let types = types_of(call)?;
     let mut written = |gm: &GraphModule, name: &str| {
         let inputs = |_: &mut G| Ok((values.clone(), Vec::new()));
-        side(graphs, gm, &specs, inputs, &tensors, name)
+        side(graphs, gm, &specs, inputs, &types, name)
     };
     let then = written(branch.then(), "then")?;
     let otherwise = written(branch.otherwise(), "otherwise")?;
@@ -163,8 +187,8 @@ fn cond<G: Graphs>(graphs: &mut G, branch: &Cond, call: &RegionCall<'_>) -> Resu
         .input(&decides)
         .graph("then_branch", then)
         .graph("else_branch", otherwise);
-    let names = node.outputs(tensors.len());
-    given(call, names, &tensors).map(Written::Region)
+    let names = node.outputs(types.len());
+    given(call, names, &types).map(Written::Region)
 }
 
 fn known_truth(val: &Val) -> Option<bool> {
@@ -223,8 +247,10 @@ fn turned<G: Graphs>(graphs: &mut G, turns: &While, call: &RegionCall<'_>) -> Re
     let decides = condition(graphs, decides)?;
     let initial = initial_values(graphs, init, &tensors)?;
     let specs = body_specs(&metas, captured)?;
-    let mut types = vec![TensorMeta::new([0usize; 0]).dtype(DType::Bool)];
-    types.extend(tensors.iter().cloned());
+    let mut types = vec![Type::Tensor(
+        TensorMeta::new([0usize; 0]).dtype(DType::Bool),
+    )];
+    types.extend(tensors.iter().cloned().map(Type::Tensor));
     let body = side(
         graphs,
         turns.body(),
@@ -251,7 +277,7 @@ fn turned<G: Graphs>(graphs: &mut G, turns: &While, call: &RegionCall<'_>) -> Re
         node = node.input(&of.name);
     }
     let names = node.graph("body", body).outputs(tensors.len());
-    given(call, names, &tensors).map(Written::Region)
+    given(call, names, &types[1..]).map(Written::Region)
 }
 
 fn scanned<G: Graphs>(graphs: &mut G, scan: &Scan, call: &RegionCall<'_>) -> Result<Written> {
@@ -295,6 +321,7 @@ fn scanned<G: Graphs>(graphs: &mut G, scan: &Scan, call: &RegionCall<'_>) -> Res
     };
     let items: Vec<TensorMeta> = items.iter().map(as_tensor).collect::<Result<_>>()?;
     let types = [states.clone(), items.clone()].concat();
+    let types: Vec<Type> = types.into_iter().map(Type::Tensor).collect();
     let body = side(
         graphs,
         scan.step(),

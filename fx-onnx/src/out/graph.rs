@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use fx_nn::ir::{Argument, Graph, NodeRef, Op, TensorMeta, ValueMeta};
 use fx_nn::lowering::{
-    Name, OpCall, Operand, RegionCall, Val, Values, as_tensor, opened, operand, prepare,
+    Name, OpCall, Operand, Question, RegionCall, Val, Values, as_tensor, opened, operand, prepare,
     prepare_within, val_of,
 };
 use fx_nn::module::{Attributes, Callee};
@@ -18,7 +18,8 @@ use fx_nn::{Error, Result};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::context::{
-    Constant, Cx, Elements, Mark, Place, SymbolSource, modules_of, put_all, value_info,
+    Constant, Cx, Elements, Mark, Place, SymbolSource, modules_of, put_all, unranked_info,
+    value_info,
 };
 use super::control::{Graphs, Written};
 use super::model::Model;
@@ -387,13 +388,18 @@ impl Writer<'_> {
             return Err(Error::msg("it is no function"));
         };
         let export = self.export;
+        let start = self.cx.scope().here();
+        if let Some(question) = Question::of(*function) {
+            let call = OpCall::new(node, *function, attributes, values, meta)?;
+            let val = self.cx.answer(question, &call, meta)?;
+            return self.describe(node, val, meta, Some(start));
+        }
         let Some(rule) = export.rules.get(*function)? else {
             return Err(Error::msg(format_args!(
                 "`{}` has no rule",
                 function.path()
             )));
         };
-        let start = self.cx.scope().here();
         if let Some(nothing) = self.without_elements(meta)? {
             return self.describe(node, nothing, meta, Some(start));
         }
@@ -455,8 +461,12 @@ impl Writer<'_> {
         start: Option<Place>,
     ) -> Result<Val> {
         let val = match (val, start) {
-            (Val::Tensor(operand), Some(start)) => {
-                Val::Tensor(self.renamed(operand, start, &node.name().to_string()))
+            (Val::Tensor(operand), Some(start)) => Val::Tensor(Operand {
+                name: self.renamed(operand.name, start, &node.name().to_string()),
+                ..operand
+            }),
+            (Val::Unranked(made, dtype), Some(start)) => {
+                Val::Unranked(self.renamed(made, start, &node.name().to_string()), dtype)
             }
             (val, _) => val,
         };
@@ -485,7 +495,7 @@ impl Writer<'_> {
     }
 
     /// Gives a value that was made from `start` on another name.
-    fn renamed(&mut self, operand: Operand, start: Place, name: &str) -> Operand {
+    fn renamed(&mut self, given: Name, start: Place, name: &str) -> Name {
         let scope = self
             .cx
             .scopes
@@ -494,29 +504,26 @@ impl Writer<'_> {
         let made = &mut scope.nodes[start.nodes..];
         let is_made = made
             .iter()
-            .any(|node| node.output.iter().any(|o| **o == *operand.name));
+            .any(|node| node.output.iter().any(|o| **o == *given));
         if !is_made || self.cx.names.contains(name) {
-            return operand;
+            return given;
         }
         for node in made {
             for text in node.output.iter_mut().chain(&mut node.input) {
-                if **text == *operand.name {
+                if **text == *given {
                     *text = name.to_string();
                 }
             }
         }
         let own: Name = name.into();
         for (_, size) in &mut scope.sizes[start.sizes..] {
-            if *size == operand.name {
+            if *size == given {
                 *size = own.clone();
             }
         }
-        self.cx.names.swap_remove(&operand.name);
+        self.cx.names.swap_remove(&given);
         self.cx.names.insert(own.clone());
-        Operand {
-            name: own,
-            ..operand
-        }
+        own
     }
 
     /// A tensor of the module as a constant; tied ones are one.
@@ -576,6 +583,7 @@ impl Writer<'_> {
                 false => match args.next() {
                     None | Some(Val::None) => None,
                     Some(Val::Tensor(of)) => Some(of.name.clone()),
+                    Some(Val::Unranked(name, _)) => Some(name.clone()),
                     Some(Val::Dim(dim)) => Some(self.cx.size_scalar(dim)?),
                     Some(Val::Float(number)) => Some(self.cx.number(*number, DType::F64)),
                     Some(Val::Bool(truth)) => Some(self.cx.whole(i64::from(*truth), DType::Bool)),
@@ -649,6 +657,7 @@ impl Writer<'_> {
         for (at, result) in results.iter().enumerate() {
             let dtype = match result {
                 Val::Tensor(of) => of.dtype,
+                Val::Unranked(_, dtype) => *dtype,
                 Val::Float(_) => DType::F64,
                 Val::Bool(_) => DType::Bool,
                 Val::Dim(_) => DType::I64,
@@ -659,7 +668,7 @@ impl Writer<'_> {
                     )));
                 }
             };
-            let of = self.cx.operand(result, dtype)?;
+            let of = self.cx.elements(result, dtype)?;
             let made = self.cx.constants[constants..].iter();
             taken.extend(made.map(|constant| constant.name.clone()));
             constants = self.cx.constants.len();
@@ -684,9 +693,10 @@ impl Writer<'_> {
                     }
                 }
             };
-            let mut meta = TensorMeta::new(of.shape.iter().cloned());
-            meta.dtype = Some(of.dtype);
-            infos.push(value_info(&name, &meta)?);
+            infos.push(match result {
+                Val::Unranked(..) => unranked_info(&name, of.dtype)?,
+                _ => value_info(&name, &TensorMeta::new(of.shape).dtype(of.dtype))?,
+            });
         }
         if !renames.is_empty() {
             let scope = self.cx.scope();

@@ -2,11 +2,12 @@
 //!
 //! Invariant: a size is computed once per graph, and from the names that its expression has; a number never is.
 
+use fx_nn::ir::ValueMeta;
 use fx_nn::value::{Dim, DimStep};
 use fx_nn::{Error, Result};
 
 use super::context::{Cx, SymbolSource};
-use fx_nn::lowering::{Name, Operand, Val};
+use fx_nn::lowering::{Name, OpCall, Operand, Question, Val};
 
 /// A step of the computation of a size.
 enum Task {
@@ -231,6 +232,53 @@ impl Cx {
             shape: Vec::new(),
         };
         self.expand(&one, shape)
+    }
+
+    /// What a function asks of a tensor's sizes, where no size answers: a run does.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is no tensor, or the dim is not known.
+    pub(super) fn answer(
+        &mut self,
+        question: Question,
+        call: &OpCall<'_>,
+        meta: &ValueMeta,
+    ) -> Result<Val> {
+        let x = call.elements("x")?;
+        let name = match question {
+            Question::Elements => self.op("Size", &[&x.name]),
+            Question::Rank => {
+                let sizes = self.op("Shape", &[&x.name]);
+                self.op("Size", &[&sizes])
+            }
+            Question::Size => {
+                let dim = self.i64(call.int("dim")?);
+                let sizes = self.op("Shape", &[&x.name]);
+                self.op("Gather", &[&sizes, &dim])
+            }
+            other => return Err(Error::msg(format_args!("{other:?} is not answered"))),
+        };
+        match meta {
+            ValueMeta::Int(dim) => Ok(self.whole_number(dim, name)),
+            _ => call.given(name),
+        }
+    }
+
+    /// A value as a tensor of an element type, of which the elements alone are needed: it has no sizes here if a run decides
+    /// how many there are.
+    ///
+    /// # Errors
+    /// Returns an error if it is neither a tensor nor a number.
+    pub fn elements(&mut self, val: &Val, dtype: fx_nn::value::DType) -> Result<Operand> {
+        let Val::Unranked(name, own) = val else {
+            return self.operand(val, dtype);
+        };
+        let unranked = Operand {
+            name: name.clone(),
+            dtype: *own,
+            shape: Vec::new(),
+        };
+        self.cast(&unranked, dtype)
     }
 
     /// A value as a tensor of an element type.

@@ -36,43 +36,7 @@ pub(super) const TABLE: &[Operator] = &[
             0 => x.size(-1)?,
             size => size.into(),
         };
-        let whole = x.size(-1)?;
-        let turned = ops::narrow(&x, -1, 0, size)?;
-        let half = size.floordiv(2)?;
-        let y = match cx.flag("interleaved") {
-            false => {
-                let (a, b) = (
-                    ops::narrow(&turned, -1, 0, half)?,
-                    ops::narrow(&turned, -1, half, half)?,
-                );
-                ops::cat(
-                    &[
-                        ((&cos * &a)? - (&sin * &b)?)?,
-                        ((&sin * &a)? + (&cos * &b)?)?,
-                    ],
-                    -1,
-                )?
-            }
-            true => {
-                let pairs = ops::unflatten(&turned, -1, vec![half, 2i64.into()])?;
-                let (a, b) = (ops::select(&pairs, -1, 0)?, ops::select(&pairs, -1, 1)?);
-                ops::flatten(
-                    &ops::stack(
-                        &[
-                            ((&cos * &a)? - (&sin * &b)?)?,
-                            ((&sin * &a)? + (&cos * &b)?)?,
-                        ],
-                        -1,
-                    )?,
-                    -2,
-                    -1,
-                )?
-            }
-        };
-        let y = match (size.concrete(), whole.concrete()) {
-            (Some(size), Some(whole)) if size == whole => y,
-            _ => ops::cat(&[y, ops::narrow(&x, -1, size, (whole - size)?)?], -1)?,
-        };
+        let y = rotated(&x, &cos, &sin, size, cx.flag("interleaved"))?;
         let y = match flat {
             true => ops::flatten(&ops::transpose(&y, 1, 2)?, 2, 3)?,
             false => y,
@@ -232,6 +196,38 @@ pub(super) const TABLE: &[Operator] = &[
     .domain("ai.onnx.preview")
     .check(|cx| (0..3).try_for_each(|at| rank(cx, at, 4..5))),
 ];
+
+/// The first elements of rows turned in pairs by angles; with `interleaved`, neighbours are pairs.
+pub(super) fn rotated(
+    x: &Tensor,
+    cos: &Tensor,
+    sin: &Tensor,
+    size: Int,
+    interleaved: bool,
+) -> Result<Tensor> {
+    let whole = x.size(-1)?;
+    let turned = ops::narrow(x, -1, 0, size)?;
+    let half = size.floordiv(2)?;
+    let both = |a: &Tensor, b: &Tensor| -> Result<[Tensor; 2]> {
+        Ok([((cos * a)? - (sin * b)?)?, ((sin * a)? + (cos * b)?)?])
+    };
+    let y = match interleaved {
+        false => {
+            let a = ops::narrow(&turned, -1, 0, half)?;
+            let b = ops::narrow(&turned, -1, half, half)?;
+            ops::cat(&both(&a, &b)?, -1)?
+        }
+        true => {
+            let pairs = ops::unflatten(&turned, -1, vec![half, 2i64.into()])?;
+            let (a, b) = (ops::select(&pairs, -1, 0)?, ops::select(&pairs, -1, 1)?);
+            ops::flatten(&ops::stack(&both(&a, &b)?, -1)?, -2, -1)?
+        }
+    };
+    match (size.concrete(), whole.concrete()) {
+        (Some(size), Some(whole)) if size == whole => Ok(y),
+        _ => ops::cat(&[y, ops::narrow(x, -1, size, (whole - size)?)?], -1),
+    }
+}
 
 /// How many keys come before the first row.
 enum Before {

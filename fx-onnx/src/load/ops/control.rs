@@ -8,7 +8,7 @@ use fx_nn::{Error, Result};
 
 use crate::load::known::address;
 use crate::load::look::look;
-use crate::load::node::NodeCx;
+use crate::load::node::{NodeCx, of_rank};
 use crate::load::operator::{Operator, op};
 use crate::load::scope::{Scope, Scopes};
 use crate::load::value::{Given, V};
@@ -78,7 +78,17 @@ fn branch(cx: &mut NodeCx<'_>) -> Given {
     };
     let condition = ops::reshape(&condition, [1])?;
     let given = control::cond(condition, || side(then), || side(otherwise))?;
-    back(given, &dtypes.borrow())
+    let mut given = back(given, &dtypes.borrow())?;
+    if cx.scopes.len() > 1 {
+        // A look may know which side is taken, where the graph knows nothing that both have in common.
+        for (v, name) in given.iter_mut().zip(&cx.node.output) {
+            if let (V::Tensor(x, _), Some(meta)) = (&mut *v, cx.reader.known.find(cx.scopes, name))
+            {
+                *x = of_rank(x, meta.shape.len())?;
+            }
+        }
+    }
+    Ok(given)
 }
 
 /// A scan of opset 8 goes over a batch: it is one for each row.

@@ -165,7 +165,10 @@ pub(super) const TABLE: &[Operator] = &[
         let dtype = cx
             .type_of("to")?
             .ok_or_else(|| Error::msg("the type to cast to is missing"))?;
-        if dtype == DType::I64
+        let given = cx.node.output.first();
+        let is_untyped = given.is_some_and(|name| cx.reader.flow.untyped.contains(name));
+        // Sizes stay sizes, also where another cast makes them wide again.
+        if (dtype == DType::I64 || dtype == DType::I32 && is_untyped)
             && cx.input(0).as_sizes().is_some()
             && matches!(cx.input(0), V::Ints(..))
         {

@@ -42,14 +42,20 @@ pub(super) const TABLE: &[Operator] = &[
             let one = ops::unsqueeze(&wrapped(cx, &at, axis)?, 0)?;
             return cx.like(ops::squeeze(&ops::index_select(&x, axis, &one)?, axis)?);
         }
-        // A table of the file: what looks up rows counts from the start.
-        let is_table = Object::proxy(&x).is_none() && cx.rank(0)? == 2 && cx.is_float(0);
-        if is_table && axis == 0 && !at_known(&at)? {
+        // A table of the file: what looks up tokens counts from the start.
+        let is_table =
+            axis == 0 && Object::proxy(&x).is_none() && cx.rank(0)? == 2 && cx.is_float(0);
+        let of_input = cx
+            .node
+            .input
+            .get(1)
+            .is_some_and(|name| cx.reader.flow.ids.contains(name));
+        if is_table && of_input && !at_known(&at)? {
             let at = as_type(&at, DType::I64)?;
             return cx.like(ops::embedding(&at, &x, None)?);
         }
         let at = wrapped(cx, &at, axis)?;
-        if cx.rank(1)? == 1 {
+        if cx.rank(1)? == 1 && !is_table {
             return cx.like(ops::index_select(&x, axis, &at)?);
         }
         if axis == 0 && cx.rank(0)? == 2 {

@@ -7,56 +7,17 @@ use super::windows::convolved;
 use crate::load::checks::{at_least, rank, windows};
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::{V, as_type};
+use crate::load::value::{Given, V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[
-    op("QuantizeLinear", |cx| {
-        let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
-        let dtype = match (cx.has(2), cx.int("output_dtype", 0)) {
-            (true, _) => cx.dtype(2)?,
-            (_, 0) => DType::U8,
-            (_, code) => crate::dtype::known(code as i32).ok_or_else(|| {
-                let name = crate::dtype::name(code as i32);
-                Error::msg(format_args!("quantizing to {name}"))
-            })?,
-        };
-        let scale = along(cx, &scale, 1)?;
-        let mut y = ops::round(
-            &(as_type(&x, DType::F32)? / as_type(&scale, DType::F32)?)?,
-            0,
-        )?;
-        if cx.has(2) {
-            let zero = along(cx, &cx.tensor(2)?, 2)?;
-            y = (y + as_type(&zero, DType::F32)?)?;
-        }
-        Ok(vec![held(&y, dtype)?])
-    })
-    .any_type(),
-    op("DequantizeLinear", |cx| {
-        let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
-        let to = cx.dtype(1)?;
-        let scale = along(cx, &scale, 1)?;
-        let mut y = as_type(&x, DType::F32)?;
-        if cx.has(2) {
-            let zero = along(cx, &cx.tensor(2)?, 2)?;
-            y = (y - as_type(&zero, DType::F32)?)?;
-        }
-        let y = (y * as_type(&scale, DType::F32)?)?;
-        cx.of(as_type(&y, to)?, to)
-    })
-    .any_type(),
+    op("QuantizeLinear", quantized).any_type(),
+    op("DequantizeLinear", dequantized).any_type(),
     op("DynamicQuantizeLinear", |cx| {
-        let x = cx.tensor(0)?;
-        let (low, high) = (ops::amin(&x, .., false)?, ops::amax(&x, .., false)?);
-        let zero = ops::zeros_like(&low, None)?;
-        let (low, high) = (ops::minimum(&low, &zero)?, ops::maximum(&high, &zero)?);
-        let scale = ((high - &low)? / 255.0)?;
-        let point = ops::clamp(&ops::round(&((-low)? / &scale)?, 0)?, 0.0, 255.0)?;
-        let y = ops::clamp(&(ops::round(&(x / &scale)?, 0)? + &point)?, 0.0, 255.0)?;
+        let Bytes { y, scale, zero } = Bytes::of(&cx.tensor(0)?)?;
         Ok(vec![
             V::of(as_type(&y, DType::U8)?, DType::U8),
             V::of(scale, DType::F32),
-            V::of(as_type(&point, DType::U8)?, DType::U8),
+            V::of(as_type(&zero, DType::U8)?, DType::U8),
         ])
     }),
     op("QLinearMatMul", |cx| {
@@ -124,8 +85,101 @@ pub(super) const TABLE: &[Operator] = &[
     .makes(|of| of.products()),
 ];
 
+/// `QuantizeLinear`: numbers as those of few bits.
+pub(super) fn quantized(cx: &mut NodeCx<'_>) -> Given {
+    let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
+    let dtype = match (cx.has(2), cx.int("output_dtype", 0)) {
+        (true, _) => cx.dtype(2)?,
+        (_, 0) => DType::U8,
+        (_, code) => crate::dtype::known(code as i32).ok_or_else(|| {
+            let name = crate::dtype::name(code as i32);
+            Error::msg(format_args!("quantizing to {name}"))
+        })?,
+    };
+    let scale = along(cx, &scale, 1)?;
+    let mut y = ops::round(
+        &(as_type(&x, DType::F32)? / as_type(&scale, DType::F32)?)?,
+        0,
+    )?;
+    if cx.has(2) {
+        let zero = along(cx, &cx.tensor(2)?, 2)?;
+        y = (y + as_type(&zero, DType::F32)?)?;
+    }
+    Ok(vec![held(&y, dtype)?])
+}
+
+/// `DequantizeLinear`: the numbers that those of few bits stand for.
+pub(super) fn dequantized(cx: &mut NodeCx<'_>) -> Given {
+    let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
+    let to = cx.dtype(1)?;
+    let scale = along(cx, &scale, 1)?;
+    let mut y = as_type(&x, DType::F32)?;
+    if cx.has(2) {
+        let zero = along(cx, &cx.tensor(2)?, 2)?;
+        y = (y - as_type(&zero, DType::F32)?)?;
+    }
+    let y = (y * as_type(&scale, DType::F32)?)?;
+    cx.of(as_type(&y, to)?, to)
+}
+
+/// Numbers as bytes of a scale and a zero point that are made for them; as floats.
+struct Bytes {
+    y: Tensor,
+    scale: Tensor,
+    zero: Tensor,
+}
+
+impl Bytes {
+    fn of(x: &Tensor) -> Result<Self> {
+        let (low, high) = (ops::amin(x, .., false)?, ops::amax(x, .., false)?);
+        let zero = ops::zeros_like(&low, None)?;
+        let (low, high) = (ops::minimum(&low, &zero)?, ops::maximum(&high, &zero)?);
+        // Of zeros alone, any scale is right but zero.
+        let (one, range) = (ops::ones_like(&low, None)?, (&high - &low)?);
+        let scale = ops::r#where(&range.eq(0.0)?, &one, &(&range / 255.0)?)?;
+        let zero = ops::clamp(&ops::round(&((-low)? / &scale)?, 0)?, 0.0, 255.0)?;
+        let y = ops::clamp(&(ops::round(&(x / &scale)?, 0)? + &zero)?, 0.0, 255.0)?;
+        Ok(Bytes { y, scale, zero })
+    }
+}
+
+/// A matrix of whole numbers beside their zero points, and the scale of each of its columns or of all.
+pub(super) struct Scaled {
+    matrix: Tensor,
+    scale: Tensor,
+}
+
+impl Scaled {
+    /// `[rows, columns]` of few bits.
+    pub(super) fn new(
+        matrix: &Tensor,
+        scale: &Tensor,
+        zero: Option<&Tensor>,
+        rows: i64,
+    ) -> Result<Self> {
+        // The largest sum of products of bytes that a float of 32 bits holds exactly.
+        let is_exact = rows.saturating_mul(255 * 255) < 1 << 24;
+        let dtype = if is_exact { DType::F32 } else { DType::F64 };
+        let matrix = as_type(matrix, dtype)?;
+        let matrix = match zero {
+            Some(zero) => (matrix - as_type(zero, dtype)?)?,
+            None => matrix,
+        };
+        let scale = as_type(scale, DType::F32)?;
+        Ok(Scaled { matrix, scale })
+    }
+
+    /// The product of numbers, as bytes, with the matrix.
+    pub(super) fn of(&self, x: &Tensor) -> Result<Tensor> {
+        let Bytes { y, scale, zero } = Bytes::of(x)?;
+        let whole = as_type(&(y - zero)?, Tensor::dtype(&self.matrix)?)?;
+        let product = as_type(&ops::matmul(&whole, &self.matrix)?, DType::F32)?;
+        product * (scale * &self.scale)?
+    }
+}
+
 /// Numbers of a type of few bits: those that it does not hold are at its ends.
-fn held(y: &Tensor, dtype: DType) -> Result<V> {
+pub(super) fn held(y: &Tensor, dtype: DType) -> Result<V> {
     let (low, high) = match dtype {
         DType::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
         DType::U8 => (0.0, 255.0),

@@ -7,15 +7,24 @@ use fx_nn::prelude::*;
 use fx_nn::value::IntoValue;
 use fx_nn::{Error, Result};
 
+use super::contrib::DOMAIN;
+use super::quant::Scaled;
 use crate::load::checks::rank;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
 use crate::load::value::{Given, V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[
-    op("LSTM", |cx| recurrent(cx, Kind::Lstm)).check(sequence),
-    op("GRU", |cx| recurrent(cx, Kind::Gru)).check(sequence),
-    op("RNN", |cx| recurrent(cx, Kind::Rnn)).check(sequence),
+    op("LSTM", |cx| recurrent(cx, Kind::Lstm, false)).check(sequence),
+    op("GRU", |cx| recurrent(cx, Kind::Gru, false)).check(sequence),
+    op("RNN", |cx| recurrent(cx, Kind::Rnn, false)).check(sequence),
+    op("DynamicQuantizeLSTM", |cx| recurrent(cx, Kind::Lstm, true))
+        .domain(DOMAIN)
+        .any_type()
+        .check(|cx| {
+            sequence(cx)?;
+            [8, 10].into_iter().try_for_each(|at| rank(cx, at, 1..3))
+        }),
 ];
 
 /// What a recurrent layer asks.
@@ -56,6 +65,8 @@ struct Way {
     /// The biases of the input and of the state.
     biases: Option<(Tensor, Tensor)>,
     peephole: Option<Tensor>,
+    /// `w` and `r`, turned, of few bits.
+    scaled: Option<(Scaled, Scaled)>,
     h: Option<Tensor>,
     c: Option<Tensor>,
     /// From the end to the start.
@@ -72,7 +83,7 @@ struct Layer {
     lengths: Option<Tensor>,
 }
 
-fn recurrent(cx: &mut NodeCx<'_>, kind: Kind) -> Given {
+fn recurrent(cx: &mut NodeCx<'_>, kind: Kind, is_quantized: bool) -> Given {
     let direction = cx.text("direction", "forward");
     let count = if direction == "bidirectional" { 2 } else { 1 };
     if cx.attribute("clip").is_some() || cx.flag("input_forget") {
@@ -84,7 +95,7 @@ fn recurrent(cx: &mut NodeCx<'_>, kind: Kind) -> Given {
     if batch_first {
         x = ops::transpose(&x, 0, 1)?;
     }
-    let hidden = cx.shape(2)?[2]
+    let hidden = cx.shape(2)?[if is_quantized { 1 } else { 2 }]
         .as_number()
         .ok_or_else(|| Error::msg("a hidden size that is not known"))?;
     let layer = Layer {
@@ -107,6 +118,14 @@ fn recurrent(cx: &mut NodeCx<'_>, kind: Kind) -> Given {
         }
     };
     let half = kind.gates().len() as i64 * hidden;
+    // A matrix, its scale and its zero point, which stand at these places.
+    let scaled = |at: [usize; 3], way: i64| -> Result<Scaled> {
+        let of = |at: usize| ops::select(&cx.tensor(at)?, 0, way);
+        let zero = cx.has(at[2]).then(|| of(at[2])).transpose()?;
+        let rows = cx.shape(at[0])?[1].as_number();
+        let rows = rows.ok_or_else(|| Error::msg("a weight whose rows are not counted"))?;
+        Scaled::new(&of(at[0])?, &of(at[1])?, zero.as_ref(), rows)
+    };
     let ways = (0..count).map(|way| {
         let of = |x: &Tensor| ops::select(x, 0, way);
         let biases = bias.as_ref().map(|bias| {
@@ -119,6 +138,10 @@ fn recurrent(cx: &mut NodeCx<'_>, kind: Kind) -> Given {
             r: of(&r)?,
             biases: biases.transpose()?,
             peephole: peephole.as_ref().map(of).transpose()?,
+            scaled: match is_quantized {
+                true => Some((scaled([1, 8, 9], way)?, scaled([2, 10, 11], way)?)),
+                false => None,
+            },
             h: state(5, way)?,
             c: match kind {
                 Kind::Lstm => state(6, way)?,
@@ -133,6 +156,7 @@ fn recurrent(cx: &mut NodeCx<'_>, kind: Kind) -> Given {
     let own = layer.lengths.is_none()
         && !cx.reader.known.is_looking()
         && peephole.is_none()
+        && !is_quantized
         && is_wide
         && (kind != Kind::Gru || layer.linear_before_reset);
     let (y, lasts) = match own {
@@ -259,7 +283,10 @@ impl Layer {
             };
             // The inputs of all steps are one product.
             let bias = way.biases.as_ref();
-            let inputs = ops::linear(x, &way.w, bias.map(|(of_input, _)| of_input))?;
+            let inputs = match &way.scaled {
+                Some((w, _)) => w.of(x)?,
+                None => ops::linear(x, &way.w, bias.map(|(of_input, _)| of_input))?,
+            };
             let places = ops::arange(0, x.size(0)?, 1, Some(DType::I64))?;
             let mut items = vec![turn(&inputs)?.into_value()];
             if self.lengths.is_some() {
@@ -309,7 +336,12 @@ impl Layer {
         let mut next = match self.kind {
             Kind::Lstm => {
                 let before = states.get(1).ok_or_else(lost)?;
-                let sum = (input + ops::linear(h, &way.r, bias)?)?;
+                let sum = match (&way.scaled, &way.biases) {
+                    (None, _) => (input + ops::linear(h, &way.r, bias)?)?,
+                    (Some((_, r)), None) => (input + r.of(h)?)?,
+                    // In ONNX Runtime's order.
+                    (Some((_, r)), Some((one, other))) => ((input + r.of(h)?)? + (one + other)?)?,
+                };
                 let peeped = |x: Tensor, at: i64, c: &Tensor| match &way.peephole {
                     Some(p) => x + (ops::narrow(p, 0, at * hidden, hidden)? * c)?,
                     None => Ok(x),

@@ -15,9 +15,15 @@ pub(super) const TABLE: &[Operator] = &[
     op("Shape", |cx| {
         let x = cx.tensor(0)?;
         let parts = cx.attribute("start").is_some() || cx.attribute("end").is_some();
+        let (first, last) = (cx.int("start", 0), cx.int("end", -1));
         let rank = match cx.rank(0) {
             // In a branch, what is not known may yet be.
             Err(_) if !parts => return Ok(vec![V::Sizes(x)]),
+            // Sizes that are counted from the first one need no number of dims; there are as many as asked for.
+            Err(_) if first >= 0 && last >= 0 => {
+                let sizes = (first..last).map(|dim| x.size(dim));
+                return Ok(vec![V::Ints(sizes.collect::<Result<Vec<Int>>>()?, false)]);
+            }
             rank => rank? as i64,
         };
         let end = |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank);

@@ -188,7 +188,7 @@ pub(super) const TABLE: &[Operator] = &[
 ];
 
 /// What a convolution asks of its image, weight and attributes.
-fn convolution(cx: &NodeCx<'_>) -> Result<()> {
+pub(super) fn convolution(cx: &NodeCx<'_>) -> Result<()> {
     windows(cx)?;
     if let (Ok(x), Ok(w)) = (cx.rank(0), cx.rank(1))
         && (x != w || x < 3)
@@ -201,7 +201,7 @@ fn convolution(cx: &NodeCx<'_>) -> Result<()> {
 }
 
 /// What a pool asks.
-fn pool_windows(cx: &NodeCx<'_>) -> Result<()> {
+pub(super) fn pool_windows(cx: &NodeCx<'_>) -> Result<()> {
     if cx
         .ints("kernel_shape")
         .is_none_or(|kernel| kernel.is_empty())
@@ -211,7 +211,7 @@ fn pool_windows(cx: &NodeCx<'_>) -> Result<()> {
     windows(cx)
 }
 
-fn image(cx: &NodeCx<'_>) -> Result<()> {
+pub(super) fn image(cx: &NodeCx<'_>) -> Result<()> {
     rank(cx, 0, 3..)
 }
 
@@ -315,7 +315,7 @@ fn triple(of: &[i64]) -> (usize, usize, usize) {
     )
 }
 
-fn conv(cx: &mut NodeCx<'_>) -> Given {
+pub(super) fn conv(cx: &mut NodeCx<'_>) -> Given {
     let rank = cx.rank(0).or_else(|_| cx.rank(1))?;
     let (x, w, b) = (cx.ranked(0, rank)?, cx.tensor(1)?, cx.optional(2)?);
     let y = convolved(cx, x, &w, 1, b.as_ref())?;
@@ -458,7 +458,7 @@ fn transposed(cx: &mut NodeCx<'_>) -> Given {
     cx.like(y)
 }
 
-fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
+pub(super) fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
     let x = cx.tensor(0)?;
     let dims = cx.rank(0)? - 2;
     let kernel = cx.ints("kernel_shape").unwrap_or_default();

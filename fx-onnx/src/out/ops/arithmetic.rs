@@ -19,10 +19,10 @@ rules! {
     sqrt => unary("Sqrt"), tan => unary("Tan"), tanh => unary("Tanh"), neg => unary("Neg"),
     absolute => unary("Abs"),
     sign => |cx, call| {
-        if call.tensor("x")?.dtype == DType::Bool {
+        if call.elements("x")?.dtype == DType::Bool {
             return call.val("x");
         }
-        let x = cx.widened(call, "x")?;
+        let x = cx.widened_elements(call, "x")?;
         let name = cx.cast_op("Sign", &[&x])?;
         if !x.dtype.is_floating_point() {
             return call.given(name);
@@ -33,7 +33,7 @@ rules! {
         call.given(name)
     },
     softsign => |cx, call| {
-        let own = call.tensor("x")?;
+        let own = call.elements("x")?;
         if own.dtype.is_floating_point() {
             return unary("Softsign")(cx, call);
         }
@@ -42,19 +42,19 @@ rules! {
         let size = Operand { name: cx.cast_op("Abs", &[&own])?, ..own.clone() };
         let more = cx.cast_op("Add", &[&size, &Operand { name: one, dtype: own.dtype, shape: Vec::new() }])?;
         let more = cx.given_as(more, own.dtype, call.dtype()?)?;
-        let x = cx.widened(call, "x")?;
+        let x = cx.widened_elements(call, "x")?;
         let name = cx.op("Div", &[&x.name, &more]);
         call.given(name)
     },
     isnan => test("IsNaN"), isinf => test("IsInf"),
     rsqrt => |cx, call| {
-        let x = cx.widened(call, "x")?;
+        let x = cx.widened_elements(call, "x")?;
         let root = cx.op("Sqrt", &[&x.name]);
         let name = cx.op("Reciprocal", &[&root]);
         call.given(name)
     },
     isfinite => |cx, call| {
-        let x = call.tensor("x")?;
+        let x = call.elements("x")?;
         if !x.dtype.is_floating_point() {
             let name = cx.op("Equal", &[&x.name, &x.name]);
             return call.given(name);
@@ -66,7 +66,7 @@ rules! {
         call.given(name)
     },
     round => |cx, call| {
-        let x = call.tensor("x")?;
+        let x = call.elements("x")?;
         let decimals = call.int("decimals")?;
         if !x.dtype.is_floating_point() {
             return call.val("x");
@@ -84,7 +84,7 @@ rules! {
         call.given(name)
     },
     trunc => |cx, call| {
-        let x = call.tensor("x")?;
+        let x = call.elements("x")?;
         if !x.dtype.is_floating_point() {
             return call.val("x");
         }
@@ -94,7 +94,7 @@ rules! {
         call.given(name)
     },
     erfc => |cx, call| {
-        let own = cx.widened(call, "x")?;
+        let own = cx.widened_elements(call, "x")?;
         let x = exact(cx, &own)?;
         let one = cx.number(1.0, x.dtype);
         let erf = cx.cast_op("Erf", &[&x])?;
@@ -108,7 +108,7 @@ rules! {
     },
     // What `1 + x` has lost of x is put back by the factor `x / ((1 + x) - 1)`.
     log1p => |cx, call| {
-        let own = cx.widened(call, "x")?;
+        let own = cx.widened_elements(call, "x")?;
         let x = exact(cx, &own)?;
         let one = cx.number(1.0, x.dtype);
         let more = cx.op("Add", &[&x.name, &one]);
@@ -126,7 +126,7 @@ rules! {
     },
     // `tanh(x / 2)` keeps the digits of small numbers, which `exp(x) - 1` loses.
     expm1 => |cx, call| {
-        let own = cx.widened(call, "x")?;
+        let own = cx.widened_elements(call, "x")?;
         let x = exact(cx, &own)?;
         let (one, half) = (cx.number(1.0, x.dtype), cx.number(0.5, x.dtype));
         let exp = cx.op("Exp", &[&x.name]);
@@ -138,7 +138,7 @@ rules! {
         call.given(name)
     },
     logical_not => |cx, call| {
-        let x = call.tensor("x")?;
+        let x = call.elements("x")?;
         let x = truths(cx, &x)?;
         let name = cx.op("Not", &[&x.name]);
         call.given(name)
@@ -181,18 +181,19 @@ rules! {
         call.given(name)
     },
     clamp => |cx, call| {
-        let x = cx.widened(call, "x")?;
+        let x = cx.widened_elements(call, "x")?;
         let (min, max) = (call.val("min")?, call.val("max")?);
         // `Clip` takes bounds without dims, and no NaN, which makes all elements NaN.
         let is_for_clip = |val: &Val| match val {
             Val::Tensor(of) => of.rank() == 0,
+            Val::Unranked(..) => false,
             val => val.as_f64().is_none_or(|number| !number.is_nan()),
         };
         if !is_for_clip(&min) || !is_for_clip(&max) {
             let mut name = x.name.clone();
             for (op, bound) in [("Max", &min), ("Min", &max)] {
                 if *bound != Val::None {
-                    let bound = cx.operand(bound, x.dtype)?;
+                    let bound = cx.elements(bound, x.dtype)?;
                     name = cx.op(op, &[&name, &bound.name]);
                 }
             }
@@ -211,21 +212,21 @@ rules! {
         call.given(name)
     },
     r#where => |cx, call| {
-        let condition = call.tensor("condition")?;
+        let condition = call.elements("condition")?;
         let condition = truths(cx, &condition)?;
         let (a, b) = both(cx, call, "input", "other", call.dtype()?)?;
         let name = cx.op("Where", &[&condition.name, &a.name, &b.name]);
         call.given(name)
     },
     masked_fill => |cx, call| {
-        let (x, mask) = (cx.widened(call, "x")?, call.tensor("mask")?);
+        let (x, mask) = (cx.widened_elements(call, "x")?, call.elements("mask")?);
         let mask = truths(cx, &mask)?;
-        let value = cx.operand(&call.val("value")?, x.dtype)?;
+        let value = cx.elements(&call.val("value")?, x.dtype)?;
         let name = cx.op("Where", &[&mask.name, &value.name, &x.name]);
         call.given(name)
     },
     mask_scores => |cx, call| {
-        let (scores, mask) = (call.tensor("scores")?, call.tensor("mask")?);
+        let (scores, mask) = (call.elements("scores")?, call.elements("mask")?);
         if mask.dtype == DType::Bool {
             let least = cx.number(f64::NEG_INFINITY, scores.dtype);
             let name = cx.op("Where", &[&mask.name, &least, &scores.name]);
@@ -259,7 +260,7 @@ rules! {
         formula(cx, call, "Elu", &[("alpha", alpha)])
     },
     celu => |cx, call| {
-        let (x, alpha) = (cx.widened(call, "x")?, call.float("alpha")?);
+        let (x, alpha) = (cx.widened_elements(call, "x")?, call.float("alpha")?);
         if x.dtype != DType::F64 {
             return formula(cx, call, "Celu", &[("alpha", alpha)]);
         }
@@ -280,7 +281,7 @@ rules! {
         formula(cx, call, "LeakyRelu", &[("alpha", slope)])
     },
     hardsigmoid => |cx, call| {
-        let x = cx.widened(call, "x")?;
+        let x = cx.widened_elements(call, "x")?;
         if x.dtype != DType::F64 {
             return formula(cx, call, "HardSigmoid", &[("alpha", 1.0 / 6.0), ("beta", 0.5)]);
         }
@@ -288,7 +289,7 @@ rules! {
         call.given(name)
     },
     hardswish => |cx, call| {
-        let x = cx.widened(call, "x")?;
+        let x = cx.widened_elements(call, "x")?;
         if x.dtype != DType::F64 {
             return unary("HardSwish")(cx, call);
         }
@@ -298,19 +299,19 @@ rules! {
     },
     mish => unary("Mish"),
     relu6 => |cx, call| {
-        let x = cx.widened(call, "x")?;
+        let x = cx.widened_elements(call, "x")?;
         let (low, high) = (cx.number(0.0, x.dtype), cx.number(6.0, x.dtype));
         let name = cx.op("Clip", &[&x.name, &low, &high]);
         call.given(name)
     },
     silu => |cx, call| {
-        let x = cx.widened(call, "x")?;
+        let x = cx.widened_elements(call, "x")?;
         let gate = cx.op("Sigmoid", &[&x.name]);
         let name = cx.op("Mul", &[&x.name, &gate]);
         call.given(name)
     },
     gelu => |cx, call| {
-        let (x, approximate) = (cx.widened(call, "x")?, call.text("approximate")?);
+        let (x, approximate) = (cx.widened_elements(call, "x")?, call.text("approximate")?);
         if !matches!(&*approximate, "none" | "tanh") {
             return Err(Error::msg(format_args!("`approximate` is \"none\" or \"tanh\", not {approximate:?}")));
         }
@@ -343,14 +344,14 @@ rules! {
     },
     contiguous => nothing("x"), to_device => nothing("x"), positive => nothing("x"),
     to_dtype => |cx, call| {
-        let x = call.tensor("x")?;
-        Ok(Val::Tensor(cx.cast(&x, call.dtype()?)?))
+        let x = cx.widened_elements(call, "x")?;
+        call.given(x.name)
     },
     type_as => |cx, call| {
-        let x = call.tensor("x")?;
         // Its element type alone counts.
         call.needs_no(&["other"]);
-        Ok(Val::Tensor(cx.cast(&x, call.dtype()?)?))
+        let x = cx.widened_elements(call, "x")?;
+        call.given(x.name)
     },
 }
 
@@ -396,7 +397,7 @@ pub(super) fn exact(cx: &mut Cx, x: &Operand) -> Result<Operand> {
 /// A test of floats: a whole number passes none.
 fn test(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
-        let x = call.tensor("x")?;
+        let x = call.elements("x")?;
         let x = exact(cx, &x)?;
         let name = cx.op(op, &[&x.name]);
         call.given(name)
@@ -405,7 +406,7 @@ fn test(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send
 
 /// An operator with its numbers as attributes, on `x` in the type of the result.
 fn formula(cx: &mut Cx, call: &OpCall<'_>, op: &str, numbers: &[(&str, f64)]) -> Result<Val> {
-    let x = cx.widened(call, "x")?;
+    let x = cx.widened_elements(call, "x")?;
     let carried = cx.carried(op, &x)?;
     let mut node = cx.node(op).input(&carried.name);
     for (name, number) in numbers {
@@ -427,7 +428,7 @@ fn hard_gate(cx: &mut Cx, x: &Operand) -> Name {
 /// Rounding, which leaves whole numbers as they are.
 fn whole(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
-        let x = call.tensor("x")?;
+        let x = call.elements("x")?;
         if !x.dtype.is_floating_point() {
             return call.val("x");
         }
@@ -449,7 +450,7 @@ fn logical(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + S
     }
 }
 
-/// Two arguments in one element type.
+/// Two arguments in one element type, for what needs their elements alone.
 pub(super) fn both(
     cx: &mut Cx,
     call: &OpCall<'_>,
@@ -458,8 +459,8 @@ pub(super) fn both(
     dtype: DType,
 ) -> Result<(Operand, Operand)> {
     Ok((
-        cx.operand(&call.val(a)?, dtype)?,
-        cx.operand(&call.val(b)?, dtype)?,
+        cx.elements(&call.val(a)?, dtype)?,
+        cx.elements(&call.val(b)?, dtype)?,
     ))
 }
 
@@ -485,6 +486,7 @@ pub(super) fn pair(
 pub(super) fn common(a: &Val, b: &Val) -> DType {
     let of = |val: &Val| match val {
         Val::Tensor(of) => of.dtype,
+        Val::Unranked(_, dtype) => *dtype,
         Val::Float(_) => DType::F64,
         Val::Bool(_) => DType::Bool,
         _ => DType::I64,
@@ -492,6 +494,7 @@ pub(super) fn common(a: &Val, b: &Val) -> DType {
     // A tensor without dims counts less than one with dims, and a number less than both.
     let weight = |val: &Val| match val {
         Val::Tensor(of) => 1 + usize::from(of.rank() > 0),
+        Val::Unranked(..) => 2,
         _ => 0,
     };
     let (x, y) = (of(a), of(b));
@@ -534,7 +537,7 @@ pub(super) fn inverted(
 ) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
         let dtype = call.dtype()?;
-        let x = cx.operand(&call.val(argument)?, dtype)?;
+        let x = cx.elements(&call.val(argument)?, dtype)?;
         let op = if dtype == DType::Bool {
             "Not"
         } else {

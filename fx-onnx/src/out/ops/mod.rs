@@ -36,7 +36,7 @@ use rules;
 /// Nodes with one input `x` in the type of the result.
 fn unary(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
-        let x = cx.widened(call, "x")?;
+        let x = cx.widened_elements(call, "x")?;
         let name = cx.cast_op(op, &[&x])?;
         call.given(name)
     }

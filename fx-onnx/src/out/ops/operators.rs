@@ -25,12 +25,12 @@ function_table! { Rule {
     operator::r#mod => Rule::new(|cx, call| remainder(cx, call, "a", "b")),
     operator::pow => Rule::new(power),
     operator::neg => Rule::new(|cx, call| {
-        let x = cx.operand(&call.val("a")?, call.dtype()?)?;
+        let x = cx.elements(&call.val("a")?, call.dtype()?)?;
         let name = cx.cast_op("Neg", &[&x])?;
         call.given(name)
     }),
     operator::abs => Rule::new(|cx, call| {
-        let x = cx.operand(&call.val("a")?, call.dtype()?)?;
+        let x = cx.elements(&call.val("a")?, call.dtype()?)?;
         let name = cx.cast_op("Abs", &[&x])?;
         call.given(name)
     }),
@@ -213,6 +213,24 @@ fn getitem(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
                 .ok_or_else(|| Error::msg(format_args!("there is no `{key}`")))
         }
         Val::Tensor(x) => indexed(cx, call, x, index),
+        Val::Unranked(..) => {
+            let x = call.elements("a")?;
+            let parts = match &index {
+                Val::List(parts) => &**parts,
+                one => std::slice::from_ref(one),
+            };
+            // What stands behind dims that are not counted, or picks from several, needs their number.
+            let is_counted = |part: &Val| match part {
+                Val::Slice(_) | Val::Dim(_) | Val::None => true,
+                Val::Tensor(of) => of.rank() == 0 && of.dtype != DType::Bool,
+                _ => false,
+            };
+            match parts.iter().all(is_counted) {
+                true => indexed(cx, call, x, index),
+                // The error of a tensor that is asked for its dims.
+                false => call.tensor("a").map(Val::Tensor),
+            }
+        }
         other => Err(Error::msg(format_args!(
             "{} has no items",
             other.describe()

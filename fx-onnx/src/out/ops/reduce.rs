@@ -12,7 +12,10 @@ use fx_nn::lowering::{Name, Operand, Val};
 
 rules! {
     sum => reduced("ReduceSum"), mean => |cx, call| {
-        let x = call.tensor("x")?;
+        let x = match call.val("x")? {
+            Val::Unranked(..) => return reduced("ReduceMean")(cx, call),
+            _ => call.tensor("x")?,
+        };
         let dims = match call.is_none("dim")? {
             true => Vec::new(),
             false => call.places("dim", x.rank())?,
@@ -187,6 +190,11 @@ fn axes(cx: &mut Cx, call: &OpCall<'_>, rank: usize) -> Result<Option<Name>> {
     Ok(match call.is_none("dim")? {
         true => None,
         false => {
+            if let Val::Unranked(..) = call.val("x")? {
+                // Engines count dims from the end, too.
+                let dims = call.ints("dim")?;
+                return Ok((!dims.is_empty()).then(|| cx.i64s(&dims)));
+            }
             let dims = call.places("dim", rank)?;
             (rank > 0 && !dims.is_empty()).then(|| cx.i64s(&dims))
         }
@@ -195,7 +203,7 @@ fn axes(cx: &mut Cx, call: &OpCall<'_>, rank: usize) -> Result<Option<Name>> {
 
 fn reduced(op: &'static str) -> impl Fn(&mut Cx, &OpCall<'_>) -> Result<Val> + Send + Sync {
     move |cx, call| {
-        let x = cx.widened(call, "x")?;
+        let x = cx.widened_elements(call, "x")?;
         let carried = cx.carried(op, &x)?;
         let name = reduction(cx, call, op, &carried)?;
         let name = cx.given_as(name, carried.dtype, x.dtype)?;
@@ -260,7 +268,7 @@ fn nans(cx: &mut Cx, x: &Operand) -> Result<Option<Operand>> {
 }
 
 fn extreme_of(cx: &mut Cx, call: &OpCall<'_>, op: &str) -> Result<Val> {
-    let x = cx.widened(call, "x")?;
+    let x = cx.widened_elements(call, "x")?;
     let carried = cx.carried(op, &x)?;
     let best = reduction(cx, call, op, &carried)?;
     let mut name = cx.given_as(best, carried.dtype, x.dtype)?;

@@ -7,13 +7,16 @@ use fx_nn::{Error, Result};
 use super::rules;
 use crate::out::context::Cx;
 use fx_nn::lowering::OpCall;
-use fx_nn::lowering::{Name, Operand, Val};
+use fx_nn::lowering::{Name, Operand, Val, wrapped};
 
 rules! {
     reshape => reshaped, view => reshaped, flatten => reshaped, unflatten => reshaped,
     ravel => reshaped, atleast_1d => reshaped, atleast_2d => reshaped,
     atleast_3d => reshaped,
     squeeze => |cx, call| {
+        if let Val::Unranked(x, dtype) = call.val("x")? {
+            return squeezed_if_one(cx, call, &x, dtype);
+        }
         let x = call.tensor("x")?;
         let dim = call.place("dim", x.rank())?;
         if call.result()?.rank_is(x.rank()) {
@@ -24,14 +27,20 @@ rules! {
         call.given(name)
     },
     unsqueeze => |cx, call| {
-        let x = call.tensor("x")?;
-        let axes = cx.i64s(&[call.place("dim", x.rank() + 1)?]);
+        let x = call.elements("x")?;
+        let axis = match call.val("x")? {
+            Val::Unranked(..) => call.int("dim")?,
+            _ => call.place("dim", x.rank() + 1)?,
+        };
+        let axes = cx.i64s(&[axis]);
         let name = cx.op("Unsqueeze", &[&x.name, &axes]);
         call.given(name)
     },
     permute => |cx, call| {
-        let x = call.tensor("x")?;
-        let perm = call.places("dims", x.rank())?;
+        let x = call.elements("x")?;
+        // As many as there are dims.
+        let perm = call.ints("dims")?;
+        let perm: Vec<i64> = perm.iter().map(|dim| wrapped(*dim, perm.len())).collect();
         let name = cx.node("Transpose").input(&x.name).ints("perm", perm).output();
         call.given(name)
     },
@@ -87,6 +96,17 @@ rules! {
     },
     repeat => tiled, tile => tiled,
     cat => |cx, call| {
+        if let Val::List(items) = call.val("tensors")?
+            && items.iter().any(|item| matches!(item, Val::Unranked(..)))
+        {
+            let (axis, dtype) = (call.int("dim")?, call.dtype()?);
+            let mut names = Vec::new();
+            for item in &items {
+                names.push(cx.elements(item, dtype)?.name);
+            }
+            let name = one_after_another(cx, &names, axis);
+            return call.given(name);
+        }
         let axis = call.place("dim", call.result()?.shape.len())?;
         joined(cx, call, axis)
     },
@@ -137,8 +157,11 @@ rules! {
         call.given(name)
     },
     select => |cx, call| {
-        let x = call.tensor("x")?;
-        let axis = call.place("dim", x.rank())?;
+        let x = call.elements("x")?;
+        let axis = match call.val("x")? {
+            Val::Unranked(..) => call.int("dim")?,
+            _ => call.place("dim", x.rank())?,
+        };
         let at = cx.operand(&call.val("index")?, DType::I64)?;
         let name = cx.node("Gather").input(&x.name).input(&at.name).int("axis", axis).output();
         call.given(name)
@@ -239,11 +262,32 @@ fn joined(cx: &mut Cx, call: &OpCall<'_>, axis: i64) -> Result<Val> {
         }
         names.push(x.name);
     }
+    let name = one_after_another(cx, &names, axis);
+    call.given(name)
+}
+
+fn one_after_another(cx: &mut Cx, names: &[Name], axis: i64) -> Name {
     let mut node = cx.node("Concat").int("axis", axis);
-    for name in &names {
+    for name in names {
         node = node.input(name);
     }
-    let name = node.output();
+    node.output()
+}
+
+/// A tensor without a dim if that has size 1, where a run decides the number of dims.
+fn squeezed_if_one(cx: &mut Cx, call: &OpCall<'_>, x: &Name, dtype: DType) -> Result<Val> {
+    let dim = call.int("dim")?;
+    let (at, one, axes) = (cx.i64(dim), cx.i64(1), cx.i64s(&[dim]));
+    let sizes = cx.op("Shape", &[x]);
+    let size = cx.op("Gather", &[&sizes, &at]);
+    let is_one = cx.op("Equal", &[&size, &one]);
+    let without = cx.way("then", dtype, |cx| cx.op("Squeeze", &[x, &axes]))?;
+    let same = cx.way("else", dtype, |cx| cx.op("Identity", &[x]))?;
+    let node = cx.node("If").input(&is_one);
+    let name = node
+        .graph("then_branch", without)
+        .graph("else_branch", same)
+        .output();
     call.given(name)
 }
 
@@ -259,6 +303,20 @@ impl Rank for fx_nn::ir::TensorMeta {
 }
 
 fn reshaped(cx: &mut Cx, call: &OpCall<'_>) -> Result<Val> {
+    if let (Val::Unranked(..), true) = (call.val("x")?, call.result().is_ok()) {
+        let x = call.elements("x")?;
+        let Val::List(sizes) = call.val("shape")? else {
+            return call.tensor("x").map(Val::Tensor);
+        };
+        let sizes = sizes.iter().map(|size| match size {
+            Val::Dim(size) => Ok(size.clone()),
+            other => Err(Error::msg(format_args!("a size is {}", other.describe()))),
+        });
+        // `-1` among them is the engine's to fill.
+        let sizes = sizes.collect::<Result<Vec<Dim>>>()?;
+        let name = cx.reshape(&x, &sizes)?;
+        return call.given(name);
+    }
     let (x, meta) = (call.tensor("x")?, call.result()?);
     call.needs_no(&["shape", "start_dim", "end_dim", "dim", "sizes"]);
     if x.shape == meta.shape {
