@@ -15,12 +15,22 @@ use crate::load::value::{Given, V, as_type};
 pub(super) const TABLE: &[Operator] = &[
     op("QuantizeLinear", quantized).domain(DOMAIN).any_type(),
     op("DequantizeLinear", dequantized).domain(DOMAIN).any_type(),
-    op("QLinearAdd", |cx| joined(cx, |a, b| a + b))
-        .domain(DOMAIN)
-        .any_type(),
-    op("QLinearMul", |cx| joined(cx, |a, b| a * b))
-        .domain(DOMAIN)
-        .any_type(),
+    op("QLinearAdd", sum).domain(DOMAIN).any_type(),
+    op("QLinearMul", |cx| {
+        let of = |at: usize| as_type(&cx.tensor(at)?, DType::F32);
+        let beside = |at: usize| match cx.has(at + 2) {
+            true => of(at)? - of(at + 2)?,
+            false => of(at),
+        };
+        let scale = ((of(1)? * of(4)?)? / of(6)?)?;
+        let mut y = ((beside(0)? * beside(3)?)? * scale)?;
+        if cx.has(7) {
+            y = (y + of(7)?)?;
+        }
+        Ok(vec![held(&ops::round(&y, 0)?, cx.dtype(0)?)?])
+    })
+    .domain(DOMAIN)
+    .any_type(),
     op("QLinearSigmoid", |cx| alone(cx, ops::sigmoid))
         .domain(DOMAIN)
         .any_type(),
@@ -186,8 +196,22 @@ fn behind(cx: &NodeCx<'_>, y: Tensor, at: usize, dtype: DType) -> Given {
     Ok(vec![held(&y, dtype)?])
 }
 
-fn joined(cx: &NodeCx<'_>, compute: impl Fn(Tensor, Tensor) -> Result<Tensor>) -> Given {
-    packed(cx, &compute(apart(cx, 0)?, apart(cx, 3)?)?, 6, cx.dtype(0)?)
+/// The sum of two quantized inputs, with each product and sum rounded as ONNX Runtime does, which adds to a product before it
+/// rounds: else numbers between two steps would go the other way.
+fn sum(cx: &mut NodeCx<'_>) -> Given {
+    let of = |at: usize| as_type(&cx.tensor(at)?, DType::F32);
+    let zero = |at: usize| match cx.has(at) {
+        true => of(at),
+        false => Tensor::full((), 0.0, DType::F32),
+    };
+    let rounded = |a: &Tensor, by: &Tensor, more: &Tensor| -> Result<Tensor> {
+        let product = (as_type(a, DType::F64)? * as_type(by, DType::F64)?)?;
+        as_type(&(product + as_type(more, DType::F64)?)?, DType::F32)
+    };
+    let (a, b) = ((of(1)? / of(6)?)?, (of(4)? / of(6)?)?);
+    let fixed = (zero(7)? - rounded(&zero(2)?, &a, &(zero(5)? * &b)?)?)?;
+    let y = rounded(&of(0)?, &a, &rounded(&of(3)?, &b, &fixed)?)?;
+    Ok(vec![held(&ops::round(&y, 0)?, cx.dtype(0)?)?])
 }
 
 fn alone(cx: &NodeCx<'_>, compute: impl Fn(&Tensor) -> Result<Tensor>) -> Given {

@@ -27,7 +27,7 @@ pub(super) const TABLE: &[Operator] = &[
         let channels = cx.shape(0)?[at].as_number().ok_or_else(|| {
             Error::msg("an image of a number of channels that is not known, in blocks")
         })?;
-        let more = -channels.rem_euclid(-cx.reader.block.max(1));
+        let more = (-channels).rem_euclid(cx.reader.block.max(1));
         if more == 0 {
             return cx.like(x);
         }
