@@ -91,6 +91,7 @@ pub(super) const TABLE: &[Operator] = &[
         if let Some(base) = base_values(cx, targets)? {
             y = (y + base)?;
         }
+        let y = by.filled(y)?;
         let y = Transform::of(cx).apply(&y, targets)?;
         cx.of(as_type(&y, DType::F32)?, DType::F32)
     })
@@ -105,6 +106,7 @@ pub(super) const TABLE: &[Operator] = &[
             other => return Err(Error::msg(format_args!("trees put together by {other}"))),
         };
         let y = by.joined(cx, &Trees::of_leaves(cx, results, by.none())?)?;
+        let y = by.filled(y)?;
         let transform = Transform::numbered(cx.int("post_transform", 0));
         Ok(vec![cx.rounded(&transform.apply(&y, results)?)?])
     })
@@ -146,14 +148,20 @@ impl Join {
     }
 
     fn joined(self, cx: &NodeCx<'_>, trees: &Trees) -> Result<Tensor> {
-        let best = match self {
-            Join::Sum => return trees.sums(cx),
-            Join::Mean => return trees.sums(cx)? / trees.roots.len().max(1) as f64,
-            Join::Least => ops::amin(&trees.leaves(cx)?, 1, false)?,
-            Join::Most => ops::amax(&trees.leaves(cx)?, 1, false)?,
-        };
-        // A result that no leaf of a row is for is 0.
-        ops::masked_fill(&best, &best.eq(self.none())?, 0.0)
+        match self {
+            Join::Sum => trees.sums(cx),
+            Join::Mean => trees.sums(cx)? / trees.roots.len().max(1) as f64,
+            Join::Least => ops::amin(&trees.leaves(cx)?, 1, false),
+            Join::Most => ops::amax(&trees.leaves(cx)?, 1, false),
+        }
+    }
+
+    /// A result that no leaf of a row is for is 0.
+    fn filled(self, y: Tensor) -> Result<Tensor> {
+        match self {
+            Join::Sum | Join::Mean => Ok(y),
+            Join::Least | Join::Most => ops::masked_fill(&y, &y.eq(self.none())?, 0.0),
+        }
     }
 }
 

@@ -38,7 +38,8 @@ pub(super) const TABLE: &[Operator] = &[
         let wide = ops::unsqueeze(&x, -1)?;
         let dtype = cx.dtype(0)?;
         let mut is = wide.eq(column(numbers, dtype)?)?;
-        if pairs.iter().any(|(key, _)| key.is_nan()) {
+        // In older versions, no number is the key that is none.
+        if cx.version >= 4 && pairs.iter().any(|(key, _)| key.is_nan()) {
             let none = pairs.iter().map(|(key, _)| f64::from(u8::from(key.is_nan())));
             let none = column(none.collect(), DType::U8)?.ne(0)?;
             let both = ops::logical_and(&ops::isnan(&wide)?, &none)?;
