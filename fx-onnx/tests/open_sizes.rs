@@ -3,7 +3,8 @@
 use fx_nn::prelude::*;
 use fx_onnx::proto::{
     AttributeProto, Dimension, DimensionValue, GraphProto, ModelProto, NodeProto,
-    OperatorSetIdProto, TensorProto, TensorShapeProto, TensorType, TypeProto, TypeValue, ValueInfoProto,
+    OperatorSetIdProto, TensorProto, TensorShapeProto, TensorType, TypeProto, TypeValue,
+    ValueInfoProto,
 };
 use fx_onnx::{Load, OnnxExt as _};
 use prost::Message;
@@ -95,7 +96,12 @@ fn constant(name: &str, x: &Tensor) -> Result<TensorProto> {
         name: name.to_string(),
         data_type: 1,
         dims: x.dims()?.iter().map(|size| *size as i64).collect(),
-        raw_data: Some(x.to_vec()?.into_iter().flat_map(|number| (number as f32).to_le_bytes()).collect()),
+        raw_data: Some(
+            x.to_vec()?
+                .into_iter()
+                .flat_map(|number| (number as f32).to_le_bytes())
+                .collect(),
+        ),
         ..TensorProto::default()
     })
 }
@@ -361,6 +367,22 @@ fn points_of_grids_go_out_and_come_back() -> Result<()> {
     Ok(())
 }
 
+/// Maps of classes to scores are the scores.
+#[test]
+fn maps_of_scores_are_the_scores() -> Result<()> {
+    let maps = NodeProto {
+        domain: "ai.onnx.ml".to_string(),
+        ..node("ZipMap", "x", "y", &[])
+    };
+    let inputs = vec![value("x", Some((1, &["rows", "3"])))];
+    let gm = read(18, vec![maps], inputs, "y")?;
+    for rows in [1, 4] {
+        let x = Tensor::randn((rows, 3))?;
+        same(&gm.forward::<Tensor>(&x)?, &x)?;
+    }
+    Ok(())
+}
+
 /// Images whose channels lie in blocks of eight, as a file's weights say: of a plain image, of each channel alone, and of
 /// filled channels.
 #[test]
@@ -381,7 +403,12 @@ fn images_in_blocks() -> Result<()> {
         ops::reshape(&ops::permute(&parts, [0, 2, 4, 5, 3, 1])?, (o, i, h, w_))
     };
     let (first, each) = (Tensor::randn((8, 3, 3, 3))?, Tensor::randn((8, 1, 3, 3))?);
-    let last = ops::pad(&Tensor::randn((16, 5, 1, 1))?, [0i64, 0, 0, 0, 0, 3], "constant", 0.0)?;
+    let last = ops::pad(
+        &Tensor::randn((16, 5, 1, 1))?,
+        [0i64, 0, 0, 0, 0, 3],
+        "constant",
+        0.0,
+    )?;
     let constants = vec![
         constant("a", &results(&first)?)?,
         constant("b", &results(&each)?)?,

@@ -186,7 +186,9 @@ fn of_two(cx: &NodeCx<'_>, labels: &[i64], scores: &Tensor) -> Given {
         Some(base) => x + f64::from(*base),
         None => Ok(x),
     };
-    let one = ids.first().filter(|first| ids.iter().all(|id| id == *first));
+    let one = ids
+        .first()
+        .filter(|first| ids.iter().all(|id| id == *first));
     let weights = cx.floats("class_weights").unwrap_or_default();
     let is_share = weights.iter().all(|weight| *weight >= 0.0);
     let least = if one.is_some() && is_share { 0.5 } else { 0.0 };

@@ -47,7 +47,11 @@ pub(super) const TABLE: &[Operator] = &[
         let turned = |at: usize, batch: &str, matrix: &str| -> Result<Tensor> {
             let x = cx.tensor(at)?;
             // The rows of all matrices of the batch lie in the first dim.
-            let x = if cx.flag(batch) { ops::movedim(&x, 0, -2)? } else { x };
+            let x = if cx.flag(batch) {
+                ops::movedim(&x, 0, -2)?
+            } else {
+                x
+            };
             match cx.flag(matrix) {
                 true => ops::transpose(&x, -1, -2),
                 false => Ok(x),

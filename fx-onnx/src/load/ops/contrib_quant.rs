@@ -13,8 +13,14 @@ use crate::load::operator::{Operator, op};
 use crate::load::value::{Given, V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[
-    op("QuantizeLinear", quantized).domain(DOMAIN).any_type(),
-    op("DequantizeLinear", dequantized).domain(DOMAIN).any_type(),
+    op("QuantizeLinear", quantized)
+        .domain(DOMAIN)
+        .any_type()
+        .makes(|of| of.first()),
+    op("DequantizeLinear", dequantized)
+        .domain(DOMAIN)
+        .any_type()
+        .makes(|of| of.first()),
     op("QLinearAdd", sum).domain(DOMAIN).any_type(),
     op("QLinearMul", |cx| {
         let of = |at: usize| as_type(&cx.tensor(at)?, DType::F32);
@@ -103,7 +109,10 @@ pub(super) const TABLE: &[Operator] = &[
             true => ops::t(&x),
             false => Ok(x),
         };
-        let (a, b) = (turned(whole(cx, 0)?, "transA")?, turned(whole(cx, 3)?, "transB")?);
+        let (a, b) = (
+            turned(whole(cx, 0)?, "transA")?,
+            turned(whole(cx, 3)?, "transB")?,
+        );
         let mut sum = ops::matmul(&a, &b)?;
         if cx.has(6) {
             sum = (sum + as_type(&cx.tensor(6)?, DType::F64)?)?;

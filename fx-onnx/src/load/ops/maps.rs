@@ -40,7 +40,9 @@ pub(super) const TABLE: &[Operator] = &[
         let mut is = wide.eq(column(numbers, dtype)?)?;
         // In older versions, no number is the key that is none.
         if cx.version >= 4 && pairs.iter().any(|(key, _)| key.is_nan()) {
-            let none = pairs.iter().map(|(key, _)| f64::from(u8::from(key.is_nan())));
+            let none = pairs
+                .iter()
+                .map(|(key, _)| f64::from(u8::from(key.is_nan())));
             let none = column(none.collect(), DType::U8)?.ne(0)?;
             let both = ops::logical_and(&ops::isnan(&wide)?, &none)?;
             is = ops::logical_or(&is, &both)?;

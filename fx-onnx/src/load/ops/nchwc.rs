@@ -23,7 +23,11 @@ pub(super) const TABLE: &[Operator] = &[
             true => ops::movedim(&x, -1, 1)?,
             false => x,
         };
-        let at = if cx.flag("channels_last") { cx.rank(0)? - 1 } else { 1 };
+        let at = if cx.flag("channels_last") {
+            cx.rank(0)? - 1
+        } else {
+            1
+        };
         let channels = cx.shape(0)?[at].as_number().ok_or_else(|| {
             Error::msg("an image of a number of channels that is not known, in blocks")
         })?;
@@ -56,8 +60,12 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .domain(DOMAIN)
     .check(convolution),
-    op("MaxPool", |cx| pool(cx, true)).domain(DOMAIN).check(pool_windows),
-    op("AveragePool", |cx| pool(cx, false)).domain(DOMAIN).check(pool_windows),
+    op("MaxPool", |cx| pool(cx, true))
+        .domain(DOMAIN)
+        .check(pool_windows),
+    op("AveragePool", |cx| pool(cx, false))
+        .domain(DOMAIN)
+        .check(pool_windows),
     op("GlobalMaxPool", |cx| {
         let dims: Vec<i64> = (2..cx.rank(0)? as i64).collect();
         cx.like(ops::amax(&cx.tensor(0)?, dims, true)?)
@@ -137,7 +145,12 @@ fn ordered(cx: &NodeCx<'_>) -> Result<Tensor> {
             "a weight of {channels} channels in blocks of {block}"
         )));
     }
-    let parts = [&[results / block, channels / block], kernel, &[block, block]].concat();
+    let parts = [
+        &[results / block, channels / block],
+        kernel,
+        &[block, block],
+    ]
+    .concat();
     let order: Vec<i64> = [0, dims + 3, 1, dims + 2]
         .into_iter()
         .chain(2..dims + 2)

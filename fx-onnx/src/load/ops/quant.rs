@@ -10,8 +10,12 @@ use crate::load::operator::{Operator, op};
 use crate::load::value::{Given, V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[
-    op("QuantizeLinear", quantized).any_type(),
-    op("DequantizeLinear", dequantized).any_type(),
+    op("QuantizeLinear", quantized)
+        .any_type()
+        .makes(|of| of.first()),
+    op("DequantizeLinear", dequantized)
+        .any_type()
+        .makes(|of| of.first()),
     op("DynamicQuantizeLinear", |cx| {
         let Bytes { y, scale, zero } = Bytes::of(&cx.tensor(0)?)?;
         Ok(vec![

@@ -97,7 +97,7 @@ fn probit(share: &Tensor) -> Result<Tensor> {
     const A: f64 = 0.147;
     let x = ((share * 2.0)? - 1.0)?;
     let log = ops::log(&((1.0 - &x)? * (&x + 1.0)?)?)?;
-    let half = ((&log * 0.5)? + 2.0 / (3.14159 * A))?;
+    let half = ((&log * 0.5)? + 2.0 / (std::f64::consts::PI * A))?;
     let root = ops::sqrt(&((&half * &half)? - (&log / A)?)?)?;
     let size = (ops::sqrt(&(root - half)?)? * std::f64::consts::SQRT_2)?;
     ops::r#where(&x.lt(0.0)?, &(-&size)?, &size)

@@ -203,10 +203,16 @@ fn by_pairs(cx: &NodeCx<'_>, labels: &[i64], counts: &[i64]) -> Given {
     let scores = match shares {
         Some(slope) => {
             let offset = vector(cx, "prob_b")?.ok_or_else(wrong)?;
-            if [&slope, &offset].iter().any(|all| all.dims().ok() != Some(&[pairs.len()][..])) {
+            if [&slope, &offset]
+                .iter()
+                .any(|all| all.dims().ok() != Some(&[pairs.len()][..]))
+            {
                 return Err(wrong());
             }
-            by.apply(&shares_of(&sums, &slope, &offset, &pairs, classes)?, classes as i64)?
+            by.apply(
+                &shares_of(&sums, &slope, &offset, &pairs, classes)?,
+                classes as i64,
+            )?
         }
         None if classes == 2 => by.beside(&sums, by != Transform::None)?,
         None => by.apply(&sums, pairs.len() as i64)?,

@@ -155,7 +155,11 @@ impl Trees {
                 return Err(wrong());
             }
             let own = &mut weights[leaf * results as usize + *target as usize];
-            *own = if own.is_finite() { *own + weight } else { *weight };
+            *own = if own.is_finite() {
+                *own + weight
+            } else {
+                *weight
+            };
         }
         let mut has_parent = vec![false; count];
         for next in &next {
@@ -188,9 +192,8 @@ impl Trees {
     /// has for the results that it is not for.
     pub fn of_leaves(cx: &NodeCx<'_>, results: i64, none: f64) -> Result<Self> {
         let ints = |name: &str| cx.ints(name).unwrap_or_default();
-        let numbers = |name: &str| -> Result<Vec<f64>> {
-            Ok(numbers_of(cx, name)?.unwrap_or_default())
-        };
+        let numbers =
+            |name: &str| -> Result<Vec<f64>> { Ok(numbers_of(cx, name)?.unwrap_or_default()) };
         let (mut features, mut splits) = (ints("nodes_featureids"), numbers("nodes_splits")?);
         let (targets, given) = (ints("leaf_targetids"), numbers("leaf_weights")?);
         let (count, leaves) = (features.len(), targets.len());
