@@ -30,6 +30,9 @@ pub struct Call {
     /// Run the graph as it is, and do not compile it.
     #[arg(long)]
     as_is: bool,
+    /// Leave layers in the mode that they were saved in: without it, they are in evaluation.
+    #[arg(long)]
+    training: bool,
 }
 
 /// `NAME=VALUE`.
@@ -68,7 +71,11 @@ struct Ready {
 
 impl Call {
     fn ready(&self) -> Result<Ready> {
-        let module = self.of.load()?;
+        let mut module = self.of.load()?;
+        // As it is used, and not as it is trained: nothing is dropped.
+        if !self.training {
+            module.eval();
+        }
         let args = self.args(&module)?;
         let module = match self.as_is {
             true => module,

@@ -105,7 +105,6 @@ fn what_computes_refuses_them_and_says_what_to_do() -> Result<()> {
     for dtype in STORED {
         let x = of(&[1, 2], dtype)?;
         let found = [
-            x.exp(),
             x.relu(),
             x.sum(..),
             x.softmax(0),

@@ -225,6 +225,17 @@ COUNTED = ["files", "as_is", "right", "compiled_right", "written_back", "refused
 WAYS = ("loaded", "compiled", "saved", "written")
 
 
+def ran(program, folder):
+    """What the example says of each way, and how it ended if not well."""
+    seconds = int(os.environ.get("FX_SECONDS", "600"))
+    try:
+        ran = subprocess.run([*program, str(folder)], capture_output=True, text=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return {}, f"over {seconds} s"
+    lines = dict(line.split(" ", 1) for line in ran.stdout.splitlines() if " " in line)
+    return lines, "" if ran.returncode == 0 else f"exit {ran.returncode}: {ran.stderr[-200:]}"
+
+
 def compare(files, work, results=None, again=False):
     """Judges files, a line each; the last line counts them. `files`: names and paths. With a path of `results`, what came of a
     file is kept there, and is judged anew with `again` alone."""
@@ -246,17 +257,6 @@ def compare(files, work, results=None, again=False):
     return count
 
 
-def ran(program, folder):
-    """What the example says of each way, and how it ended if not well."""
-    seconds = int(os.environ.get("FX_SECONDS", "600"))
-    try:
-        ran = subprocess.run([*program, str(folder)], capture_output=True, text=True, timeout=seconds)
-    except subprocess.TimeoutExpired:
-        return {}, f"over {seconds} s"
-    lines = dict(line.split(" ", 1) for line in ran.stdout.splitlines() if " " in line)
-    return lines, "" if ran.returncode == 0 else f"exit {ran.returncode}: {ran.stderr[-200:]}"
-
-
 def judged(program, name, path, folder):
     """What came of a file: what is counted, and a text."""
     sets, why = prepare(path, folder)
@@ -271,15 +271,16 @@ def judged(program, name, path, folder):
             except Exception as error:  # onnx's evaluator does not have every operator
                 exact = [f"in float64, nothing: {str(error)[:160]}"]
             else:
-                lines, ended = ran(program, folder) if exact else (lines, ended)
-                off = {at: lines.get(f"off{at}", "").split() for at in range(sets)}
-                fx = {(at, i): off[at][i] if i < len(off[at]) else "more" for at, i, _ in exact}
-                exact = [f"{line}, and fx by {fx[at, i]}" for at, i, line in exact]
+                if exact:
+                    lines, ended = ran(program, folder)
+                    off = {at: lines.get(f"off{at}", "").split() for at in range(sets)}
+                    fx = {(at, i): off[at][i] if i < len(off[at]) else "more" for at, i, _ in exact}
+                    exact = [f"{line}, and fx by {fx[at, i]}" for at, i, line in exact]
         back = written_is_right(folder, sets)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     is_right = {way: lines.get(way, "").startswith("right") for way in WAYS}
-    some = lambda what: any(lines.get(way, "").startswith(what) for way in WAYS)
+    some = lambda what: any(line.startswith(what) for line in lines.values())
     holds = {
         "files": True,
         "as_is": not lines.get("loaded", "refused").startswith("refused"),

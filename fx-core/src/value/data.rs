@@ -230,31 +230,11 @@ impl<'d> TensorData<'d> {
     pub fn elements(&self) -> Result<impl ExactSizeIterator<Item = f64>> {
         let (dtype, size, bytes) = (self.dtype, self.dtype.size_in_bytes(), self.bytes()?);
         let count = bytes.len() / size;
-        Ok((0..count).map(move |i| element(dtype, &bytes[i * size..(i + 1) * size])))
+        Ok((0..count).map(move |i| dtype.element(&bytes[i * size..(i + 1) * size])))
     }
 
     /// Whether gradients are computed for it.
     pub fn is_parameter(&self) -> bool {
         self.parameter
-    }
-}
-
-/// One element from the bytes of its type.
-fn element(dtype: DType, bytes: &[u8]) -> f64 {
-    let mut eight = [0; 8];
-    eight[..bytes.len()].copy_from_slice(bytes);
-    let bits = u64::from_le_bytes(eight);
-    // The upper bytes are zero, so narrowing loses nothing.
-    match dtype {
-        DType::Bool => f64::from(bits != 0),
-        DType::U8 | DType::U16 | DType::U32 | DType::U64 => bits as f64,
-        DType::I8 => f64::from(bits as i8),
-        DType::I16 => f64::from(bits as i16),
-        DType::I32 => f64::from(bits as i32),
-        DType::I64 => bits as i64 as f64,
-        DType::BF16 => half::bf16::from_bits(bits as u16).to_f64(),
-        DType::F16 => half::f16::from_bits(bits as u16).to_f64(),
-        DType::F32 => f64::from(f32::from_bits(bits as u32)),
-        DType::F64 => f64::from_bits(bits),
     }
 }

@@ -118,6 +118,26 @@ impl DType {
         }
     }
 
+    /// One element from the bytes of its type.
+    pub(super) fn element(self, bytes: &[u8]) -> f64 {
+        let mut eight = [0; 8];
+        eight[..bytes.len()].copy_from_slice(bytes);
+        let bits = u64::from_le_bytes(eight);
+        // The upper bytes are zero, so narrowing loses nothing.
+        match self {
+            DType::Bool => f64::from(bits != 0),
+            DType::U8 | DType::U16 | DType::U32 | DType::U64 => bits as f64,
+            DType::I8 => f64::from(bits as i8),
+            DType::I16 => f64::from(bits as i16),
+            DType::I32 => f64::from(bits as i32),
+            DType::I64 => bits as i64 as f64,
+            DType::BF16 => half::bf16::from_bits(bits as u16).to_f64(),
+            DType::F16 => half::f16::from_bits(bits as u16).to_f64(),
+            DType::F32 => f64::from(f32::from_bits(bits as u32)),
+            DType::F64 => f64::from_bits(bits),
+        }
+    }
+
     /// The result type of an operation on two tensors (`torch.promote_types`). PyTorch rejects
     /// `uint16`, `uint32` and `uint64` with other integers; here the result is the smallest type that holds the numbers
     /// of both, as PyTorch does for `uint8`, and `int64` where none does.

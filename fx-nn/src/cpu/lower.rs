@@ -154,6 +154,47 @@ impl<'g> Lowering<'g> {
         self.push(args, kind, vec![x])
     }
 
+    /// A convolution of rows, as one of images of height 1.
+    fn conv1d(&mut self, args: &Args<'_>) -> Result<Option<Id>> {
+        let (Some(x), Some(Some(weight)), Some(bias)) = (
+            self.floats(args, "x"),
+            self.constant(args, "weight"),
+            self.constant(args, "bias"),
+        ) else {
+            return Ok(None);
+        };
+        let whole = |name: &str| usize::try_from(args.int(name)?).ok();
+        let options = ["stride", "padding", "dilation", "groups"].map(whole);
+        let (
+            &[out_channels, group_in, length],
+            [Some(stride), Some(padding), Some(dilation), Some(groups)],
+        ) = (weight.dims()?, options)
+        else {
+            return Ok(None);
+        };
+        let mut spec = ConvSpec::new(group_in * groups, out_channels, 1);
+        spec.kernel = [1, length];
+        spec.groups = groups;
+        spec.stride = [1, stride];
+        spec.padding = [0, padding];
+        spec.dilation = [1, dilation];
+        let kind = Kind::Conv {
+            spec,
+            weight: weight.unsqueeze(2)?,
+            bias,
+            activation: Activation::None,
+        };
+        let mut made = Some(x);
+        for kind in [
+            Kind::View(View::Unsqueeze(-2)),
+            kind,
+            Kind::View(View::Squeeze(-2)),
+        ] {
+            made = made.and_then(|x| self.push(args, kind, vec![x]));
+        }
+        Ok(made)
+    }
+
     /// A batch norm with its statistics, as a factor and a shift of each channel.
     fn batch_norm(&mut self, args: &Args<'_>) -> Result<Option<Id>> {
         let Some(x) = self.floats(args, "x") else {
@@ -440,6 +481,7 @@ macro_rules! kernels {
 
 kernels! { kernel:
     function!(ops::batch_norm) => |l, args| l.batch_norm(args);
+    function!(ops::conv1d) => |l, args| l.conv1d(args);
     function!(ops::conv2d) => |l, args| Ok(l.conv(args));
     function!(ops::max_pool2d) => |l, args| Ok(l.pool(args, true));
     function!(ops::avg_pool2d) => |l, args| Ok(l.pool(args, false));

@@ -74,7 +74,7 @@ macro_rules! constants {
         pub fn $like(x: &Tensor, #[kw] dtype: Option<DType>) -> Result<Tensor> {
             let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
             let (op, number) = (stringify!($like), Number::Int($number));
-            device::on(x.data(op)?.device(), || filled(op, x.dims()?, number, dtype))
+            device::on(x.elements(op)?.device(), || filled(op, x.dims()?, number, dtype))
         }
 
         #[doc = concat!($what, " in a shape, of the type of `x` unless another is given.")]
@@ -86,7 +86,7 @@ macro_rules! constants {
             let op = stringify!($new);
             let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
             let (dims, number) = (dims(op, &shape, dtype)?, Number::Int($number));
-            device::on(x.data(op)?.device(), || filled(op, &dims, number, dtype))
+            device::on(x.elements(op)?.device(), || filled(op, &dims, number, dtype))
         }
     )*};
 }
@@ -142,7 +142,7 @@ pub fn full_like(
 ) -> Result<Tensor> {
     let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
     let op = "full_like";
-    device::on(x.data(op)?.device(), || {
+    device::on(x.elements(op)?.device(), || {
         filled(op, x.dims()?, fill_value, dtype)
     })
 }
@@ -167,7 +167,7 @@ pub fn new_full(
     let dtype = dtype.map_or_else(|| x.dtype(), Ok)?;
     let op = "new_full";
     let dims = dims(op, &size, dtype)?;
-    device::on(x.data(op)?.device(), || {
+    device::on(x.elements(op)?.device(), || {
         filled(op, &dims, fill_value, dtype)
     })
 }

@@ -58,14 +58,14 @@ pub use tensor_or_number::TensorOrNumber;
 /// ```
 ///
 /// Elements of `int8`, `uint16` and `uint64` are stored: they are moved, indexed, compared, converted, saved, and go
-/// through operators; functions that compute refuse them.
+/// through operators and functions of floats, as floats; other functions that compute refuse them.
 ///
 /// ```
 /// use fx_nn::prelude::*;
 /// let x = Tensor::from_vec(vec![100i64, -128, 3], 3)?.to_dtype(DType::I8)?;
 /// assert_eq!((&x + 100)?.to_vec()?, [-56.0, -28.0, 103.0]);
 /// assert_eq!(x.to_dtype(DType::F32)?.exp()?.dtype()?, DType::F32);
-/// let refused = x.exp().map_err(|error| error.to_string());
+/// let refused = x.relu().map_err(|error| error.to_string());
 /// assert!(refused.is_err_and(|text| text.contains("convert the tensor with `to_dtype` first")));
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
