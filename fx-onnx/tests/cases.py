@@ -407,6 +407,8 @@ CASES |= {
         lambda: [dict(x=bytes_of(3, 3)), dict(x=bytes_of(1, 3))]),
     "ms_qdq_uint16": ("(float[n, 3] x) => (float[n, 3] y) <float s = {0.0005}, uint16 z = {3000}> { q = com.microsoft.QuantizeLinear (x, s, z) y = com.microsoft.DequantizeLinear (q, s, z) }",
         lambda: [dict(x=f32(4, 3)), dict(x=f32(2, 3) * 20)]),
+    "matrices_of_constants": ("(float[n, 4] x) => (float[1, 7, 7, 4] y) <int64[4] s = {1, 7, 7, 512}, int64[2] t = {512, 4}> { a = ConstantOfShape <value: tensor = float[1] {0.5}> (s) b = ConstantOfShape <value: tensor = float[1] {0.25}> (t) m = MatMul (a, b) y = Mul (m, x) }",
+        lambda: [dict(x=f32(7, 4)), dict(x=f32(1, 4))]),
     "ms_turned_batch": ("(float[m, b, k] x, float[b, k, n] y) => (float[b, m, n] z) { z = com.microsoft.FusedMatMul <transBatchA: int = 1, alpha: float = 0.5> (x, y) }",
         lambda: [dict(x=f32(2, 3, 4), y=f32(3, 4, 5)), dict(x=f32(3, 1, 2), y=f32(1, 2, 2))]),
     "simplified_norm": (f"(float[n, m, 4] x) => (float[n, m, 4] y) <{weights('w', 4)}> {{ y = SimplifiedLayerNormalization <axis: int = -1, epsilon: float = 0.001> (x, w) }}",

@@ -13,7 +13,7 @@ pub(super) const TABLE: &[Operator] = &[
         let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
         cx.like(ops::matmul(&a, &b)?)
     })
-    .makes(|of| of.products()),
+    .makes(|of| of.matrices()),
     op("Gemm", gemm).makes(|of| of.products()).weights(&[1, 2]),
     op("Einsum", |cx| {
         let all = (0..cx.inputs.len())
