@@ -84,6 +84,67 @@ def ngrams(mode, given, found):
         weights: floats = [0.5, 1.5, 2.0, 1.0, 3.0, 0.25, 4.0]> (x) }}"""
 
 
+def vectors(classes, kernel, more="", transform="NONE"):
+    """A support vector machine of two vectors for each class."""
+    own = np.random.default_rng(classes)
+    listed = lambda count: "[" + ", ".join(f"{x:.3f}" for x in own.standard_normal(count)) + "]"
+    pairs = classes * (classes - 1) // 2
+    return f"""(float[n, 3] x) => (int64[n] label, float[n, k] y) {{ label, y = ai.onnx.ml.SVMClassifier <classlabels_ints: ints = [{", ".join(str(4 + 3 * at) for at in range(classes))}],
+        kernel_type: string = "{kernel}", kernel_params: floats = [0.5, 0.2, 3.0], post_transform: string = "{transform}", vectors_per_class: ints = [{", ".join(["2"] * classes)}],
+        support_vectors: floats = {listed(6 * classes)}, coefficients: floats = {listed(2 * classes * (classes - 1))}, rho: floats = {listed(pairs)}{more}> (x) }}"""
+
+
+def scored(ids, scores, transform, base=""):
+    """A tree of two leaves for classes 5 and 7."""
+    leaves = ", ".join(str(1 + at * 2 // len(ids)) for at in range(len(ids)))
+    return f"""(float[n, 2] x) => (int64[n] label, float[n, 2] y) {{ label, y = ai.onnx.ml.TreeEnsembleClassifier <classlabels_int64s: ints = [5, 7], {STUMP}, post_transform: string = "{transform}",
+        class_treeids: ints = [{", ".join("0" for _ in ids)}], class_nodeids: ints = [{leaves}], class_ids: ints = [{", ".join(map(str, ids))}], class_weights: floats = [{scores}]{base}> (x) }}"""
+
+
+STUMP = """nodes_treeids: ints = [0, 0, 0], nodes_nodeids: ints = [0, 1, 2], nodes_featureids: ints = [1, 0, 0], nodes_values: floats = [0.1, 0.0, 0.0],
+        nodes_modes: strings = ["BRANCH_LEQ", "LEAF", "LEAF"], nodes_truenodeids: ints = [1, 0, 0], nodes_falsenodeids: ints = [2, 0, 0]"""
+
+
+def classic():
+    """Models of ai.onnx.ml and what prepares their inputs."""
+    three = lambda: [dict(x=f32(4, 3)), dict(x=f32(1, 3))]
+    two = lambda: [dict(x=f32(5, 2)), dict(x=f32(2, 2))]
+    shares = ", prob_a: floats = [-1.5, -0.8, -2.0], prob_b: floats = [0.2, 0.1, -0.3]"
+    one = "(float[n, 3] x) => (float[n, 1] y) { y = ai.onnx.ml."
+    lines = "(float[n, 2] x) => (int64[n] label, float[n, 2] y) { label, y = ai.onnx.ml.LinearClassifier <classlabels_ints: ints = [5, 7]"
+    regressor = "coefficients: floats = [1.0, -0.7], kernel_params: floats = [0.5, 0.1, 2.0], rho: floats = [0.1], n_supports: int = 2, support_vectors: floats = [0.1, 0.2, -0.3, 0.4, 0.5, -0.6]"
+    return {
+        "ml_vectors_shares": (vectors(3, "RBF", shares), three),
+        "ml_vectors_pairs": (vectors(4, "POLY"), three),
+        "ml_vectors_softmax": (vectors(3, "LINEAR", transform="SOFTMAX"), three),
+        "ml_vectors_two": (vectors(2, "SIGMOID"), three),
+        "ml_vectors_two_shares": (vectors(2, "RBF", ", prob_a: floats = [-1.5], prob_b: floats = [0.2]"), three),
+        "ml_vectors_two_logistic": (vectors(2, "RBF", transform="LOGISTIC"), three),
+        "ml_vectors_lines": ("(float[n, 2] x) => (int64[n] label, float[n, 3] y) { label, y = ai.onnx.ml.SVMClassifier <classlabels_ints: ints = [4, 7, 9], kernel_params: floats = [0.5, 0.0, 3.0], coefficients: floats = [1.0, 0.5, 0.3, 0.2, -1.0, 0.1], rho: floats = [-0.1], post_transform: string = \"LOGISTIC\"> (x) }", two),
+        "ml_vectors_regress": (f"{one}SVMRegressor <kernel_type: string = \"RBF\", {regressor}> (x) }}", three),
+        "ml_vectors_one_class": (f"{one}SVMRegressor <kernel_type: string = \"POLY\", one_class: int = 1, {regressor}> (x) }}", three),
+        "ml_trees_shares": (scored([0, 0], "0.3, 0.8", "NONE"), two),
+        "ml_trees_margins": (scored([0, 0], "-0.3, 0.8", "LOGISTIC", ", base_values: floats = [0.1]"), two),
+        "ml_trees_second": (scored([1, 1], "0.3, 0.8", "NONE"), two),
+        "ml_trees_both": (scored([0, 1, 0, 1], "0.3, 0.8, 0.25, 0.7", "SOFTMAX").replace("[5, 7]", "[0, 1]"), two),
+        "ml_trees_least": (f"""(float[n, 2] x) => (float[n, 2] y) {{ y = ai.onnx.ml.TreeEnsembleRegressor <n_targets: int = 2, aggregate_function: string = "MIN", {STUMP},
+            target_treeids: ints = [0, 0, 0], target_nodeids: ints = [1, 2, 2], target_ids: ints = [0, 0, 1], target_weights: floats = [0.5, -1.5, 2.0], base_values: floats = [0.5, 0.25]> (x) }}""", two),
+        "ml_line_of_two": (f"{lines}, coefficients: floats = [1.0, 0.5], intercepts: floats = [0.05], post_transform: string = \"LOGISTIC\"> (x) }}", two),
+        "ml_line_of_shares": (f"{lines}, coefficients: floats = [1.0, 0.5], intercepts: floats = [0.05]> (x) }}", two),
+        "ml_line_quantile": ("(float[n, 2] x) => (float[n, 2] y) { y = ai.onnx.ml.LinearRegressor <targets: int = 2, coefficients: floats = [0.2, 0.1, 0.3, 0.1], intercepts: floats = [0.2, 0.3], post_transform: string = \"PROBIT\"> (x) }", lambda: [dict(x=np.abs(f32(5, 2)) / 4), dict(x=np.abs(f32(2, 2)) / 4)]),
+        "ml_line_softmax_zero": ("(float[n, 2] x) => (float[n, 2] y) { y = ai.onnx.ml.LinearRegressor <targets: int = 2, coefficients: floats = [1.0, 0.0, 0.0, 2.0], intercepts: floats = [0.0, 0.0], post_transform: string = \"SOFTMAX_ZERO\"> (x) }", lambda: [dict(x=floats(0, 1, 2, 0, -1, 3).reshape(3, 2)), dict(x=floats(0.5, 0).reshape(1, 2))]),
+        "ml_labels_of_whole": ("(int64[n, m] x) => (float[n, m] y) { y = ai.onnx.ml.LabelEncoder <keys_int64s: ints = [3, 9, 4], values_floats: floats = [0.5, 1.5, -2.0], default_float: float = 7.0> (x) }", lambda: [dict(x=i64(3, 4, 5, 9).reshape(2, 2)), dict(x=i64(9, 1, 3).reshape(1, 3))]),
+        "ml_labels_of_floats": ("(float[n] x) => (int64[n] y) { y = ai.onnx.ml.LabelEncoder <keys_floats: floats = [0.5, nan, 2.0], values_int64s: ints = [4, 5, 6]> (x) }", lambda: [dict(x=floats(2, np.nan, 1, 0.5)), dict(x=floats(0.5))]),
+        "ml_one_hot": ("(int64[n, m] x) => (float[n, m, 3] y) { y = ai.onnx.ml.OneHotEncoder <cats_int64s: ints = [2, 7, 5]> (x) }", lambda: [dict(x=i64(7, 2, 5, 1).reshape(2, 2)), dict(x=i64(5, 9, 2).reshape(1, 3))]),
+        "ml_imputed": ("(float[n, 3] x) => (float[n, 3] y) { y = ai.onnx.ml.Imputer <imputed_value_floats: floats = [1.0, 2.0, 3.0], replaced_value_float: float = nan> (x) }", lambda: [dict(x=floats(np.nan, 1, np.nan, 4, np.nan, 6).reshape(2, 3)), dict(x=floats(1, 2, np.nan).reshape(1, 3))]),
+        "ml_imputed_one": ("(int64[n, 3] x) => (int64[n, 3] y) { y = ai.onnx.ml.Imputer <imputed_value_int64s: ints = [8], replaced_value_int64: int = -1> (x) }", lambda: [dict(x=i64(-1, 1, 2, 4, -1, 6).reshape(2, 3)), dict(x=i64(1, 2, -1).reshape(1, 3))]),
+    }
+
+
+def bytes_of(*shape):
+    return RNG.integers(0, 255, shape).astype(np.uint8)
+
+
 # A file's text, and its sets of inputs. `x` of two sizes where a size is open.
 CASES = {
     "pad_reflect_run": ("(float[n, m] x, int64[4] p) => (float[a, b] y) { y = Pad <mode: string = \"reflect\"> (x, p) }",
@@ -334,8 +395,28 @@ CASES = {
     "ngrams_weighed_open": (ngrams("TFIDF", "c", "7"), lambda: [dict(x=i64(1, 1, 3, 3, 3, 7)), dict(x=i64(5, 6, 7, 8, 6, 7, 8))]),
     "optional_there": ("(float[n] x) => (bool h, float[n] y) { h = OptionalHasElement (x) y = OptionalGetElement (x) }", lambda: [dict(x=f32(3)), dict(x=f32(1))]),
 }
+CASES |= classic()
+CASES |= {
+    "ms_qlinear_concat": ("(uint8[n, 2] x, uint8[n, 3] y) => (uint8[n, 5] z) <float sx = {0.03}, uint8 zx = {120}, float sy = {0.05}, uint8 zy = {130}, float so = {0.07}, uint8 zo = {110}> { z = com.microsoft.QLinearConcat <axis: int = 1> (so, zo, x, sx, zx, y, sy, zy) }",
+        lambda: [dict(x=bytes_of(3, 2), y=bytes_of(3, 3)), dict(x=bytes_of(1, 2), y=bytes_of(1, 3))]),
+    "ms_qlinear_softmax": ("(uint8[n, 5] x) => (uint8[n, 5] y) <float sx = {0.03}, uint8 zx = {120}, float so = {0.00390625}, uint8 zo = {0}> { y = com.microsoft.QLinearSoftmax <axis: int = -1, opset: int = 13> (x, sx, zx, so, zo) }",
+        lambda: [dict(x=bytes_of(3, 5)), dict(x=bytes_of(1, 5))]),
+    "ms_qlinear_pool": ("(uint8[n, 2, h, w] x) => (uint8[n, 2, a, b] y, uint8[n, 2, 1, 1] z) <float sx = {0.03}, uint8 zx = {120}, float so = {0.0271}, uint8 zo = {110}> { y = com.microsoft.QLinearAveragePool <kernel_shape: ints = [2, 2]> (x, sx, zx, so, zo) z = com.microsoft.QLinearGlobalAveragePool (x, sx, zx, so, zo) }",
+        lambda: [dict(x=bytes_of(1, 2, 4, 5)), dict(x=bytes_of(2, 2, 3, 3))]),
+    "ms_qgemm": (f"(uint8[n, 3] x) => (uint8[n, 2] y, float[n, 2] z) <{few('w', 'int8', 2, 3)}, float sx = {{0.03}}, float sw = {{0.02}}, uint8 zx = {{120}}, int8 zw = {{1}}, int32[2] c = {{900, -500}}, float so = {{0.05}}, uint8 zo = {{100}}> {{ y = com.microsoft.QGemm <transB: int = 1> (x, sx, zx, w, sw, zw, c, so, zo) z = com.microsoft.QGemm <transB: int = 1> (x, sx, zx, w, sw, zw, c) }}",
+        lambda: [dict(x=bytes_of(3, 3)), dict(x=bytes_of(1, 3))]),
+    "ms_qdq_uint16": ("(float[n, 3] x) => (float[n, 3] y) <float s = {0.0005}, uint16 z = {3000}> { q = com.microsoft.QuantizeLinear (x, s, z) y = com.microsoft.DequantizeLinear (q, s, z) }",
+        lambda: [dict(x=f32(4, 3)), dict(x=f32(2, 3) * 20)]),
+    "matrices_of_constants": ("(float[n, 4] x) => (float[1, 7, 7, 4] y) <int64[4] s = {1, 7, 7, 512}, int64[2] t = {512, 4}> { a = ConstantOfShape <value: tensor = float[1] {0.5}> (s) b = ConstantOfShape <value: tensor = float[1] {0.25}> (t) m = MatMul (a, b) y = Mul (m, x) }",
+        lambda: [dict(x=f32(7, 4)), dict(x=f32(1, 4))]),
+    "ms_turned_batch": ("(float[m, b, k] x, float[b, k, n] y) => (float[b, m, n] z) { z = com.microsoft.FusedMatMul <transBatchA: int = 1, alpha: float = 0.5> (x, y) }",
+        lambda: [dict(x=f32(2, 3, 4), y=f32(3, 4, 5)), dict(x=f32(3, 1, 2), y=f32(1, 2, 2))]),
+    "simplified_norm": (f"(float[n, m, 4] x) => (float[n, m, 4] y) <{weights('w', 4)}> {{ y = SimplifiedLayerNormalization <axis: int = -1, epsilon: float = 0.001> (x, w) }}",
+        lambda: [dict(x=f32(2, 3, 4)), dict(x=f32(1, 2, 4))]),
+}
 ML = '18, "ai.onnx.ml" : 5'
 OPSETS = {
+    **dict.fromkeys(classic(), '18, "ai.onnx.ml" : 3'),
     "gathernd_batch_open": 18, "qdq_int8": 19, "bitcast_open": 26, "deform_conv_open": 19, "trees_of_sets": ML, "trees_largest": ML,
     **dict.fromkeys(("linear_attention_open", "linear_attention_plain_open", "linear_attention_step", "causal_conv_open", "causal_conv_begin_open"), 27),
 }

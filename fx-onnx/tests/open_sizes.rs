@@ -3,7 +3,8 @@
 use fx_nn::prelude::*;
 use fx_onnx::proto::{
     AttributeProto, Dimension, DimensionValue, GraphProto, ModelProto, NodeProto,
-    OperatorSetIdProto, TensorShapeProto, TensorType, TypeProto, TypeValue, ValueInfoProto,
+    OperatorSetIdProto, TensorProto, TensorShapeProto, TensorType, TypeProto, TypeValue,
+    ValueInfoProto,
 };
 use fx_onnx::{Load, OnnxExt as _};
 use prost::Message;
@@ -86,20 +87,52 @@ fn read(
     input: Vec<ValueInfoProto>,
     output: &str,
 ) -> Result<GraphModule> {
+    read_with(version, node, input, Vec::new(), output)
+}
+
+/// A constant of a file.
+fn constant(name: &str, x: &Tensor) -> Result<TensorProto> {
+    Ok(TensorProto {
+        name: name.to_string(),
+        data_type: 1,
+        dims: x.dims()?.iter().map(|size| *size as i64).collect(),
+        raw_data: Some(
+            x.to_vec()?
+                .into_iter()
+                .flat_map(|number| (number as f32).to_le_bytes())
+                .collect(),
+        ),
+        ..TensorProto::default()
+    })
+}
+
+fn read_with(
+    version: i64,
+    node: Vec<NodeProto>,
+    input: Vec<ValueInfoProto>,
+    initializer: Vec<TensorProto>,
+    output: &str,
+) -> Result<GraphModule> {
     let output = names(output).iter().map(|name| value(name, None)).collect();
     let model = ModelProto {
         ir_version: 10,
-        opset_import: [("", version), ("ai.onnx.ml", 5), ("ai.onnx.preview", 1)]
-            .map(|(domain, version)| OperatorSetIdProto {
-                domain: domain.to_string(),
-                version,
-            })
-            .into(),
+        opset_import: [
+            ("", version),
+            ("ai.onnx.ml", 5),
+            ("ai.onnx.preview", 1),
+            ("com.microsoft.nchwc", 1),
+        ]
+        .map(|(domain, version)| OperatorSetIdProto {
+            domain: domain.to_string(),
+            version,
+        })
+        .into(),
         graph: Some(GraphProto {
             node,
             name: "g".to_string(),
             input,
             output,
+            initializer,
             ..GraphProto::default()
         }),
         ..ModelProto::default()
@@ -330,6 +363,75 @@ fn points_of_grids_go_out_and_come_back() -> Result<()> {
         let export = fx_onnx::Export::example((&volume, &deep)).checked();
         let (_, report) = linear.to_onnx_bytes(&export)?;
         assert!(report.max_rel_err.is_some_and(|error| error < 1e-5));
+    }
+    Ok(())
+}
+
+/// Maps of classes to scores are the scores.
+#[test]
+fn maps_of_scores_are_the_scores() -> Result<()> {
+    let maps = NodeProto {
+        domain: "ai.onnx.ml".to_string(),
+        ..node("ZipMap", "x", "y", &[])
+    };
+    let inputs = vec![value("x", Some((1, &["rows", "3"])))];
+    let gm = read(18, vec![maps], inputs, "y")?;
+    for rows in [1, 4] {
+        let x = Tensor::randn((rows, 3))?;
+        same(&gm.forward::<Tensor>(&x)?, &x)?;
+    }
+    Ok(())
+}
+
+/// Images whose channels lie in blocks of eight, as a file's weights say: of a plain image, of each channel alone, and of
+/// filled channels.
+#[test]
+fn images_in_blocks() -> Result<()> {
+    let blocked = |op: &str, input: &str, output: &str, numbers: &[(&str, i64)]| NodeProto {
+        domain: "com.microsoft.nchwc".to_string(),
+        ..node(op, input, output, numbers)
+    };
+    // The weights as the file has them: eight results beside each other, and eight channels where these lie in blocks.
+    let results = |w: &Tensor| {
+        let [o, i, h, w_] = <[usize; 4]>::try_from(w.dims()?).map_err(Error::msg)?;
+        let parts = ops::reshape(w, [o / 8, 8, i, h, w_].map(|size| size as i64))?;
+        ops::reshape(&ops::permute(&parts, [0, 2, 3, 4, 1])?, (o, i, h, w_))
+    };
+    let both = |w: &Tensor| {
+        let [o, i, h, w_] = <[usize; 4]>::try_from(w.dims()?).map_err(Error::msg)?;
+        let parts = ops::reshape(w, [o / 8, 8, i / 8, 8, h, w_].map(|size| size as i64))?;
+        ops::reshape(&ops::permute(&parts, [0, 2, 4, 5, 3, 1])?, (o, i, h, w_))
+    };
+    let (first, each) = (Tensor::randn((8, 3, 3, 3))?, Tensor::randn((8, 1, 3, 3))?);
+    let last = ops::pad(
+        &Tensor::randn((16, 5, 1, 1))?,
+        [0i64, 0, 0, 0, 0, 3],
+        "constant",
+        0.0,
+    )?;
+    let constants = vec![
+        constant("a", &results(&first)?)?,
+        constant("b", &results(&each)?)?,
+        constant("c", &both(&last)?)?,
+    ];
+    let nodes = vec![
+        blocked("Conv", "x a", "p", &[]),
+        blocked("Conv", "p b", "q", &[("group", 8)]),
+        blocked("ReorderOutput", "q", "r", &[("channels", 5)]),
+        node("Relu", "r", "s", &[]),
+        blocked("ReorderInput", "s", "t", &[]),
+        blocked("Conv", "t c", "u", &[]),
+        blocked("ReorderOutput", "u", "y", &[("channels", 12)]),
+    ];
+    let inputs = vec![value("x", Some((1, &["batch", "3", "height", "width"])))];
+    let gm = read_with(18, nodes, inputs, constants, "y")?;
+    for (batch, height, width) in [(1, 5, 6), (2, 7, 5)] {
+        let x = Tensor::randn((batch, 3, height, width))?;
+        let conv = |x: &Tensor, w: &Tensor, groups: usize| ops::conv2d(x, w, None, 1, 0, 1, groups);
+        let y = conv(&conv(&x, &first, 1)?, &each, 8)?;
+        let y = ops::relu(&ops::narrow(&y, 1, 0, 5)?)?;
+        let y = conv(&y, &ops::narrow(&last, 1, 0, 5)?, 1)?;
+        same(&gm.forward::<Tensor>(&x)?, &ops::narrow(&y, 1, 0, 12)?)?;
     }
     Ok(())
 }

@@ -170,13 +170,19 @@ impl<'c> Constants<'c> {
 
     /// Sizes that broadcast.
     fn wide(&self) -> u64 {
-        let most = self.shapes.iter().map(Vec::len).max().unwrap_or(0);
-        let wide = (0..most).map(|at| {
-            let shapes = self.shapes.iter();
-            let sizes = shapes.filter_map(|shape| shape.iter().rev().nth(at));
-            sizes.max().copied().unwrap_or(1)
-        });
-        count(&wide.collect::<Vec<usize>>())
+        wide(&self.shapes.iter().map(Vec::as_slice).collect::<Vec<_>>())
+    }
+
+    /// The rows of matrices by the columns of others.
+    pub fn matrices(&self) -> u64 {
+        let [a, b, ..] = &*self.shapes else {
+            return self.first();
+        };
+        let (left, a) = a.split_at(a.len().saturating_sub(2));
+        let (right, b) = b.split_at(b.len().saturating_sub(2));
+        let rows = if a.len() == 2 { a[0] } else { 1 };
+        let columns = if b.len() == 2 { b[1] } else { 1 };
+        wide(&[left, right]).saturating_mul(count(&[rows, columns]))
     }
 
     /// Rows by columns, or elements for each index.
@@ -189,6 +195,16 @@ impl<'c> Constants<'c> {
         each.fold(1, u64::saturating_mul)
             .min(wide.saturating_mul(wide))
     }
+}
+
+/// The elements of shapes that are broadcast.
+fn wide(shapes: &[&[usize]]) -> u64 {
+    let most = shapes.iter().map(|shape| shape.len()).max().unwrap_or(0);
+    let wide = (0..most).map(|at| {
+        let sizes = shapes.iter().filter_map(|shape| shape.iter().rev().nth(at));
+        sizes.max().copied().unwrap_or(1)
+    });
+    count(&wide.collect::<Vec<usize>>())
 }
 
 fn product(all: &[i64]) -> u64 {

@@ -47,6 +47,8 @@ pub(super) struct Reader<'m> {
     /// What the file says of values, for those of which nothing is known.
     pub hints: &'m FxHashMap<String, TensorMeta>,
     pub flow: &'m Flow,
+    /// The channels of a block, where images lie in blocks.
+    pub block: i64,
     /// The paths of the constants, by their identity.
     pub paths: &'m FxHashMap<u64, String>,
     pub turned: &'m Mutex<Turned>,
@@ -311,6 +313,7 @@ impl Reader<'_> {
             opaque: self.opaque,
             hints: self.hints,
             flow: self.flow,
+            block: self.block,
             paths: self.paths,
             turned: self.turned,
             file_bytes: self.file_bytes,

@@ -271,8 +271,7 @@ impl Load {
             true => "Graph".to_string(),
             false => paths::clean(&graph.name).replace('.', "_"),
         };
-        let (hints, flow) = (hints(graph), Flow::of(graph));
-        let fixed = self.fixed(graph)?;
+        let (hints, flow, fixed) = (hints(graph), Flow::of(graph), self.fixed(graph)?);
         let root = Root {
             model: Arc::new(model),
             tensors,

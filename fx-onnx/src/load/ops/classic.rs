@@ -3,12 +3,13 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
+use super::scores::{Transform, best, classified, labels, rows, vector};
 use super::trees::Trees;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::{Given, V, as_type};
+use crate::load::value::{Given, as_type};
 
-const DOMAIN: &str = "ai.onnx.ml";
+pub(super) const DOMAIN: &str = "ai.onnx.ml";
 
 pub(super) const TABLE: &[Operator] = &[
     op("Scaler", |cx| {
@@ -55,115 +56,171 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .domain(DOMAIN),
     op("LinearRegressor", |cx| {
-        let y = linear(cx, cx.int("targets", 1))?;
-        cx.of(
-            transformed(&cx.text("post_transform", "NONE"), &y)?,
-            DType::F32,
-        )
+        let targets = cx.int("targets", 1);
+        let y = linear(cx, targets)?;
+        cx.of(Transform::of(cx).apply(&y, targets)?, DType::F32)
     })
     .domain(DOMAIN),
     op("LinearClassifier", |cx| {
         let labels = labels(cx, "classlabels_ints")?;
+        let lines = cx.floats("intercepts").unwrap_or_default().len();
+        if lines == 1 && labels.len() == 2 {
+            let score = linear(cx, 1)?;
+            let scores = Transform::of(cx).beside(&score, true)?;
+            return classified(&labels, &score.gt(0.0)?, scores);
+        }
         let scores = linear(cx, labels.len() as i64)?;
-        classified(cx, &labels, &scores)
+        best(cx, &labels, &scores)
     })
     .domain(DOMAIN),
     op("TreeEnsembleRegressor", |cx| {
-        let trees = Trees::of(cx, "target", cx.int("n_targets", 1))?;
-        let mut y = trees.sums(cx)?;
-        match &*cx.text("aggregate_function", "SUM") {
-            "SUM" => {}
-            "AVERAGE" => y = (y / trees.roots.len().max(1) as f64)?,
+        let targets = cx.int("n_targets", 1);
+        let by = match &*cx.text("aggregate_function", "SUM") {
+            "SUM" => Join::Sum,
+            "AVERAGE" => Join::Mean,
+            "MIN" => Join::Least,
+            "MAX" => Join::Most,
             other => {
                 return Err(Error::msg(format_args!(
                     "trees that are put together by {other}"
                 )));
             }
-        }
-        if let Some(base) = vector(cx, "base_values")? {
+        };
+        let trees = Trees::of(cx, "target", targets, by.none())?;
+        let mut y = by.joined(cx, &trees)?;
+        if let Some(base) = base_values(cx, targets)? {
             y = (y + base)?;
         }
-        cx.of(
-            transformed(&cx.text("post_transform", "NONE"), &y)?,
-            DType::F32,
-        )
+        let y = by.filled(y)?;
+        let y = Transform::of(cx).apply(&y, targets)?;
+        cx.of(as_type(&y, DType::F32)?, DType::F32)
     })
     .domain(DOMAIN),
     op("TreeEnsemble", |cx| {
         let results = cx.int("n_targets", 1);
-        let (y, count) = match cx.int("aggregate_function", 1) {
-            0 => {
-                let trees = Trees::of_leaves(cx, results, 0.0)?;
-                (trees.sums(cx)?, trees.roots.len())
-            }
-            1 => (Trees::of_leaves(cx, results, 0.0)?.sums(cx)?, 1),
-            by @ (2 | 3) => {
-                let none = if by == 2 {
-                    f64::INFINITY
-                } else {
-                    f64::NEG_INFINITY
-                };
-                let leaves = Trees::of_leaves(cx, results, none)?.leaves(cx)?;
-                let best = match by {
-                    2 => ops::amin(&leaves, 1, false)?,
-                    _ => ops::amax(&leaves, 1, false)?,
-                };
-                // A result that no leaf of a row is for is 0.
-                (ops::masked_fill(&best, &best.eq(none)?, 0.0)?, 1)
-            }
+        let by = match cx.int("aggregate_function", 1) {
+            0 => Join::Mean,
+            1 => Join::Sum,
+            2 => Join::Least,
+            3 => Join::Most,
             other => return Err(Error::msg(format_args!("trees put together by {other}"))),
         };
-        let y = if count == 1 { y } else { (y / count as f64)? };
-        let by = match cx.int("post_transform", 0) {
-            0 => "NONE",
-            1 => "SOFTMAX",
-            2 => "LOGISTIC",
-            3 => "SOFTMAX_ZERO",
-            _ => "PROBIT",
-        };
-        Ok(vec![cx.rounded(&transformed(by, &y)?)?])
+        let y = by.joined(cx, &Trees::of_leaves(cx, results, by.none())?)?;
+        let y = by.filled(y)?;
+        let transform = Transform::numbered(cx.int("post_transform", 0));
+        Ok(vec![cx.rounded(&transform.apply(&y, results)?)?])
     })
     .domain(DOMAIN),
     op("TreeEnsembleClassifier", |cx| {
         let labels = labels(cx, "classlabels_int64s")?;
-        let ids = cx.ints("class_ids").unwrap_or_default();
-        if labels.len() == 2 && ids.iter().all(|id| Some(id) == ids.first()) {
-            return Err(Error::msg(
-                "trees that score one of two classes alone: export the model with a score for each",
-            ));
+        let classes = labels.len() as i64;
+        let scores = Trees::of(cx, "class", classes, 0.0)?.sums(cx)?;
+        let scores = as_type(&scores, DType::F32)?;
+        if classes == 2 {
+            return of_two(cx, &labels, &scores);
         }
-        let mut scores = Trees::of(cx, "class", labels.len() as i64)?.sums(cx)?;
-        if let Some(base) = vector(cx, "base_values")? {
-            scores = (scores + base)?;
-        }
-        classified(cx, &labels, &scores)
+        let scores = match base_values(cx, classes)? {
+            Some(base) => (scores + base)?,
+            None => scores,
+        };
+        best(cx, &labels, &scores)
     })
     .domain(DOMAIN),
 ];
 
-/// An attribute of floats as a vector.
-fn vector(cx: &NodeCx<'_>, name: &str) -> Result<Option<Tensor>> {
-    let numbers = cx.floats(name).filter(|numbers| !numbers.is_empty());
-    let vector = numbers.map(|numbers| {
-        let count = numbers.len();
-        Tensor::from_vec(numbers, count)
-    });
-    vector.transpose()
+/// How what the trees of a row give is put together.
+#[derive(Debug, Clone, Copy)]
+enum Join {
+    Sum,
+    Mean,
+    Least,
+    Most,
 }
 
-/// The whole numbers that classes are called.
-fn labels(cx: &NodeCx<'_>, name: &str) -> Result<Vec<i64>> {
-    match cx.ints(name).filter(|labels| !labels.is_empty()) {
-        Some(labels) => Ok(labels),
-        None => Err(Error::msg(format_args!(
-            "`{name}` is missing: classes that are texts have no tensor; export the model with numbers for classes"
-        ))),
+impl Join {
+    /// What a leaf has for the results that it is not for.
+    fn none(self) -> f64 {
+        match self {
+            Join::Sum | Join::Mean => 0.0,
+            Join::Least => f64::INFINITY,
+            Join::Most => f64::NEG_INFINITY,
+        }
     }
+
+    fn joined(self, cx: &NodeCx<'_>, trees: &Trees) -> Result<Tensor> {
+        match self {
+            Join::Sum => trees.sums(cx),
+            Join::Mean => trees.sums(cx)? / trees.roots.len().max(1) as f64,
+            Join::Least => ops::amin(&trees.leaves(cx)?, 1, false),
+            Join::Most => ops::amax(&trees.leaves(cx)?, 1, false),
+        }
+    }
+
+    /// A result that no leaf of a row is for is 0.
+    fn filled(self, y: Tensor) -> Result<Tensor> {
+        match self {
+            Join::Sum | Join::Mean => Ok(y),
+            Join::Least | Join::Most => ops::masked_fill(&y, &y.eq(self.none())?, 0.0),
+        }
+    }
+}
+
+/// What is added to results, if there is a number for each.
+fn base_values(cx: &NodeCx<'_>, results: i64) -> Result<Option<Tensor>> {
+    let base = cx.floats("base_values").unwrap_or_default();
+    match base.len() as i64 == results {
+        true => vector(cx, "base_values"),
+        false => Ok(None),
+    }
+}
+
+/// The scores of two classes, of which leaves may score one alone: by ONNX Runtime's rules.
+fn of_two(cx: &NodeCx<'_>, labels: &[i64], scores: &Tensor) -> Given {
+    let ids = cx.ints("class_ids").unwrap_or_default();
+    let (transform, base) = (
+        Transform::of(cx),
+        cx.floats("base_values").unwrap_or_default(),
+    );
+    let column = |at: i64| ops::narrow(scores, 1, at, 1);
+    let add = |x: Tensor, at: usize| match base.get(at) {
+        Some(base) => x + f64::from(*base),
+        None => Ok(x),
+    };
+    let one = ids
+        .first()
+        .filter(|first| ids.iter().all(|id| id == *first));
+    let weights = cx.floats("class_weights").unwrap_or_default();
+    let is_share = weights.iter().all(|weight| *weight >= 0.0);
+    let least = if one.is_some() && is_share { 0.5 } else { 0.0 };
+    let (decides, given) = match (one, base.len()) {
+        (Some(0), 0 | 1) => {
+            let score = add(column(0)?, 0)?;
+            let given = transform.beside(&score, is_share)?;
+            return classified(labels, &score.gt(least)?, given);
+        }
+        (Some(0), _) => {
+            let score = add(column(0)?, 0)?;
+            let none = ops::zeros_like(&score, None)?;
+            (score.clone(), [score, none])
+        }
+        (Some(_), 0 | 1) => (column(1)?, [column(0)?, column(1)?]),
+        (Some(_), _) => {
+            return Err(Error::msg(
+                "trees that score the second of two classes alone, with a base value for each",
+            ));
+        }
+        (None, 0 | 1) => (column(1)?, [add(column(0)?, 0)?, column(1)?]),
+        (None, _) => {
+            let score = add(column(0)?, 1)?;
+            (score.clone(), [(-&score)?, score])
+        }
+    };
+    let given = transform.apply(&ops::cat(&given, 1)?, 2)?;
+    classified(labels, &decides.gt(least)?, given)
 }
 
 /// Rows times coefficients, with intercepts.
 fn linear(cx: &NodeCx<'_>, targets: i64) -> Result<Tensor> {
-    let x = as_type(&cx.tensor(0)?, DType::F32)?;
     let coefficients = vector(cx, "coefficients")?;
     let coefficients = coefficients.ok_or_else(|| Error::msg("`coefficients` are missing"))?;
     let count = coefficients.dims()?.iter().product::<usize>() as i64;
@@ -173,28 +230,5 @@ fn linear(cx: &NodeCx<'_>, targets: i64) -> Result<Tensor> {
         )));
     }
     let w = ops::reshape(&coefficients, [targets, -1])?;
-    ops::linear(&x, &w, vector(cx, "intercepts")?.as_ref())
-}
-
-/// The scores as an attribute asks for them.
-fn transformed(by: &str, scores: &Tensor) -> Result<Tensor> {
-    match by {
-        "NONE" => Ok(scores.clone()),
-        "SOFTMAX" => ops::softmax(scores, -1),
-        "LOGISTIC" => ops::sigmoid(scores),
-        other => Err(Error::msg(format_args!("scores transformed by {other}"))),
-    }
-}
-
-/// The class with the best score, and the scores.
-fn classified(cx: &NodeCx<'_>, labels: &[i64], scores: &Tensor) -> Given {
-    let best = ops::argmax(scores, -1, false)?;
-    let names = Tensor::from_vec(labels.to_vec(), labels.len())?;
-    Ok(vec![
-        V::of(ops::index_select(&names, 0, &best)?, DType::I64),
-        V::of(
-            transformed(&cx.text("post_transform", "NONE"), scores)?,
-            DType::F32,
-        ),
-    ])
+    ops::linear(&rows(cx)?, &w, vector(cx, "intercepts")?.as_ref())
 }

@@ -44,17 +44,21 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .domain(DOMAIN),
     op("FusedMatMul", |cx| {
-        let turned = |at: usize, name: &str| -> Result<Tensor> {
+        let turned = |at: usize, batch: &str, matrix: &str| -> Result<Tensor> {
             let x = cx.tensor(at)?;
-            match cx.flag(name) {
+            // The rows of all matrices of the batch lie in the first dim.
+            let x = if cx.flag(batch) {
+                ops::movedim(&x, 0, -2)?
+            } else {
+                x
+            };
+            match cx.flag(matrix) {
                 true => ops::transpose(&x, -1, -2),
                 false => Ok(x),
             }
         };
-        if cx.flag("transBatchA") || cx.flag("transBatchB") {
-            return Err(Error::msg("a product that turns dims of the batch"));
-        }
-        let y = ops::matmul(&turned(0, "transA")?, &turned(1, "transB")?)?;
+        let a = turned(0, "transBatchA", "transA")?;
+        let y = ops::matmul(&a, &turned(1, "transBatchB", "transB")?)?;
         cx.like(match cx.float("alpha", 1.0) {
             1.0 => y,
             alpha => (y * alpha)?,
@@ -62,14 +66,8 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .domain(DOMAIN),
     op("FusedConv", |cx| {
-        let mut y = first(conv(cx)?)?;
-        if cx.has(3) {
-            y = (y + cx.tensor(3)?)?;
-        }
-        let params = cx.floats("activation_params").unwrap_or_default();
-        cx.like(activated(y, &cx.text("activation", ""), |at, or| {
-            params.get(at).map_or(or, |number| f64::from(*number))
-        })?)
+        let y = first(conv(cx)?)?;
+        after_product(cx, y)
     })
     .domain(DOMAIN)
     .check(convolution)
@@ -95,6 +93,17 @@ fn first(given: Vec<V>) -> Result<Tensor> {
         .first()
         .ok_or_else(|| Error::msg("a node gives nothing"))?;
     first.tensor()
+}
+
+/// What a fused convolution does behind its product: a sum with another image, and an activation.
+pub(super) fn after_product(cx: &NodeCx<'_>, mut y: Tensor) -> Given {
+    if cx.has(3) {
+        y = (y + cx.tensor(3)?)?;
+    }
+    let params = cx.floats("activation_params").unwrap_or_default();
+    cx.like(activated(y, &cx.text("activation", ""), |at, or| {
+        params.get(at).map_or(or, |number| f64::from(*number))
+    })?)
 }
 
 /// A function that is named by an attribute, with its numbers by their places, or what they are when left out.

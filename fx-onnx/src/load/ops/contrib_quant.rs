@@ -5,18 +5,38 @@ use fx_nn::{Error, Result};
 
 use super::contrib::DOMAIN;
 use super::quant::{Scaled, held};
+use super::quant::{dequantized, quantized};
+use super::windows::{image, pool, pool_windows};
 use crate::load::checks::at_least;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::{Given, as_type};
+use crate::load::value::{Given, V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[
-    op("QLinearAdd", |cx| joined(cx, |a, b| a + b))
+    op("QuantizeLinear", quantized)
         .domain(DOMAIN)
-        .any_type(),
-    op("QLinearMul", |cx| joined(cx, |a, b| a * b))
+        .any_type()
+        .makes(|of| of.first()),
+    op("DequantizeLinear", dequantized)
         .domain(DOMAIN)
-        .any_type(),
+        .any_type()
+        .makes(|of| of.first()),
+    op("QLinearAdd", sum).domain(DOMAIN).any_type(),
+    op("QLinearMul", |cx| {
+        let of = |at: usize| as_type(&cx.tensor(at)?, DType::F32);
+        let beside = |at: usize| match cx.has(at + 2) {
+            true => of(at)? - of(at + 2)?,
+            false => of(at),
+        };
+        let scale = ((of(1)? * of(4)?)? / of(6)?)?;
+        let mut y = ((beside(0)? * beside(3)?)? * scale)?;
+        if cx.has(7) {
+            y = (y + of(7)?)?;
+        }
+        Ok(vec![held(&ops::round(&y, 0)?, cx.dtype(0)?)?])
+    })
+    .domain(DOMAIN)
+    .any_type(),
     op("QLinearSigmoid", |cx| alone(cx, ops::sigmoid))
         .domain(DOMAIN)
         .any_type(),
@@ -26,6 +46,89 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .domain(DOMAIN)
     .any_type(),
+    op("QLinearSoftmax", |cx| {
+        let axis = cx.axis("axis", -1, cx.rank(0)?)?;
+        if cx.int("opset", 13) < 13 && axis + 1 != cx.rank(0)? as i64 {
+            return Err(Error::msg("a softmax over several dims"));
+        }
+        alone(cx, |x| ops::softmax(x, axis))
+    })
+    .domain(DOMAIN)
+    .any_type(),
+    op("QLinearGlobalAveragePool", |cx| {
+        let rank = cx.rank(0)? as i64;
+        let dims: Vec<i64> = match cx.flag("channels_last") {
+            true => (1..rank - 1).collect(),
+            false => (2..rank).collect(),
+        };
+        let shape = cx.shape(0)?;
+        let count = dims.iter().map(|dim| shape[*dim as usize].as_number());
+        let count: Option<i64> = count.product();
+        let Some(count) = count else {
+            return alone(cx, |x| ops::mean(x, dims.clone(), true));
+        };
+        let of = |at: usize| as_type(&cx.tensor(at)?, DType::F32);
+        let mut sum = ops::sum(&of(0)?, dims, true)?;
+        if cx.has(2) {
+            sum = (sum - (of(2)? * count as f64)?)?;
+        }
+        let y = ops::round(&(sum * (of(1)? / (of(3)? * count as f64)?)?)?, 0)?;
+        let dtype = cx.dtype(0)?;
+        behind(cx, y, 4, dtype)
+    })
+    .domain(DOMAIN)
+    .check(image)
+    .any_type(),
+    op("QLinearAveragePool", |cx| {
+        if cx.flag("channels_last") {
+            return Err(Error::msg("a pool of images whose channels are last"));
+        }
+        let (x, dtype) = (apart(cx, 0)?, cx.dtype(0)?);
+        let own = std::mem::replace(&mut cx.inputs[0], V::of(x, DType::F32));
+        let mean = pool(cx, false)?;
+        cx.inputs[0] = own;
+        let mean = mean.first().map(V::tensor).transpose()?;
+        let mean = mean.ok_or_else(|| Error::msg("a pool gives nothing"))?;
+        packed(cx, &mean, 3, dtype)
+    })
+    .domain(DOMAIN)
+    .check(pool_windows)
+    .any_type(),
+    op("QLinearConcat", |cx| {
+        let count = cx.inputs.len().saturating_sub(2) / 3;
+        let dtype = cx.dtype(2)?;
+        let all = (0..count).map(|at| apart(cx, 2 + 3 * at));
+        let all = all.collect::<Result<Vec<Tensor>>>()?;
+        let axis = cx.axis("axis", 0, cx.rank(2)?)?;
+        packed(cx, &ops::cat(&all, axis)?, 0, dtype)
+    })
+    .domain(DOMAIN)
+    .any_type(),
+    op("QGemm", |cx| {
+        let turned = |x: Tensor, name: &str| match cx.flag(name) {
+            true => ops::t(&x),
+            false => Ok(x),
+        };
+        let (a, b) = (
+            turned(whole(cx, 0)?, "transA")?,
+            turned(whole(cx, 3)?, "transB")?,
+        );
+        let mut sum = ops::matmul(&a, &b)?;
+        if cx.has(6) {
+            sum = (sum + as_type(&cx.tensor(6)?, DType::F64)?)?;
+        }
+        let scale = ((cx.tensor(1)? * cx.float("alpha", 1.0))? * cx.tensor(4)?)?;
+        let sum = as_type(&sum, DType::F32)?;
+        if !cx.has(7) {
+            return cx.of((sum * scale)?, DType::F32);
+        }
+        let y = ops::round(&(sum * (scale / cx.tensor(7)?)?)?, 0)?;
+        let dtype = cx.dtype(0)?;
+        behind(cx, y, 8, dtype)
+    })
+    .domain(DOMAIN)
+    .any_type()
+    .makes(|of| of.products()),
     op("MatMulIntegerToFloat", |cx| {
         let wide = |at: usize, zero: usize| -> Result<Tensor> {
             let x = as_type(&cx.tensor(at)?, DType::F64)?;
@@ -91,21 +194,50 @@ fn apart(cx: &NodeCx<'_>, at: usize) -> Result<Tensor> {
     x * cx.tensor(at + 1)?
 }
 
-/// Numbers as those of few bits, by the scale and the zero point at a place.
-fn packed(cx: &NodeCx<'_>, y: &Tensor, at: usize) -> Given {
-    let mut y = ops::round(&(y / cx.tensor(at)?)?, 0)?;
-    if cx.has(at + 1) {
-        y = (y + as_type(&cx.tensor(at + 1)?, DType::F32)?)?;
+/// A quantized input as whole numbers beside its zero point, two places behind it; of a matrix, one for each column.
+fn whole(cx: &NodeCx<'_>, at: usize) -> Result<Tensor> {
+    let x = as_type(&cx.tensor(at)?, DType::F64)?;
+    match cx.optional(at + 2)? {
+        Some(zero) => x - as_type(&zero, DType::F64)?,
+        None => Ok(x),
     }
-    Ok(vec![held(&y, cx.dtype(0)?)?])
 }
 
-fn joined(cx: &NodeCx<'_>, compute: impl Fn(Tensor, Tensor) -> Result<Tensor>) -> Given {
-    packed(cx, &compute(apart(cx, 0)?, apart(cx, 3)?)?, 6)
+/// Numbers as those of few bits, by the scale and the zero point at a place.
+fn packed(cx: &NodeCx<'_>, y: &Tensor, at: usize, dtype: DType) -> Given {
+    let y = ops::round(&(y / cx.tensor(at)?)?, 0)?;
+    behind(cx, y, at + 1, dtype)
+}
+
+/// Whole numbers with the zero point at a place, if there is one, as those of a type.
+fn behind(cx: &NodeCx<'_>, y: Tensor, at: usize, dtype: DType) -> Given {
+    let y = match cx.optional(at)? {
+        Some(zero) => (y + as_type(&zero, DType::F32)?)?,
+        None => y,
+    };
+    Ok(vec![held(&y, dtype)?])
+}
+
+/// The sum of two quantized inputs, with each product and sum rounded as ONNX Runtime does, which adds to a product before it
+/// rounds: else numbers between two steps would go the other way.
+fn sum(cx: &mut NodeCx<'_>) -> Given {
+    let of = |at: usize| as_type(&cx.tensor(at)?, DType::F32);
+    let zero = |at: usize| match cx.has(at) {
+        true => of(at),
+        false => Tensor::full((), 0.0, DType::F32),
+    };
+    let rounded = |a: &Tensor, by: &Tensor, more: &Tensor| -> Result<Tensor> {
+        let product = (as_type(a, DType::F64)? * as_type(by, DType::F64)?)?;
+        as_type(&(product + as_type(more, DType::F64)?)?, DType::F32)
+    };
+    let (a, b) = ((of(1)? / of(6)?)?, (of(4)? / of(6)?)?);
+    let fixed = (zero(7)? - rounded(&zero(2)?, &a, &(zero(5)? * &b)?)?)?;
+    let y = rounded(&of(0)?, &a, &rounded(&of(3)?, &b, &fixed)?)?;
+    Ok(vec![held(&ops::round(&y, 0)?, cx.dtype(0)?)?])
 }
 
 fn alone(cx: &NodeCx<'_>, compute: impl Fn(&Tensor) -> Result<Tensor>) -> Given {
-    packed(cx, &compute(&apart(cx, 0)?)?, 3)
+    packed(cx, &compute(&apart(cx, 0)?)?, 3, cx.dtype(0)?)
 }
 
 /// Numbers of a few bits each, of bytes: the lowest bits first, along the last dim.

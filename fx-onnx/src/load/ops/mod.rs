@@ -12,7 +12,9 @@ mod contrib_quant;
 mod control;
 mod create;
 mod loops;
+mod maps;
 mod math;
+mod nchwc;
 mod nn;
 mod pads;
 mod picks;
@@ -20,11 +22,13 @@ mod quant;
 mod recurrent;
 mod reduce;
 mod resize;
+mod scores;
 mod sequence;
 mod shape;
 mod slices;
 mod spectral;
 mod stateful;
+mod support_vectors;
 mod trees;
 mod windows;
 mod words;
@@ -33,11 +37,12 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
+pub(super) use self::nchwc::block;
 use super::operator::Operator;
 use super::versions;
 
 /// The entries of the families.
-const FAMILIES: [&[Operator]; 24] = [
+const FAMILIES: [&[Operator]; 27] = [
     math::TABLE,
     reduce::TABLE,
     shape::TABLE,
@@ -60,7 +65,10 @@ const FAMILIES: [&[Operator]; 24] = [
     contrib::TABLE,
     contrib_attention::TABLE,
     contrib_quant::TABLE,
+    nchwc::TABLE,
     classic::TABLE,
+    maps::TABLE,
+    support_vectors::TABLE,
     words::TABLE,
 ];
 

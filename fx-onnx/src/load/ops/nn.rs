@@ -13,7 +13,7 @@ pub(super) const TABLE: &[Operator] = &[
         let (a, b) = (cx.tensor(0)?, cx.tensor(1)?);
         cx.like(ops::matmul(&a, &b)?)
     })
-    .makes(|of| of.products()),
+    .makes(|of| of.matrices()),
     op("Gemm", gemm).makes(|of| of.products()).weights(&[1, 2]),
     op("Einsum", |cx| {
         let all = (0..cx.inputs.len())
@@ -139,15 +139,9 @@ pub(super) const TABLE: &[Operator] = &[
         ])
     })
     .weights(&[1, 2]),
-    op("RMSNormalization", |cx| {
-        let (x, scale) = (cx.single(0)?, cx.single(1)?);
-        let rank = cx.rank(0)?;
-        let axis = cx.axis("axis", -1, rank)?;
-        let dims: Vec<i64> = (axis..rank as i64).collect();
-        let mean = ops::mean(&(&x * &x)?, dims, true)?;
-        let y = (&x / ops::sqrt(&(mean + cx.float("epsilon", 1e-5))?)?)?;
-        Ok(vec![cx.rounded(&(y * scale)?)?])
-    }),
+    op("RMSNormalization", by_squares),
+    // ONNX Runtime's, from before ONNX had one.
+    op("SimplifiedLayerNormalization", by_squares),
     op("GroupNormalization", |cx| {
         let (x, scale, bias) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
         let (groups, eps) = (cx.int("num_groups", 1), cx.float("epsilon", 1e-5));
@@ -233,6 +227,21 @@ pub(super) const TABLE: &[Operator] = &[
     op("NegativeLogLikelihoodLoss", |cx| loss(cx, false)).check(|cx| rank(cx, 0, 2..)),
     op("SoftmaxCrossEntropyLoss", |cx| loss(cx, true)).check(|cx| rank(cx, 0, 2..)),
 ];
+
+/// The norm by the mean of squares, and the root that it was divided by, inverted.
+fn by_squares(cx: &mut NodeCx<'_>) -> Given {
+    let (x, scale) = (cx.single(0)?, cx.single(1)?);
+    let rank = cx.rank(0)?;
+    let axis = cx.axis("axis", -1, rank)?;
+    let dims: Vec<i64> = (axis..rank as i64).collect();
+    let mean = ops::mean(&(&x * &x)?, dims, true)?;
+    let root = ops::sqrt(&(mean + cx.float("epsilon", 1e-5))?)?;
+    let mut given = vec![cx.rounded(&((&x / &root)? * scale)?)?];
+    if cx.node.output.len() > 1 {
+        given.push(V::of(ops::reciprocal(&root)?, DType::F32));
+    }
+    Ok(given)
+}
 
 pub(super) fn gemm(cx: &mut NodeCx<'_>) -> Given {
     let (mut a, mut b) = (cx.tensor(0)?, cx.tensor(1)?);

@@ -7,44 +7,15 @@ use super::windows::convolved;
 use crate::load::checks::{at_least, rank, windows};
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::{V, as_type};
+use crate::load::value::{Given, V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[
-    op("QuantizeLinear", |cx| {
-        let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
-        let dtype = match (cx.has(2), cx.int("output_dtype", 0)) {
-            (true, _) => cx.dtype(2)?,
-            (_, 0) => DType::U8,
-            (_, code) => crate::dtype::known(code as i32).ok_or_else(|| {
-                let name = crate::dtype::name(code as i32);
-                Error::msg(format_args!("quantizing to {name}"))
-            })?,
-        };
-        let scale = along(cx, &scale, 1)?;
-        let mut y = ops::round(
-            &(as_type(&x, DType::F32)? / as_type(&scale, DType::F32)?)?,
-            0,
-        )?;
-        if cx.has(2) {
-            let zero = along(cx, &cx.tensor(2)?, 2)?;
-            y = (y + as_type(&zero, DType::F32)?)?;
-        }
-        Ok(vec![held(&y, dtype)?])
-    })
-    .any_type(),
-    op("DequantizeLinear", |cx| {
-        let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
-        let to = cx.dtype(1)?;
-        let scale = along(cx, &scale, 1)?;
-        let mut y = as_type(&x, DType::F32)?;
-        if cx.has(2) {
-            let zero = along(cx, &cx.tensor(2)?, 2)?;
-            y = (y - as_type(&zero, DType::F32)?)?;
-        }
-        let y = (y * as_type(&scale, DType::F32)?)?;
-        cx.of(as_type(&y, to)?, to)
-    })
-    .any_type(),
+    op("QuantizeLinear", quantized)
+        .any_type()
+        .makes(|of| of.first()),
+    op("DequantizeLinear", dequantized)
+        .any_type()
+        .makes(|of| of.first()),
     op("DynamicQuantizeLinear", |cx| {
         let Bytes { y, scale, zero } = Bytes::of(&cx.tensor(0)?)?;
         Ok(vec![
@@ -117,6 +88,43 @@ pub(super) const TABLE: &[Operator] = &[
     .any_type()
     .makes(|of| of.products()),
 ];
+
+/// `QuantizeLinear`: numbers as those of few bits.
+pub(super) fn quantized(cx: &mut NodeCx<'_>) -> Given {
+    let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
+    let dtype = match (cx.has(2), cx.int("output_dtype", 0)) {
+        (true, _) => cx.dtype(2)?,
+        (_, 0) => DType::U8,
+        (_, code) => crate::dtype::known(code as i32).ok_or_else(|| {
+            let name = crate::dtype::name(code as i32);
+            Error::msg(format_args!("quantizing to {name}"))
+        })?,
+    };
+    let scale = along(cx, &scale, 1)?;
+    let mut y = ops::round(
+        &(as_type(&x, DType::F32)? / as_type(&scale, DType::F32)?)?,
+        0,
+    )?;
+    if cx.has(2) {
+        let zero = along(cx, &cx.tensor(2)?, 2)?;
+        y = (y + as_type(&zero, DType::F32)?)?;
+    }
+    Ok(vec![held(&y, dtype)?])
+}
+
+/// `DequantizeLinear`: the numbers that those of few bits stand for.
+pub(super) fn dequantized(cx: &mut NodeCx<'_>) -> Given {
+    let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
+    let to = cx.dtype(1)?;
+    let scale = along(cx, &scale, 1)?;
+    let mut y = as_type(&x, DType::F32)?;
+    if cx.has(2) {
+        let zero = along(cx, &cx.tensor(2)?, 2)?;
+        y = (y - as_type(&zero, DType::F32)?)?;
+    }
+    let y = (y * as_type(&scale, DType::F32)?)?;
+    cx.of(as_type(&y, to)?, to)
+}
 
 /// Numbers as bytes of a scale and a zero point that are made for them; as floats.
 struct Bytes {

@@ -59,19 +59,44 @@ fn mode(name: &str) -> Result<&'static str> {
         .ok_or_else(|| Error::msg(format_args!("trees that compare by {name}")))
 }
 
-/// The table of what leaves are for, of a number each.
-fn table(cx: &NodeCx<'_>, rows: usize, columns: usize, number: f64) -> Result<Vec<f64>> {
+/// The type in which trees of an input are computed.
+fn precision(cx: &NodeCx<'_>) -> Result<DType> {
+    Ok(match cx.dtype(0)? {
+        DType::F64 => DType::F64,
+        _ => DType::F32,
+    })
+}
+
+/// The numbers of an attribute that is a tensor, if it is there.
+fn numbers_of(cx: &NodeCx<'_>, name: &str) -> Result<Option<Vec<f64>>> {
+    let proto = cx.attribute(name).and_then(|a| a.t.as_ref());
+    let tensor = proto.map(|proto| tensors::tensor(proto, cx.reader.folder, false));
+    tensor.map(|tensor| tensor?.to_vec()).transpose()
+}
+
+/// The numbers of an attribute, which may be a tensor under a name of its own.
+fn listed(cx: &NodeCx<'_>, name: &str) -> Result<Vec<f64>> {
+    if let Some(numbers) = numbers_of(cx, &format!("{name}_as_tensor"))? {
+        return Ok(numbers);
+    }
+    let numbers = cx.floats(name).unwrap_or_default();
+    Ok(numbers.into_iter().map(f64::from).collect())
+}
+
+/// A table of numbers of the file, of a number each.
+pub(super) fn table(cx: &NodeCx<'_>, rows: usize, columns: usize, number: f64) -> Result<Vec<f64>> {
     match rows.checked_mul(columns) {
         Some(size) if size <= cx.reader.limits.constant_bytes / 8 => Ok(vec![number; size]),
         _ => Err(Error::msg(
-            "a table of the weights of trees that is larger than `Limits::constant_bytes`",
+            "a table of the weights of a model that is larger than `Limits::constant_bytes`",
         )),
     }
 }
 
 impl Trees {
-    /// Of `TreeEnsembleRegressor` and `TreeEnsembleClassifier`, whose leaves are nodes.
-    pub fn of(cx: &NodeCx<'_>, kind: &str, results: i64) -> Result<Self> {
+    /// Of `TreeEnsembleRegressor` and `TreeEnsembleClassifier`, whose leaves are nodes. `none` is what a leaf has for the
+    /// results that it is not for.
+    pub fn of(cx: &NodeCx<'_>, kind: &str, results: i64, none: f64) -> Result<Self> {
         let ints = |name: &str| cx.ints(name).unwrap_or_default();
         let (trees, ids) = (ints("nodes_treeids"), ints("nodes_nodeids"));
         let count = ids.len();
@@ -85,7 +110,7 @@ impl Trees {
                 .map(|name| String::from_utf8_lossy(name).into_owned())
                 .collect()
         });
-        let numbers = cx.floats("nodes_values").unwrap_or_default();
+        let numbers = listed(cx, "nodes_values")?;
         let features = ints("nodes_featureids");
         let lengths = [trees.len(), names.len(), numbers.len(), features.len()];
         if lengths.iter().any(|length| *length != count) || results < 1 || place.len() != count {
@@ -114,11 +139,11 @@ impl Trees {
                 next.push(to as i64);
             }
         }
-        let mut weights = table(cx, count, results as usize, 0.0)?;
+        let mut weights = table(cx, count, results as usize, none)?;
         let of = |name: &str| format!("{kind}_{name}");
         let (of_tree, of_node) = (ints(&of("treeids")), ints(&of("nodeids")));
         let targets = ints(&of("ids"));
-        let given = cx.floats(&of("weights")).unwrap_or_default();
+        let given = listed(cx, &of("weights"))?;
         for (at, weight) in given.iter().enumerate() {
             let (Some(tree), Some(node), Some(target)) =
                 (of_tree.get(at), of_node.get(at), targets.get(at))
@@ -129,7 +154,12 @@ impl Trees {
             if !(0..results).contains(target) {
                 return Err(wrong());
             }
-            weights[leaf * results as usize + *target as usize] += f64::from(*weight);
+            let own = &mut weights[leaf * results as usize + *target as usize];
+            *own = if own.is_finite() {
+                *own + weight
+            } else {
+                *weight
+            };
         }
         let mut has_parent = vec![false; count];
         for next in &next {
@@ -143,7 +173,7 @@ impl Trees {
         let all = Trees {
             roots,
             features,
-            numbers: numbers.into_iter().map(f64::from).collect(),
+            numbers,
             next,
             lost: (0..count)
                 .map(|at| u8::from(tracks.get(at) == Some(&1)))
@@ -153,7 +183,7 @@ impl Trees {
             weights,
             results,
             depth: 0,
-            dtype: DType::F32,
+            dtype: precision(cx)?,
         };
         all.measured()
     }
@@ -162,11 +192,8 @@ impl Trees {
     /// has for the results that it is not for.
     pub fn of_leaves(cx: &NodeCx<'_>, results: i64, none: f64) -> Result<Self> {
         let ints = |name: &str| cx.ints(name).unwrap_or_default();
-        let numbers = |name: &str| -> Result<Vec<f64>> {
-            let proto = cx.attribute(name).and_then(|a| a.t.as_ref());
-            let tensor = proto.map(|proto| tensors::tensor(proto, cx.reader.folder, false));
-            tensor.map_or(Ok(Vec::new()), |tensor| tensor?.to_vec())
-        };
+        let numbers =
+            |name: &str| -> Result<Vec<f64>> { Ok(numbers_of(cx, name)?.unwrap_or_default()) };
         let (mut features, mut splits) = (ints("nodes_featureids"), numbers("nodes_splits")?);
         let (targets, given) = (ints("leaf_targetids"), numbers("leaf_weights")?);
         let (count, leaves) = (features.len(), targets.len());
@@ -221,10 +248,7 @@ impl Trees {
         features.resize(all, 0);
         splits.resize(all, 0.0);
         modes.resize(all, MODES[0]);
-        let dtype = match cx.dtype(0)? {
-            DType::F64 => DType::F64,
-            _ => DType::F32,
-        };
+        let dtype = precision(cx)?;
         let sets = sets(&modes, &numbers("membership_values")?)?;
         let trees = Trees {
             roots,

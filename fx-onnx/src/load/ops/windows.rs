@@ -201,7 +201,7 @@ pub(super) fn convolution(cx: &NodeCx<'_>) -> Result<()> {
 }
 
 /// What a pool asks.
-fn pool_windows(cx: &NodeCx<'_>) -> Result<()> {
+pub(super) fn pool_windows(cx: &NodeCx<'_>) -> Result<()> {
     if cx
         .ints("kernel_shape")
         .is_none_or(|kernel| kernel.is_empty())
@@ -211,7 +211,7 @@ fn pool_windows(cx: &NodeCx<'_>) -> Result<()> {
     windows(cx)
 }
 
-fn image(cx: &NodeCx<'_>) -> Result<()> {
+pub(super) fn image(cx: &NodeCx<'_>) -> Result<()> {
     rank(cx, 0, 3..)
 }
 
@@ -458,7 +458,7 @@ fn transposed(cx: &mut NodeCx<'_>) -> Given {
     cx.like(y)
 }
 
-fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
+pub(super) fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
     let x = cx.tensor(0)?;
     let dims = cx.rank(0)? - 2;
     let kernel = cx.ints("kernel_shape").unwrap_or_default();
