@@ -225,16 +225,36 @@ fn what_follows_a_call_without_a_kernel_is_compiled_too() -> Result<()> {
     );
     assert!(fx_nn::allclose(&fast.forward(&x)?, &gm.forward(&x)?, 1e-5, 1e-6)?.close);
     // Of other types, the call gives others.
-    for dtype in [DType::F64, DType::F16] {
-        let mut of = gm.clone();
-        nn::to_dtype(&mut of, dtype)?;
-        let fast = of.compile(Compile::new(Cpu::new()).like(&x))?;
+    let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()?.flip([-1])?.sigmoid()? * 2.0))?;
+    let fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
+    for dtype in [DType::F32, DType::F64, DType::F16] {
         let x = x.to_dtype(dtype)?;
-        let (expected, found): (Tensor, Tensor) = (of.forward(&x)?, fast.forward(&x)?);
-        assert_eq!(
-            (found.dtype()?, found.to_vec()?),
-            (dtype, expected.to_vec()?)
-        );
+        let (expected, found): (Tensor, Tensor) = (gm.forward(&x)?, fast.forward(&x)?);
+        assert_eq!(found.dtype()?, dtype);
+        assert!(fx_nn::allclose(&found, &expected, 1e-6, 1e-7)?.close);
     }
+    Ok(())
+}
+
+#[test]
+fn a_product_with_its_own_sigmoid_is_part_of_the_convolution() -> Result<()> {
+    let (first, second) = (nn::Conv2d::new(3, 8, 3)?, nn::Conv2d::new(8, 4, 1)?);
+    let gm = symbolic_trace(traced!(move |x: &Tensor| {
+        let y = first.forward(x)?;
+        let y = second.forward(&(&y * y.sigmoid()?)?)?;
+        y.sigmoid()? * &y
+    }))?;
+    let x = Tensor::randn((1, 3, 6, 5))?;
+    let fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
+    let report = fast
+        .meta::<LowerReport>()
+        .ok_or_else(|| Error::msg("it is compiled"))?;
+    let code = fast
+        .submodule_as::<GraphModule>(&report.parts[0].path)?
+        .compiled();
+    let steps = code.map(|code| code.steps()).unwrap_or_default();
+    let gated = steps.iter().filter(|step| step.name.contains("Silu"));
+    assert_eq!(gated.count(), 2, "{steps:?}");
+    assert!(fx_nn::allclose(&fast.forward(&x)?, &gm.forward(&x)?, 1e-5, 1e-6)?.close);
     Ok(())
 }

@@ -57,8 +57,19 @@ pub(super) fn only_activation(points: &[PointOp]) -> Option<Activation> {
             f32::INFINITY => Some(Activation::Relu),
             _ => None,
         },
-        _ => None,
+        _ => is_gated(points).then_some(Activation::Silu),
     }
+}
+
+/// Whether the steps multiply the one input with its sigmoid.
+fn is_gated(points: &[PointOp]) -> bool {
+    let is_input = |at: usize| matches!(points.get(at), Some(PointOp::Input(0)));
+    let is_gate = |at: usize| matches!(points.get(at), Some(PointOp::Unary(Unary::Activation(Activation::Sigmoid), of)) if is_input(*of));
+    let [steps @ .., PointOp::Binary(Binary::Mul, a, b)] = points else {
+        return false;
+    };
+    let known = (0..steps.len()).all(|at| is_input(at) || is_gate(at));
+    known && ((is_input(*a) && is_gate(*b)) || (is_gate(*a) && is_input(*b)))
 }
 
 /// Whether the steps add two inputs.
