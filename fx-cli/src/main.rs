@@ -159,9 +159,31 @@ struct Of {
 impl Of {
     /// The module, with shapes if inputs are given.
     fn load(&self) -> Result<GraphModule> {
+        self.named().map(|named| named.module)
+    }
+
+    /// The module, with the names that its file has for inputs and results.
+    fn named(&self) -> Result<Named> {
         if is_onnx(&self.file) {
-            return Ok(self.loader()?.load(&self.file)?.module);
+            let import = self.loader()?.load(&self.file)?;
+            return Ok(Named {
+                module: import.module,
+                inputs: import.report.inputs,
+                outputs: import.report.outputs,
+            });
         }
+        let module = self.saved()?;
+        let inputs = module.graph().placeholders();
+        let inputs = inputs.map(|node| node.target().to_string()).collect();
+        Ok(Named {
+            module,
+            inputs,
+            outputs: Vec::new(),
+        })
+    }
+
+    /// The module of a file of fx's own.
+    fn saved(&self) -> Result<GraphModule> {
         if !self.constants.is_empty() || !self.limits.is_empty() {
             return Err(Error::msg("--constant and --limit are of ONNX files"));
         }
@@ -246,6 +268,13 @@ impl Of {
         };
         fx_nn::summary(gm, args).map(Some)
     }
+}
+
+/// A module, and what its file calls inputs and results; results of fx's own files have no names.
+struct Named {
+    module: GraphModule,
+    inputs: Vec<String>,
+    outputs: Vec<String>,
 }
 
 /// A value that stands in the command: a number, a boolean, or the array of a file.

@@ -12,9 +12,9 @@ use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
 use serde_json::json;
 
-use crate::Of;
 use crate::arrays;
 use crate::print;
+use crate::{Named, Of};
 
 /// What a module is called with.
 #[derive(Debug, Args)]
@@ -67,16 +67,22 @@ where
 struct Ready {
     module: GraphModule,
     args: Vec<Value>,
+    /// The names of the results, where the file has them.
+    outputs: Vec<String>,
 }
 
 impl Call {
     fn ready(&self) -> Result<Ready> {
-        let mut module = self.of.load()?;
+        let Named {
+            mut module,
+            inputs,
+            outputs,
+        } = self.of.named()?;
         // As it is used, and not as it is trained: nothing is dropped.
         if !self.training {
             module.eval();
         }
-        let args = self.args(&module)?;
+        let args = self.args(&module, &inputs)?;
         let module = match self.as_is {
             true => module,
             false => {
@@ -87,16 +93,15 @@ impl Call {
                 module.compile(Compile::new(Cpu::new()).like(call))?
             }
         };
-        Ok(Ready { module, args })
+        Ok(Ready {
+            module,
+            args,
+            outputs,
+        })
     }
 
     /// A value for each placeholder: of a file by its name or its index, or drawn.
-    fn args(&self, module: &GraphModule) -> Result<Vec<Value>> {
-        let names: Vec<String> = module
-            .graph()
-            .placeholders()
-            .map(|node| node.target().to_string())
-            .collect();
+    fn args(&self, module: &GraphModule, names: &[String]) -> Result<Vec<Value>> {
         let mut given: Vec<Option<Tensor>> = vec![None; names.len()];
         let no_input = |name: &str| {
             Error::msg(format_args!(
@@ -187,7 +192,10 @@ impl Ready {
             match &value {
                 Value::Tuple(items) | Value::List(items) => {
                     let items = items.iter().enumerate().rev();
-                    left.extend(items.map(|(at, item)| (inside(&at), item.clone())));
+                    left.extend(items.map(|(at, item)| {
+                        let own = self.outputs.get(at).filter(|_| path.is_empty());
+                        (own.cloned().unwrap_or_else(|| inside(&at)), item.clone())
+                    }));
                 }
                 Value::Dict(items) => {
                     let items: Vec<_> = items.iter().collect();
@@ -200,11 +208,8 @@ impl Ready {
                 }
                 value => {
                     if let Some(tensor) = value.downcast_ref::<Tensor>() {
-                        let name = if path.is_empty() {
-                            "0".to_string()
-                        } else {
-                            path
-                        };
+                        let alone = || self.outputs.first().cloned().unwrap_or_else(|| "0".into());
+                        let name = if path.is_empty() { alone() } else { path };
                         found.push((name, tensor.clone()));
                     }
                 }

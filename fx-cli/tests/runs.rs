@@ -118,10 +118,10 @@ fn onnx_files_take_inputs_constants_and_limits_while_they_are_read() -> Result<(
     gm.to_onnx(folder.0.join("sum.onnx"), &export)?;
     let (code, told, _) = folder.fx(&["run", "sum.onnx", "--input", "x=3,4", "--random"])?;
     assert_eq!(code, 0);
-    assert!(told.starts_with("0: float32[3, 4]"), "{told}");
+    assert!(told.contains(": float32[3, 4]"), "{told}");
     let (code, told, _) = folder.fx(&["run", "sum.onnx", "--size", "n=5", "--random"])?;
     assert_eq!(code, 0);
-    assert!(told.starts_with("0: float32[5, 4]"), "{told}");
+    assert!(told.contains(": float32[5, 4]"), "{told}");
     let (code, _, told) = folder.fx(&["run", "sum.onnx", "--random"])?;
     assert_eq!(code, 2);
     assert!(told.contains("give it with --size n=NUMBER"), "{told}");

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fx_nn::cpu::Cpu;
 use fx_nn::no_grad;
-use fx_nn::passes::backend::Compile;
+use fx_nn::passes::backend::{Compile, LowerReport};
 use fx_nn::prelude::*;
 
 /// Convolutions with and without groups, pools, norms and a linear layer.
@@ -195,4 +195,46 @@ fn a_panic_in_a_step_leaves_the_module_usable() -> Result<()> {
     let run = || no_grad(|| fast.forward::<Tensor>(&wrong));
     assert!(catch_unwind(AssertUnwindSafe(run)).is_err());
     same(&gm, &fast, &x)
+}
+
+#[test]
+fn what_follows_a_call_without_a_kernel_is_compiled_too() -> Result<()> {
+    let (first, second) = (
+        nn::Conv2d::new(3, 8, 3)?.padding(1),
+        nn::Conv2d::new(8, 4, 1)?,
+    );
+    let gm = symbolic_trace(traced!(move |x: &Tensor| {
+        // No kernel flips, and what is flipped are floats again.
+        let y = first.forward(x)?.relu()?.flip([-1])?;
+        second.forward(&y)?.relu()
+    }))?;
+    let x = Tensor::randn((1, 3, 6, 5))?;
+    let fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
+    let report = fast
+        .meta::<LowerReport>()
+        .ok_or_else(|| Error::msg("it is compiled"))?;
+    let code = fast
+        .submodule_as::<GraphModule>(&report.parts[0].path)?
+        .compiled();
+    let steps = code.map(|code| code.steps()).unwrap_or_default();
+    let named = |part: &str| steps.iter().filter(|step| step.name.contains(part)).count();
+    assert_eq!(
+        (named("convolution"), named("floats of a call")),
+        (2, 1),
+        "{steps:?}"
+    );
+    assert!(fx_nn::allclose(&fast.forward(&x)?, &gm.forward(&x)?, 1e-5, 1e-6)?.close);
+    // Of other types, the call gives others.
+    for dtype in [DType::F64, DType::F16] {
+        let mut of = gm.clone();
+        nn::to_dtype(&mut of, dtype)?;
+        let fast = of.compile(Compile::new(Cpu::new()).like(&x))?;
+        let x = x.to_dtype(dtype)?;
+        let (expected, found): (Tensor, Tensor) = (of.forward(&x)?, fast.forward(&x)?);
+        assert_eq!(
+            (found.dtype()?, found.to_vec()?),
+            (dtype, expected.to_vec()?)
+        );
+    }
+    Ok(())
 }

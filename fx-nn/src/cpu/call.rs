@@ -19,6 +19,10 @@ pub(super) struct Lowering<'g> {
     pub gm: &'g GraphModule,
     pub draft: Draft,
     pub items: HashMap<NodeId, Id>,
+    /// The calls that give a tensor of `f32`, each with the item of its floats if anything reads it.
+    pub called: HashMap<Id, Option<Id>>,
+    /// Whether the arguments are of the types that the graph was given shapes for.
+    pub is_known: bool,
 }
 
 /// The arguments of a node.
@@ -103,9 +107,29 @@ impl Lowering<'_> {
     }
 
     /// The floats of an argument.
-    pub fn floats(&self, args: &Args<'_>, name: &str) -> Option<Id> {
+    pub fn floats(&mut self, args: &Args<'_>, name: &str) -> Option<Id> {
         let id = self.item_of(&*args.get(name)?)?;
-        self.draft.items[id].is_floats.then_some(id)
+        self.floats_of(id)
+    }
+
+    /// The floats of an item: its own, or those of the tensor of `f32` that a call gives.
+    pub fn floats_of(&mut self, id: Id) -> Option<Id> {
+        if self.draft.items[id].is_floats {
+            return Some(id);
+        }
+        let known = self.called.get(&id).copied()?;
+        if known.is_some() {
+            return known;
+        }
+        let name = self.draft.items[id].nodes.join(", ");
+        let floats = self.draft.push(Kind::Floats, vec![id], name, true);
+        self.called.insert(id, Some(floats));
+        Some(floats)
+    }
+
+    /// Whether an item is, or gives, floats.
+    pub fn has_floats(&self, id: Id) -> bool {
+        self.draft.items[id].is_floats || self.called.contains_key(&id)
     }
 
     /// The tensor of an argument, if it is the same in every run; `Some(None)` if it is left out.
@@ -150,9 +174,9 @@ impl Lowering<'_> {
     }
 
     /// The first argument, if it is floats.
-    pub fn first(&self, args: &Args<'_>) -> Option<Id> {
+    pub fn first(&mut self, args: &Args<'_>) -> Option<Id> {
         let id = self.item_of(args.node.args().first()?)?;
-        self.draft.items[id].is_floats.then_some(id)
+        self.floats_of(id)
     }
 
     pub fn number(&mut self, args: &Args<'_>, kind: Kind, of: Id) -> Option<Id> {

@@ -116,6 +116,8 @@ pub(super) enum Kind {
         args: Vec<Argument>,
         items: HashMap<NodeId, Id>,
     },
+    /// The floats of what a call gave, which fails on anything else.
+    Floats,
     ShapeOf,
     SizeOf(i64),
     RankOf,

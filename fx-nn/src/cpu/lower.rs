@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use fx_core::ir::{Argument, Function, NodeRef, Op};
+use fx_core::ir::{Argument, Function, NodeRef, Op, ValueMeta};
 use fx_core::value::DType;
 use fx_core::{Error, GraphModule, Result, function, function_table, operator};
 use fx_kernels::Activation;
@@ -23,9 +23,13 @@ pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
         gm,
         draft: Draft::default(),
         items: HashMap::new(),
+        called: HashMap::new(),
+        is_known: true,
     };
     for (place, node) in gm.graph().placeholders().enumerate() {
         let is_floats = is_floats.get(place).copied().unwrap_or(false);
+        let known = dtype_of(node).is_none_or(|dtype| (dtype == DType::F32) == is_floats);
+        lowering.is_known &= known;
         let name = node.name();
         let id = lowering
             .draft
@@ -36,6 +40,11 @@ pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
         lowering.node(node)?;
     }
     Ok(lowering.draft)
+}
+
+/// The element type that is known of the tensor that a node gives.
+fn dtype_of(node: NodeRef<'_>) -> Option<DType> {
+    node.meta::<ValueMeta>()?.tensor()?.dtype
 }
 
 impl<'g> Lowering<'g> {
@@ -71,7 +80,13 @@ impl<'g> Lowering<'g> {
                 };
                 let id = match self.call(function, &args)? {
                     Some(id) => id,
-                    None => self.host(function, &args)?,
+                    None => {
+                        let id = self.host(function, &args)?;
+                        if self.is_known && dtype_of(node) == Some(DType::F32) {
+                            self.called.insert(id, None);
+                        }
+                        id
+                    }
                 };
                 self.items.insert(node.id(), id);
             }
@@ -290,11 +305,13 @@ impl<'g> Lowering<'g> {
         ];
         let mut mask = Mask::None;
         if !args.is_none("attn_mask") {
-            inputs.push(self.item_of(&*args.get("attn_mask")?)?);
-            mask = Mask::Added;
-            if !self.draft.items[inputs[3]].is_floats {
-                mask = Mask::Allowed;
-            }
+            let given = self.item_of(&*args.get("attn_mask")?)?;
+            let added = self.floats_of(given);
+            inputs.push(added.unwrap_or(given));
+            mask = match added {
+                Some(_) => Mask::Added,
+                None => Mask::Allowed,
+            };
         }
         let scale = match args.is_none("scale") {
             true => None,
@@ -349,14 +366,14 @@ impl<'g> Lowering<'g> {
         let dim = args.int("dim")?;
         let parts: Vec<Id> = match &*args.get("tensors")? {
             Argument::Tuple(items) | Argument::List(items) => {
-                let parts = items.iter().map(|item| self.item_of(item));
+                let parts = items.iter().map(|item| {
+                    let id = self.item_of(item)?;
+                    self.floats_of(id)
+                });
                 parts.collect::<Option<_>>()?
             }
             _ => return None,
         };
-        if parts.iter().any(|id| !self.draft.items[*id].is_floats) {
-            return None;
-        }
         self.push(args, Kind::Cat(dim), parts)
     }
 
@@ -407,9 +424,9 @@ impl<'g> Lowering<'g> {
             let of = self.draft.items[x].inputs[0];
             return Ok(self.number(args, Kind::SizeOf(*at), of));
         }
-        if !self.draft.items[x].is_floats {
+        let Some(x) = self.floats_of(x) else {
             return Ok(None);
-        }
+        };
         let parts = match &*index {
             Argument::Tuple(items) => items.iter().map(|item| self.index(item)).collect(),
             item => self.index(item).map(|item| vec![item]),

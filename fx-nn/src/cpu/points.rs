@@ -48,14 +48,14 @@ pub struct Point(usize);
 /// ```
 #[derive(Debug)]
 pub struct Points<'a, 'g> {
-    lowering: &'a Lowering<'g>,
+    lowering: &'a mut Lowering<'g>,
     args: &'a Args<'g>,
     inputs: Vec<Id>,
     steps: Vec<PointOp>,
 }
 
 impl<'a, 'g> Points<'a, 'g> {
-    pub(super) fn new(lowering: &'a Lowering<'g>, args: &'a Args<'g>) -> Self {
+    pub(super) fn new(lowering: &'a mut Lowering<'g>, args: &'a Args<'g>) -> Self {
         Points {
             lowering,
             args,
@@ -105,7 +105,9 @@ impl<'a, 'g> Points<'a, 'g> {
 
     /// Whether an argument is a tensor of `f32`.
     pub fn is_tensor(&self, param: &str) -> bool {
-        self.lowering.floats(self.args, param).is_some()
+        let argument = self.args.get(param);
+        let item = argument.and_then(|argument| self.lowering.item_of(&argument));
+        item.is_some_and(|id| self.lowering.has_floats(id))
     }
 
     /// The elements of a tensor of `f32`; `None` if the argument is something else.
@@ -117,6 +119,7 @@ impl<'a, 'g> Points<'a, 'g> {
     /// The elements of a tensor of any type, such as a mask.
     pub fn any(&mut self, param: &str) -> Option<Point> {
         let id = self.lowering.item_of(&*self.args.get(param)?)?;
+        let id = self.lowering.floats_of(id).unwrap_or(id);
         Some(self.input(id))
     }
 

@@ -262,6 +262,7 @@ impl Kernel {
             Kernel::Tape(tape) => format!("pointwise, {} steps", tape.steps()),
             Kernel::Plain(kind) => match kind {
                 Kind::Host { function, .. } => format!("call of {}", function.path()),
+                Kind::Floats => "floats of a call".into(),
                 Kind::View(_) => "view".into(),
                 Kind::ShapeOf | Kind::SizeOf(_) | Kind::RankOf => "size".into(),
                 Kind::MaxPool(_) => "max pool".into(),

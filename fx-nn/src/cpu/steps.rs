@@ -284,6 +284,17 @@ impl Reading<'_> {
                 function.run(&lent, &mut out)?;
                 Register::Value(out)
             }
+            Kind::Floats => {
+                let Register::Value(value) = &self.registers[inputs[0]] else {
+                    return Err(Error::msg("a call gave no value"));
+                };
+                let tensor = value.downcast_ref::<Tensor>();
+                // What was known of the call does not hold in this run.
+                if !tensor.is_some_and(|tensor| matches!(tensor.dtype(), Ok(DType::F32))) {
+                    return Err(Error::msg("a call gave no tensor of f32"));
+                }
+                Register::Array(self.array(inputs[0], pool)?)
+            }
             Kind::ShapeOf => {
                 let dims = self.dims(inputs[0])?;
                 let sizes = dims.iter().map(|size| Value::Int(*size as i64));
