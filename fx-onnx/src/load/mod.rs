@@ -2,6 +2,7 @@
 //!
 //! Invariant: a file that is refused says where; nothing is made of what it does not have.
 
+mod blocks;
 mod checks;
 mod flow;
 mod graph;

@@ -12,14 +12,15 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
+use super::blocks::block;
 use super::flow::Flow;
 use super::graph::{Reader, Turned};
 use super::known::Known;
+use super::read;
 use super::scan::Limits;
 use super::scope::Scope;
 use super::value::V;
 use super::versions;
-use super::{ops as table, read};
 use crate::dtype;
 use crate::opaque::Opaque;
 use crate::proto::ModelProto;
@@ -116,7 +117,7 @@ impl Root {
             opaque: &self.opaque,
             hints: &self.hints,
             flow: &self.flow,
-            block: table::block(graph, self.tensors.values()),
+            block: block(graph, self.tensors.values()),
             count: Cell::new(0),
             depth: Cell::new(0),
             known: Known::default(),

@@ -37,7 +37,6 @@ use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
 
-pub(super) use self::nchwc::block;
 use super::operator::Operator;
 use super::versions;
 

@@ -9,12 +9,10 @@ use fx_nn::{Bound, Error, Result};
 
 use super::contrib::after_product;
 use super::windows::{convolution, convolved, image, pool, pool_windows};
+use crate::load::blocks::DOMAIN;
 use crate::load::checks::{at_least, rank};
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::proto::GraphProto;
-
-const DOMAIN: &str = "com.microsoft.nchwc";
 
 pub(super) const TABLE: &[Operator] = &[
     op("ReorderInput", |cx| {
@@ -79,46 +77,6 @@ pub(super) const TABLE: &[Operator] = &[
     .domain(DOMAIN)
     .check(image),
 ];
-
-/// The channels of a block of a file, as far as its weights say: else those that ONNX Runtime has on this machine, as such a
-/// file is one machine's.
-pub(in crate::load) fn block<'t>(
-    graph: &GraphProto,
-    constants: impl Iterator<Item = &'t (String, Tensor)>,
-) -> i64 {
-    let convs = graph
-        .node
-        .iter()
-        .filter(|node| node.domain == DOMAIN && node.op_type == "Conv");
-    let names: rustc_hash::FxHashSet<&str> = convs
-        .filter_map(|node| node.input.get(1).map(String::as_str))
-        .collect();
-    if names.is_empty() {
-        return own_block();
-    }
-    let is_half = |dims: &[usize]| match dims {
-        [results, channels, ..] => results % 16 != 0 || *channels > 16 && channels % 16 != 0,
-        _ => false,
-    };
-    let mut weights = constants.filter(|(name, _)| names.contains(&**name));
-    match weights.any(|(_, weight)| weight.dims().is_ok_and(is_half)) {
-        true => 8,
-        false => own_block(),
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-fn own_block() -> i64 {
-    match std::arch::is_x86_feature_detected!("avx512f") {
-        true => 16,
-        false => 8,
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn own_block() -> i64 {
-    16
-}
 
 /// A weight `[results, channels, sizes ..]` of blocks of results, and of channels where these are images in blocks.
 fn ordered(cx: &NodeCx<'_>) -> Result<Tensor> {
