@@ -1,6 +1,6 @@
 //! `run`, `bench` and `check`: a module called with arrays of files, or with random numbers of given shapes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -159,7 +159,7 @@ impl Call {
                 let found = self.sizes.iter().find(|size| size.name == text);
                 found.map(|size| size.value as i64)
             };
-            size.as_number().map(|n| n as i64).or_else(named).ok_or_else(|| {
+            size.as_number().or_else(named).ok_or_else(|| {
                 Error::msg(format_args!(
                     "the size `{size}` of the input `{name}` is open: give it with --size {size}=NUMBER"
                 ))
@@ -304,7 +304,7 @@ pub fn bench(call: &Call, runs: usize, json: bool) -> Result<()> {
 }
 
 /// Compares what a module gives with arrays of a file; 1 if one of them is off by more than is allowed.
-pub fn check(call: &Call, reference: &PathBuf, tolerance: f64, json: bool) -> Result<u8> {
+pub fn check(call: &Call, reference: &Path, tolerance: f64, json: bool) -> Result<u8> {
     let results = call.ready()?.results()?;
     let expected = arrays::read(reference)?;
     if results.len() != expected.len() {

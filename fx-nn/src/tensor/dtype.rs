@@ -29,11 +29,6 @@ pub fn candle_dtype(dtype: DType) -> Result<candle_core::DType> {
     })
 }
 
-/// Whether a type's elements are held in a type of candle's that also holds others.
-pub(super) fn is_held(dtype: DType) -> bool {
-    matches!(dtype, DType::Bool | DType::I8 | DType::U16 | DType::U64)
-}
-
 /// A whole number in the type of whole numbers that a tensor is of, where it wraps around, as the type that holds it has
 /// it.
 pub(crate) fn narrowed(number: i64, dtype: DType) -> i64 {

@@ -46,7 +46,7 @@ pub use tensor_or_number::TensorOrNumber;
 /// A multi-dimensional array.
 ///
 /// Operations return `Result`s: write `?`. Binary operations broadcast and promote dtypes as PyTorch's
-/// do; comparisons give [`DType::Bool`](fx_core::value::DType::Bool). Cloning copies a handle; the storage is shared.
+/// do; comparisons give [`DType::Bool`]. Cloning copies a handle; the storage is shared.
 ///
 /// ```
 /// use fx_nn::prelude::*;
@@ -138,9 +138,11 @@ impl Tensor {
 
     /// Elements as [`candle_dtype`] holds those of a type.
     pub(crate) fn of_type(data: candle_core::Tensor, dtype: DType) -> Self {
-        match dtype::is_held(dtype) {
-            true => Tensor(Repr::Held(dtype, tidy(data))),
-            false => Tensor::made(data),
+        match dtype {
+            DType::Bool | DType::I8 | DType::U16 | DType::U64 => {
+                Tensor(Repr::Held(dtype, tidy(data)))
+            }
+            _ => Tensor::made(data),
         }
     }
 
