@@ -23,7 +23,7 @@ use serde_json::{Value as Json, json};
 
 use crate::input::Input;
 use crate::json::nodes;
-use crate::open::{is_onnx, known_inputs, limited, open, opened};
+use crate::open::{input_names, is_onnx, known_inputs, limited, open, opened};
 use crate::runs::{Call, Setting};
 
 /// Shows, draws, compares, converts and checks graph modules in files.
@@ -173,11 +173,9 @@ impl Of {
             });
         }
         let module = self.saved()?;
-        let inputs = module.graph().placeholders();
-        let inputs = inputs.map(|node| node.target().to_string()).collect();
         Ok(Named {
+            inputs: input_names(&module),
             module,
-            inputs,
             outputs: Vec::new(),
         })
     }
@@ -218,11 +216,6 @@ impl Of {
 
     /// What the arguments are, in their order.
     fn specs(&self, gm: &GraphModule) -> Result<Vec<Spec>> {
-        let names: Vec<String> = gm
-            .graph()
-            .placeholders()
-            .map(|node| node.target().to_string())
-            .collect();
         if self.inputs.iter().all(|input| input.name.is_none()) {
             return Ok(self
                 .inputs
@@ -232,11 +225,11 @@ impl Of {
                 .collect());
         }
         let mut unnamed = self.inputs.iter().filter(|input| input.name.is_none());
-        let each = names.iter().map(|name| {
+        let each = input_names(gm).into_iter().map(|name| {
             let named = self
                 .inputs
                 .iter()
-                .find(|input| input.name.as_ref() == Some(name));
+                .find(|input| input.name.as_ref() == Some(&name));
             let spec = named
                 .or_else(|| unnamed.next())
                 .and_then(Input::spec)

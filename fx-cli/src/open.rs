@@ -29,6 +29,12 @@ pub fn open(path: &Path) -> Result<GraphModule> {
     }
 }
 
+/// The names of a module's arguments, in order.
+pub fn input_names(gm: &GraphModule) -> Vec<String> {
+    let placeholders = gm.graph().placeholders();
+    placeholders.map(|node| node.target().to_string()).collect()
+}
+
 /// A limit of what loading may need, by its name in `fx_onnx::Limits`; bytes may end in `KiB`, `MiB` or `GiB`.
 ///
 /// # Errors

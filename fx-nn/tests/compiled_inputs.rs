@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use fx_nn::cpu::Cpu;
 use fx_nn::no_grad;
-use fx_nn::passes::backend::{Compile, LowerReport};
+use fx_nn::passes::backend::{Compile, LowerReport, StepReport};
 use fx_nn::prelude::*;
 
 /// Convolutions with and without groups, pools, norms and a linear layer.
@@ -197,6 +197,17 @@ fn a_panic_in_a_step_leaves_the_module_usable() -> Result<()> {
     same(&gm, &fast, &x)
 }
 
+/// The steps of the one part that was compiled.
+fn steps_of(fast: &GraphModule) -> Result<Vec<StepReport>> {
+    let report = fast
+        .meta::<LowerReport>()
+        .ok_or_else(|| Error::msg("it is compiled"))?;
+    let code = fast
+        .submodule_as::<GraphModule>(&report.parts[0].path)?
+        .compiled();
+    Ok(code.map(|code| code.steps()).unwrap_or_default())
+}
+
 #[test]
 fn what_follows_a_call_without_a_kernel_is_compiled_too() -> Result<()> {
     let (first, second) = (
@@ -210,13 +221,7 @@ fn what_follows_a_call_without_a_kernel_is_compiled_too() -> Result<()> {
     }))?;
     let x = Tensor::randn((1, 3, 6, 5))?;
     let fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
-    let report = fast
-        .meta::<LowerReport>()
-        .ok_or_else(|| Error::msg("it is compiled"))?;
-    let code = fast
-        .submodule_as::<GraphModule>(&report.parts[0].path)?
-        .compiled();
-    let steps = code.map(|code| code.steps()).unwrap_or_default();
+    let steps = steps_of(&fast)?;
     let named = |part: &str| steps.iter().filter(|step| step.name.contains(part)).count();
     assert_eq!(
         (named("convolution"), named("floats of a call")),
@@ -246,13 +251,7 @@ fn a_product_with_its_own_sigmoid_is_part_of_the_convolution() -> Result<()> {
     }))?;
     let x = Tensor::randn((1, 3, 6, 5))?;
     let fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
-    let report = fast
-        .meta::<LowerReport>()
-        .ok_or_else(|| Error::msg("it is compiled"))?;
-    let code = fast
-        .submodule_as::<GraphModule>(&report.parts[0].path)?
-        .compiled();
-    let steps = code.map(|code| code.steps()).unwrap_or_default();
+    let steps = steps_of(&fast)?;
     let gated = steps.iter().filter(|step| step.name.contains("Silu"));
     assert_eq!(gated.count(), 2, "{steps:?}");
     assert!(fx_nn::allclose(&fast.forward(&x)?, &gm.forward(&x)?, 1e-5, 1e-6)?.close);

@@ -50,12 +50,8 @@ pub(crate) fn known(code: i32) -> Option<DType> {
 /// The type of whole numbers that fx computes in, where it only stores those of a type. Numbers of 64 bits without a sign
 /// keep their bits.
 pub(crate) fn wider(dtype: DType) -> Option<DType> {
-    match dtype {
-        DType::I8 => Some(DType::I16),
-        DType::U16 => Some(DType::I32),
-        DType::U64 => Some(DType::I64),
-        _ => None,
-    }
+    let held = fx_nn::candle_dtype(dtype).and_then(fx_nn::fx_dtype).ok()?;
+    (dtype != DType::Bool && held != dtype).then_some(held)
 }
 
 /// ONNX's name of an element type.

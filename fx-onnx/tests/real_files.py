@@ -150,6 +150,7 @@ def prepare(path, folder):
         return 0, str(error)
     if not sets:
         return 0, "no sizes were found that ONNX Runtime takes"
+    half = is_half(path)
     for at, (_, data) in enumerate(sets):
         here = folder / str(at)
         here.mkdir()
@@ -157,7 +158,7 @@ def prepare(path, folder):
             (here / f"in_{i}.pb").write_bytes(numpy_helper.from_array(x, name).SerializeToString())
         for i, (given, y, z) in enumerate(zip(of.get_outputs(), of.run(None, data), plain.run(None, data), strict=True)):
             y, z = np.asarray(y), np.asarray(z)
-            expect(here, i, given.name, y, tolerance(y, z, is_half(path)))
+            expect(here, i, given.name, y, tolerance(y, z, half))
             shutil.copy(here / f"out_{i}.pb", here / f"ort_{i}.pb")
     shutil.copy(path, folder / "model.onnx")
     return len(sets), ""
@@ -175,7 +176,7 @@ def array_of(path):
 def by_double(path, folder, sets):
     """Expects what the file gives in `float64` where ONNX Runtime is off from it by more than is allowed; says by how much."""
     said = []
-    of = InDouble(path)
+    of, half = InDouble(path), is_half(path)
     for at in range(sets):
         here = folder / str(at)
         tensors = [onnx.load_tensor(p) for p in here.glob("in_*.pb")]
@@ -189,7 +190,7 @@ def by_double(path, folder, sets):
             off = np.abs(ort.astype(np.float64) - y).max(initial=0.0)
             if off > allowed:
                 y = y.astype(np.float32)
-                expect(here, i, given.name, y, tolerance(y, y, is_half(path)))
+                expect(here, i, given.name, y, tolerance(y, y, half))
                 said.append((at, i, f"set {at}: from float64, ONNX Runtime's `{given.name}` is off by {off:.3e} of {np.abs(y).max():.3e}"))
     return said
 

@@ -24,7 +24,6 @@ import real_files
 
 ROUNDS = 3
 LEAST_MS = 5.0
-WIDE = {onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16}
 QUANTIZED = ("Quantize", "QLinear", "Integer", "QAttention", "MatMulNBits", "QGemm")
 
 

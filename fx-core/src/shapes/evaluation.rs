@@ -41,17 +41,17 @@ pub(crate) fn result_of(
     if let Some(ShapeRule(rule)) = FunctionTable::registered()?.get(function) {
         let before = has_unranked.then(|| env.clone());
         let mut call = RuleCall::new(function, args, env);
-        let (given, is_of_sizes) = (rule(&mut call), call.knows_unranked || !has_unranked);
+        let given = rule(&mut call);
+        let counts = given.is_ok() && call.knows_unranked;
         match (given, before) {
-            (Ok(mut value), _) if is_of_sizes => {
+            // A rule that asks for the number of dims says nothing.
+            (_, Some(before)) if !counts => *env = before,
+            (given, _) => {
+                let mut value = given?;
                 complete(&mut value, args);
                 env.are_sizes(&value)?;
                 return Ok(value);
             }
-            // A rule that asks for the number of dims says nothing.
-            (_, Some(before)) => *env = before,
-            (Err(error), None) => return Err(error),
-            (Ok(value), None) => return Ok(value),
         }
     }
     if has_unranked && scalar.is_none() {

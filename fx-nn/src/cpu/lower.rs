@@ -146,58 +146,34 @@ impl<'g> Lowering<'g> {
         }
     }
 
-    fn conv(&mut self, args: &Args<'_>) -> Option<Id> {
+    /// The floats of `x`, with a weight and a bias that are the same in every run.
+    fn weighted(&mut self, args: &Args<'_>) -> Option<(Id, Tensor, Option<Tensor>)> {
         let x = self.floats(args, "x")?;
         let weight = self.constant(args, "weight")??;
-        let bias = self.constant(args, "bias")?;
-        let [out_channels, group_in, rows, columns] = weight.dims().ok()?[..] else {
-            return None;
-        };
-        let groups = usize::try_from(args.int("groups")?).ok()?;
-        let mut spec = ConvSpec::new(group_in * groups, out_channels, 1);
-        spec.kernel = [rows, columns];
-        spec.groups = groups;
-        spec.stride = args.sizes("stride")?;
-        spec.padding = args.sizes("padding")?;
-        spec.dilation = args.sizes("dilation")?;
-        let kind = Kind::Conv {
-            spec,
+        Some((x, weight, self.constant(args, "bias")?))
+    }
+
+    fn conv(&mut self, args: &Args<'_>) -> Option<Id> {
+        let (x, weight, bias) = self.weighted(args)?;
+        let kind = convolution(
+            args,
             weight,
             bias,
-            activation: Activation::None,
-        };
+            ["stride", "padding", "dilation"].map(|name| args.sizes(name)),
+        )?;
         self.push(args, kind, vec![x])
     }
 
     /// A convolution of rows, as one of images of height 1.
     fn conv1d(&mut self, args: &Args<'_>) -> Result<Option<Id>> {
-        let (Some(x), Some(Some(weight)), Some(bias)) = (
-            self.floats(args, "x"),
-            self.constant(args, "weight"),
-            self.constant(args, "bias"),
-        ) else {
+        let Some((x, weight, bias)) = self.weighted(args) else {
             return Ok(None);
         };
-        let whole = |name: &str| usize::try_from(args.int(name)?).ok();
-        let options = ["stride", "padding", "dilation", "groups"].map(whole);
-        let (
-            &[out_channels, group_in, length],
-            [Some(stride), Some(padding), Some(dilation), Some(groups)],
-        ) = (weight.dims()?, options)
-        else {
+        let weight = weight.unsqueeze(2)?;
+        let row = |name: &str, one: usize| Some([one, usize::try_from(args.int(name)?).ok()?]);
+        let sizes = [row("stride", 1), row("padding", 0), row("dilation", 1)];
+        let Some(kind) = convolution(args, weight, bias, sizes) else {
             return Ok(None);
-        };
-        let mut spec = ConvSpec::new(group_in * groups, out_channels, 1);
-        spec.kernel = [1, length];
-        spec.groups = groups;
-        spec.stride = [1, stride];
-        spec.padding = [0, padding];
-        spec.dilation = [1, dilation];
-        let kind = Kind::Conv {
-            spec,
-            weight: weight.unsqueeze(2)?,
-            bias,
-            activation: Activation::None,
         };
         let mut made = Some(x);
         for kind in [
@@ -269,11 +245,7 @@ impl<'g> Lowering<'g> {
     }
 
     fn linear(&mut self, args: &Args<'_>) -> Result<Option<Id>> {
-        let (Some(x), Some(Some(weight)), Some(bias)) = (
-            self.floats(args, "x"),
-            self.constant(args, "weight"),
-            self.constant(args, "bias"),
-        ) else {
+        let Some((x, weight, bias)) = self.weighted(args) else {
             return Ok(None);
         };
         if weight.dims()?.len() != 2 {
@@ -485,6 +457,33 @@ impl<'g> Lowering<'g> {
         };
         Ok(self.push(args, Kind::View(view), vec![x]))
     }
+}
+
+/// A convolution of images by a weight `[results, channels of a group, rows, columns]`; `sizes` are the stride, the padding
+/// and the dilation.
+fn convolution(
+    args: &Args<'_>,
+    weight: Tensor,
+    bias: Option<Tensor>,
+    sizes: [Option<[usize; 2]>; 3],
+) -> Option<Kind> {
+    let [out_channels, group_in, rows, columns] = weight.dims().ok()?[..] else {
+        return None;
+    };
+    let groups = usize::try_from(args.int("groups")?).ok()?;
+    let [stride, padding, dilation] = sizes;
+    let mut spec = ConvSpec::new(group_in * groups, out_channels, 1);
+    spec.kernel = [rows, columns];
+    spec.groups = groups;
+    spec.stride = stride?;
+    spec.padding = padding?;
+    spec.dilation = dilation?;
+    Some(Kind::Conv {
+        spec,
+        weight,
+        bias,
+        activation: Activation::None,
+    })
 }
 
 /// Functions with a kernel of their own, besides those of elements.

@@ -22,7 +22,6 @@ fn not_one(op: &str, dims: &[usize]) -> Error {
 /// Floats as integers: without their fractions. Numbers that do not fit become what PyTorch makes
 /// of them on x86: the least number of 32 or 64 bits, of which narrower types keep the last bits.
 fn whole_parts(data: &candle_core::Tensor, dtype: DType) -> Result<Tensor> {
-    let held = candle_dtype(dtype)?;
     let floats = data
         .to_dtype(candle_core::DType::F64)
         .and_then(|t| t.flatten_all()?.to_vec1::<f64>())
@@ -41,10 +40,7 @@ fn whole_parts(data: &candle_core::Tensor, dtype: DType) -> Result<Tensor> {
                 true => x as i64,
                 false => i32::MIN.into(),
             };
-            floats
-                .into_iter()
-                .map(|x| narrowed(cut(x), dtype))
-                .collect()
+            floats.into_iter().map(cut).collect()
         }
         _ => {
             let cut = |x: f64| match x < -(i64::MIN as f64) {
@@ -54,7 +50,14 @@ fn whole_parts(data: &candle_core::Tensor, dtype: DType) -> Result<Tensor> {
             floats.into_iter().map(cut).collect()
         }
     };
-    candle_core::Tensor::from_vec(whole, data.dims(), data.device())
+    whole_like(whole, data, dtype)
+}
+
+/// Whole numbers where others are, as elements of a type that they wrap around in.
+fn whole_like(whole: Vec<i64>, like: &candle_core::Tensor, dtype: DType) -> Result<Tensor> {
+    let held = candle_dtype(dtype)?;
+    let whole: Vec<i64> = whole.into_iter().map(|n| narrowed(n, dtype)).collect();
+    candle_core::Tensor::from_vec(whole, like.dims(), like.device())
         .and_then(|t| t.to_dtype(held))
         .map(|data| Tensor::of_type(data, dtype))
         .fx()
@@ -257,23 +260,17 @@ impl Tensor {
         if data.dtype().is_float() && !dtype.is_floating_point() {
             return whole_parts(data, dtype);
         }
-        let held = candle_dtype(dtype)?;
         match (own, dtype) {
             (DType::U64, dtype) if dtype.is_floating_point() => {
                 return unsigned_as_floats(data, dtype).map(Tensor::made);
             }
             // It may not have room for the numbers, and the type that holds it does.
             (_, DType::I8 | DType::U16) if !is_within(own, dtype) => {
-                let whole = integers::elements(data).fx()?.into_iter();
-                let whole: Vec<i64> = whole.map(|n| narrowed(n, dtype)).collect();
-                return candle_core::Tensor::from_vec(whole, data.dims(), data.device())
-                    .and_then(|t| t.to_dtype(held))
-                    .map(|data| Tensor::of_type(data, dtype))
-                    .fx();
+                return whole_like(integers::elements(data).fx()?, data, dtype);
             }
             _ => {}
         }
-        data.to_dtype(held)
+        data.to_dtype(candle_dtype(dtype)?)
             .map(|data| Tensor::of_type(data, dtype))
             .fx()
     }

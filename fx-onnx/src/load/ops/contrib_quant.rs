@@ -130,20 +130,13 @@ pub(super) const TABLE: &[Operator] = &[
     .any_type()
     .makes(|of| of.products()),
     op("MatMulIntegerToFloat", |cx| {
-        let wide = |at: usize, zero: usize| -> Result<Tensor> {
-            let x = as_type(&cx.tensor(at)?, DType::F64)?;
-            match cx.optional(zero)? {
-                Some(zero) => x - as_type(&zero, DType::F64)?,
-                None => Ok(x),
-            }
-        };
-        let product = as_type(&ops::matmul(&wide(0, 4)?, &wide(1, 5)?)?, DType::F32)?;
+        let (a, b) = (
+            beside_zero(cx, 0, 4, DType::F64)?,
+            beside_zero(cx, 1, 5, DType::F64)?,
+        );
+        let product = as_type(&ops::matmul(&a, &b)?, DType::F32)?;
         let y = (product * (cx.tensor(2)? * cx.tensor(3)?)?)?;
-        let y = match cx.optional(6)? {
-            Some(bias) => (y + bias)?,
-            None => y,
-        };
-        cx.of(y, DType::F32)
+        cx.of(with_bias(cx, y, 6)?, DType::F32)
     })
     .domain(DOMAIN)
     .any_type()
@@ -158,11 +151,7 @@ pub(super) const TABLE: &[Operator] = &[
         let zero = cx.optional(3)?;
         let scaled = Scaled::new(&cx.tensor(1)?, &cx.tensor(2)?, zero.as_ref(), rows)?;
         let y = scaled.of(&cx.tensor(0)?)?;
-        let y = match cx.optional(4)? {
-            Some(bias) => (y + bias)?,
-            None => y,
-        };
-        cx.of(y, DType::F32)
+        cx.of(with_bias(cx, y, 4)?, DType::F32)
     })
     .domain(DOMAIN)
     .any_type()
@@ -187,19 +176,28 @@ pub(super) const TABLE: &[Operator] = &[
 
 /// A quantized input, whose scale and zero point stand behind it.
 fn apart(cx: &NodeCx<'_>, at: usize) -> Result<Tensor> {
-    let mut x = as_type(&cx.tensor(at)?, DType::F32)?;
-    if cx.has(at + 2) {
-        x = (x - as_type(&cx.tensor(at + 2)?, DType::F32)?)?;
-    }
-    x * cx.tensor(at + 1)?
+    beside_zero(cx, at, at + 2, DType::F32)? * cx.tensor(at + 1)?
 }
 
 /// A quantized input as whole numbers beside its zero point, two places behind it; of a matrix, one for each column.
 fn whole(cx: &NodeCx<'_>, at: usize) -> Result<Tensor> {
-    let x = as_type(&cx.tensor(at)?, DType::F64)?;
-    match cx.optional(at + 2)? {
-        Some(zero) => x - as_type(&zero, DType::F64)?,
+    beside_zero(cx, at, at + 2, DType::F64)
+}
+
+/// A quantized input as numbers of a type beside its zero point, if it has one.
+fn beside_zero(cx: &NodeCx<'_>, at: usize, zero: usize, dtype: DType) -> Result<Tensor> {
+    let x = as_type(&cx.tensor(at)?, dtype)?;
+    match cx.optional(zero)? {
+        Some(zero) => x - as_type(&zero, dtype)?,
         None => Ok(x),
+    }
+}
+
+/// A result with the bias at a place, if there is one.
+fn with_bias(cx: &NodeCx<'_>, y: Tensor, at: usize) -> Result<Tensor> {
+    match cx.optional(at)? {
+        Some(bias) => y + bias,
+        None => Ok(y),
     }
 }
 

@@ -17,14 +17,9 @@ use crate::load::operator::{Operator, op};
 pub(super) const TABLE: &[Operator] = &[
     op("ReorderInput", |cx| {
         let x = cx.tensor(0)?;
-        let x = match cx.flag("channels_last") {
-            true => ops::movedim(&x, -1, 1)?,
-            false => x,
-        };
-        let at = if cx.flag("channels_last") {
-            cx.rank(0)? - 1
-        } else {
-            1
+        let (x, at) = match cx.flag("channels_last") {
+            true => (ops::movedim(&x, -1, 1)?, cx.rank(0)? - 1),
+            false => (x, 1),
         };
         let channels = cx.shape(0)?[at].as_number().ok_or_else(|| {
             Error::msg("an image of a number of channels that is not known, in blocks")
