@@ -68,6 +68,3 @@ pub mod view;
 pub mod widen;
 pub mod window;
 pub mod write;
-
-#[cfg(test)]
-pub mod testing;

@@ -2,6 +2,7 @@
 
 mod common;
 mod conv;
+mod functions;
 mod images;
 mod levels;
 mod linear;
