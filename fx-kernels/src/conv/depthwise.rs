@@ -159,11 +159,15 @@ impl WithSimd for Kernel<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        match S::F32_LANES {
-            16 => self.strides::<S, 1>(simd),
-            8 => self.strides::<S, 2>(simd),
-            4 => self.strides::<S, 4>(simd),
-            _ => self.strides::<S, 16>(simd),
+        // What other lanes need is not compiled: `if const` is decided for each level.
+        if const { S::F32_LANES == 16 } {
+            self.strides::<S, 1>(simd);
+        } else if const { S::F32_LANES == 8 } {
+            self.strides::<S, 2>(simd);
+        } else if const { S::F32_LANES == 4 } {
+            self.strides::<S, 4>(simd);
+        } else {
+            self.strides::<S, 16>(simd);
         }
     }
 }
@@ -171,9 +175,6 @@ impl WithSimd for Kernel<'_> {
 impl Kernel<'_> {
     #[inline(always)]
     fn strides<S: Simd, const V: usize>(self, simd: S) {
-        if V * S::F32_LANES != BLOCK {
-            return;
-        }
         match self.stride {
             1 => self.run::<S, V, 1>(simd),
             2 => self.run::<S, V, 2>(simd),
@@ -197,14 +198,18 @@ impl Kernel<'_> {
                         self.store(simd, y, x, &sums);
                     }};
                 }
-                if S::F32_LANES == 16 && tile > 4 {
+                if const { S::F32_LANES == 16 } {
                     match tile {
-                        5 => call!(tile5, 5),
-                        6 => call!(tile6, 6),
+                        8 => call!(tile8, 8),
                         7 => call!(tile7, 7),
-                        _ => call!(tile8, 8),
+                        6 => call!(tile6, 6),
+                        5 => call!(tile5, 5),
+                        4 => call!(tile4, 4),
+                        3 => call!(tile3, 3),
+                        2 => call!(tile2, 2),
+                        _ => call!(tile1, 1),
                     }
-                } else if S::F32_LANES > 1 {
+                } else if const { S::F32_LANES > 1 } {
                     match tile {
                         4 => call!(tile4, 4),
                         3 => call!(tile3, 3),

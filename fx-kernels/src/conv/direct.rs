@@ -231,12 +231,18 @@ impl WithSimd for Kernel<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        match (S::F32_LANES, self.planes.len()) {
-            (16, 2) => self.strides::<S, 2>(simd),
-            (16, _) => self.strides::<S, 1>(simd),
-            (8, _) => self.strides::<S, 2>(simd),
-            (4, _) => self.strides::<S, 4>(simd),
-            _ => self.strides::<S, 16>(simd),
+        // What other lanes need is not compiled: `if const` is decided for each level.
+        if const { S::F32_LANES == 16 } {
+            match self.planes.len() {
+                2 => self.strides::<S, 2>(simd),
+                _ => self.strides::<S, 1>(simd),
+            }
+        } else if const { S::F32_LANES == 8 } {
+            self.strides::<S, 2>(simd);
+        } else if const { S::F32_LANES == 4 } {
+            self.strides::<S, 4>(simd);
+        } else {
+            self.strides::<S, 16>(simd);
         }
     }
 }
@@ -244,9 +250,6 @@ impl WithSimd for Kernel<'_, '_> {
 impl Kernel<'_, '_> {
     #[inline(always)]
     fn strides<S: Simd, const V: usize>(self, simd: S) {
-        if V * S::F32_LANES < BLOCK || V * S::F32_LANES > 2 * BLOCK {
-            return;
-        }
         match self.stride {
             1 => self.rows::<S, V, 1>(simd),
             2 => self.rows::<S, V, 2>(simd),
@@ -286,7 +289,7 @@ impl Kernel<'_, '_> {
                         tile::$name::<S, V, STRIDE>(simd, &from, weights, bias, &mut to)
                     };
                 }
-                if S::F32_LANES == 16 {
+                if const { S::F32_LANES == 16 } {
                     match (tile, paired) {
                         (14, _) => call!(tile14),
                         (12, _) => call!(tile12),
@@ -301,7 +304,7 @@ impl Kernel<'_, '_> {
                         (2, _) => call!(tile2),
                         _ => call!(tile1),
                     }
-                } else if S::F32_LANES > 1 {
+                } else if const { S::F32_LANES > 1 } {
                     match tile {
                         6 => call!(tile6),
                         5 => call!(tile5),

@@ -150,12 +150,18 @@ impl WithSimd for Kernel<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        match (S::F32_LANES, self.planes.len()) {
-            (16, 2) => self.run::<S, 2>(simd),
-            (16, _) => self.run::<S, 1>(simd),
-            (8, _) => self.run::<S, 2>(simd),
-            (4, _) => self.run::<S, 4>(simd),
-            _ => self.run::<S, 16>(simd),
+        // What other lanes need is not compiled: `if const` is decided for each level.
+        if const { S::F32_LANES == 16 } {
+            match self.planes.len() {
+                2 => self.run::<S, 2>(simd),
+                _ => self.run::<S, 1>(simd),
+            }
+        } else if const { S::F32_LANES == 8 } {
+            self.run::<S, 2>(simd);
+        } else if const { S::F32_LANES == 4 } {
+            self.run::<S, 4>(simd);
+        } else {
+            self.run::<S, 16>(simd);
         }
     }
 }
@@ -163,9 +169,6 @@ impl WithSimd for Kernel<'_, '_> {
 impl Kernel<'_, '_> {
     #[inline(always)]
     fn run<S: Simd, const V: usize>(self, simd: S) {
-        if V * S::F32_LANES < BLOCK || V * S::F32_LANES > 2 * BLOCK {
-            return;
-        }
         let weights = S::as_simd_f32s(self.weights).0.as_chunks::<V>().0;
         let Some(bias) = S::as_simd_f32s(self.bias).0.as_chunks::<V>().0.first() else {
             return;
@@ -189,7 +192,7 @@ impl Kernel<'_, '_> {
                         tile::$name::<S, V>(simd, &from, weights, bias, &mut to)
                     };
                 }
-                if S::F32_LANES == 16 {
+                if const { S::F32_LANES == 16 } {
                     match tile {
                         14 => call!(plain14),
                         12 => call!(plain12),
@@ -202,7 +205,7 @@ impl Kernel<'_, '_> {
                         2 => call!(plain2),
                         _ => call!(plain1),
                     }
-                } else if S::F32_LANES > 1 {
+                } else if const { S::F32_LANES > 1 } {
                     match tile {
                         6 => call!(plain6),
                         5 => call!(plain5),

@@ -256,11 +256,15 @@ impl WithSimd for Kernel<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        match S::F32_LANES {
-            16 => self.run::<S, 1>(simd),
-            8 => self.run::<S, 2>(simd),
-            4 => self.run::<S, 4>(simd),
-            _ => self.run::<S, 16>(simd),
+        // What other lanes need is not compiled: `if const` is decided for each level.
+        if const { S::F32_LANES == 16 } {
+            self.run::<S, 1>(simd);
+        } else if const { S::F32_LANES == 8 } {
+            self.run::<S, 2>(simd);
+        } else if const { S::F32_LANES == 4 } {
+            self.run::<S, 4>(simd);
+        } else {
+            self.run::<S, 16>(simd);
         }
     }
 }
@@ -268,9 +272,6 @@ impl WithSimd for Kernel<'_> {
 impl Kernel<'_> {
     #[inline(always)]
     fn run<S: Simd, const V: usize>(self, simd: S) {
-        if V * S::F32_LANES != BLOCK {
-            return;
-        }
         for (rows, line) in self
             .windows
             .iter()
