@@ -13,6 +13,13 @@ macro_rules! inlined {
 }
 pub(crate) use inlined;
 
+/// Runs a part of a kernel with a frame of its own on the stack. Without optimisation a function has room for every variable
+/// of all that is compiled into it: what chooses among many tiles would need megabytes.
+#[inline(always)]
+pub(crate) fn framed<S: Simd>(simd: S, part: impl FnOnce()) {
+    simd.vectorize(part);
+}
+
 /// The vector at `at`.
 #[inline(always)]
 pub(crate) fn load<S: Simd>(_: S, floats: &[f32], at: usize) -> S::f32s {

@@ -181,6 +181,48 @@ fn models_come_back() -> Result<()> {
     Ok(())
 }
 
+/// A size that was written with a name is read with it, and what was read runs at other sizes.
+#[test]
+fn named_sizes_come_back() -> Result<()> {
+    let (mut exported, mut read_back, mut equal) = (0, 0, 0);
+    for case in support::models::all()? {
+        let axes = case.axes();
+        if axes.is_empty() {
+            continue;
+        }
+        let [written, first, second] = case.batches;
+        let args = |batch| -> Result<CallArgs> {
+            let inputs = (case.inputs)(batch)?.into_iter();
+            Ok(CallArgs {
+                args: inputs.map(Value::object).collect(),
+                kwargs: Vec::new(),
+            })
+        };
+        let export = Export::example(args(written)?)
+            .dynamic("batch", axes.iter().map(|(input, dim)| (&**input, *dim)));
+        let (bytes, _) = case.gm.to_onnx_bytes(&export)?;
+        exported += 1;
+        let back = Load::new().from_bytes(bytes)?.module;
+        let names: Vec<&str> = back
+            .contract()
+            .into_iter()
+            .flat_map(|contract| contract.symbols().map(|(name, ..)| name))
+            .collect();
+        assert_eq!(names, ["batch"], "{}", case.name);
+        read_back += 1;
+        for batch in [first, second] {
+            let (own, again): (Value, Value) =
+                (case.gm.forward(args(batch)?)?, back.forward(args(batch)?)?);
+            let error = fx_onnx::max_rel_err(&again, &own)?;
+            assert!(error < 1e-5, "{} at {batch}: {error}", case.name);
+        }
+        equal += 1;
+    }
+    println!("exported {exported} read_back {read_back} equal {equal}");
+    assert!(exported >= 18 && exported == equal);
+    Ok(())
+}
+
 /// The same graph goes out again: what comes back is written as it was.
 #[test]
 fn a_graph_that_comes_back_goes_out_as_it_was() -> Result<()> {

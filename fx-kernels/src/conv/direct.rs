@@ -7,6 +7,7 @@ use crate::conv::epilogue::Epilogue;
 use crate::conv::share::{self, Task};
 use crate::conv::tile::{self, From, Slab, To};
 use crate::conv::{Blocked, ConvSpec};
+use crate::vector::framed;
 use crate::{BLOCK, Block, Buffer, Level};
 
 /// Weights above these bytes are read once for each task, so a task has few of them.
@@ -286,7 +287,11 @@ impl Kernel<'_, '_> {
                 };
                 macro_rules! call {
                     ($name:ident) => {
-                        tile::$name::<S, V, STRIDE>(simd, &from, weights, bias, &mut to)
+                        framed(
+                            simd,
+                            #[inline(always)]
+                            || tile::$name::<S, V, STRIDE>(simd, &from, weights, bias, &mut to),
+                        )
                     };
                 }
                 if const { S::F32_LANES == 16 } {

@@ -9,6 +9,7 @@ use crate::conv::share::{self, Task};
 use crate::conv::tile::{self, Plain, To};
 use crate::conv::{Blocked, ConvSpec};
 use crate::scratch::lend;
+use crate::vector::framed;
 use crate::{BLOCK, Block, Buffer, Level};
 
 /// Packed weights of a convolution with few input channels.
@@ -189,7 +190,11 @@ impl Kernel<'_, '_> {
                 };
                 macro_rules! call {
                     ($name:ident) => {
-                        tile::$name::<S, V>(simd, &from, weights, bias, &mut to)
+                        framed(
+                            simd,
+                            #[inline(always)]
+                            || tile::$name::<S, V>(simd, &from, weights, bias, &mut to),
+                        )
                     };
                 }
                 if const { S::F32_LANES == 16 } {
