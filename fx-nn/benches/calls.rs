@@ -62,7 +62,7 @@ const CALLS: [(&str, Make); 20] = [
     ("eager/index_select", |o| {
         call(move || o.x.index_select(0, &o.index))
     }),
-    ("eager/cast", |o| call(move || o.x.cast(DType::F64))),
+    ("eager/to_dtype", |o| call(move || o.x.to_dtype(DType::F64))),
     ("eager/shape", |o| call(move || Ok(o.x.shape()))),
     ("trace/chain", |_| {
         call(|| Trace::new(traced!(|x: &Tensor| added(x, 1000))).graph())

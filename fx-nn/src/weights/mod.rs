@@ -10,6 +10,7 @@ mod checkpoint;
 mod materialise;
 mod part;
 mod pickle;
+mod pt2;
 mod pth;
 mod report;
 mod save;
@@ -24,6 +25,7 @@ use crate::tensor::Tensor;
 
 pub use checkpoint::{Checkpoint, Progress};
 pub use materialise::Materialise;
+pub use pt2::exported_dtype;
 pub use report::{Mismatched, Missing, Report};
 pub use save::Save;
 pub use state::load_state_dict;

@@ -1,4 +1,5 @@
-//! PyTorch's files: a zip file with a pickle that names tensors, and a file of elements for each storage.
+//! PyTorch's files: a zip file with a pickle that names tensors, or an exported program, and a file of elements for each
+//! storage.
 //!
 //! Invariant: a tensor that is listed lies inside of its storage, whose bytes the file has.
 
@@ -14,6 +15,7 @@ use indexmap::IndexMap;
 use zip::{CompressionMethod, ZipArchive};
 
 use super::pickle::{Id, Item, Pickle};
+use super::pt2;
 use crate::tensor::saved::PATH;
 
 /// How many bytes are read at once: a whole number of elements of any type.
@@ -39,7 +41,7 @@ pub(super) struct Stored {
 }
 
 /// Files inside of a zip file, by name: where their bytes begin, and how many are there.
-type Files = HashMap<String, (u64, u64)>;
+pub(super) type Files = HashMap<String, (u64, u64)>;
 
 /// The keys under which training checkpoints have the model's tensors.
 const KEYS: [&str; 3] = ["state_dict", "model_state_dict", "model"];
@@ -74,6 +76,13 @@ impl Pth {
             return Err(Error::msg(
                 "its numbers have their large digits first: save it again on another machine",
             ));
+        }
+        let exported = pt2::tensors(&files, |place| whole(&mut file, place))?;
+        if !exported.is_empty() {
+            return Ok(Pth {
+                file: RefCell::new(file),
+                tensors: exported,
+            });
         }
         let mut tensors = IndexMap::new();
         let mut pickles: Vec<&String> = files.keys().filter(|n| n.ends_with("data.pkl")).collect();
@@ -159,6 +168,52 @@ fn whole(file: &mut File, (start, size): (u64, u64)) -> Result<Vec<u8>> {
 }
 
 impl Stored {
+    /// A tensor whose first element is the one at `offset` of a file inside of the zip file.
+    ///
+    /// # Errors
+    /// Returns an error if sizes and strides lead out of that file.
+    pub fn new(
+        dtype: Result<DType, String>,
+        shape: Vec<usize>,
+        strides: Vec<usize>,
+        offset: usize,
+        (start, length): (u64, u64),
+        file: &str,
+    ) -> Result<Self> {
+        if shape.len() != strides.len() {
+            return Err(Error::msg(format_args!(
+                "it has the sizes {shape:?} and the strides {strides:?}"
+            )));
+        }
+        let width = dtype.as_ref().map_or(1, |dtype| dtype.size_in_bytes());
+        let span = if shape.contains(&0) {
+            Some(0)
+        } else {
+            let reach = |last: usize, (size, stride): (&usize, &usize)| {
+                last.checked_add((size - 1).checked_mul(*stride)?)
+            };
+            shape.iter().zip(&strides).try_fold(1usize, reach)
+        };
+        let first = offset.checked_mul(width);
+        let end = span.and_then(|span| span.checked_mul(width)?.checked_add(first?));
+        let first = first.and_then(|first| start.checked_add(first as u64));
+        let (Some(span), Some(start), true) =
+            (span, first, end.is_some_and(|end| end as u64 <= length))
+        else {
+            return Err(Error::msg(format_args!(
+                "its elements reach past the end of `{file}`, which has {length} bytes: sizes {shape:?}, strides \
+                 {strides:?}, from element {offset} on"
+            )));
+        };
+        Ok(Stored {
+            dtype,
+            shape,
+            strides,
+            start,
+            span,
+        })
+    }
+
     fn is_contiguous(&self) -> bool {
         let mut wanted = 1usize;
         let mut dims = self.shape.iter().zip(&self.strides).rev();
@@ -341,45 +396,20 @@ fn stored(
         ("_rebuild_tensor_v3", Ok(Item::Class(_, dtype))) => *dtype,
         _ => *class,
     };
-    let (offset, shape, strides): (usize, Vec<usize>, Vec<usize>) =
-        (size(item(1)?)?, sizes(2)?, sizes(3)?);
-    if shape.len() != strides.len() {
-        return Err(Error::msg(format_args!(
-            "it has the sizes {shape:?} and the strides {strides:?}"
-        )));
-    }
     let dtype = dtype_of(name).ok_or_else(|| name.to_string());
-    let width = dtype.as_ref().map_or(1, |dtype| dtype.size_in_bytes());
-    let span = if shape.contains(&0) {
-        Some(0)
-    } else {
-        let reach = |last: usize, (size, stride): (&usize, &usize)| {
-            last.checked_add((size - 1).checked_mul(*stride)?)
-        };
-        shape.iter().zip(&strides).try_fold(1usize, reach)
-    };
-    let file = files.get(&format!("{folder}/{key}"));
-    let (start, length) = file.ok_or_else(|| {
+    let place = files.get(&format!("{folder}/{key}"));
+    let place = place.ok_or_else(|| {
         Error::msg(format_args!(
             "the file has no `{folder}/{key}` with its elements"
         ))
     })?;
-    let first = offset.checked_mul(width);
-    let end = span.and_then(|span| span.checked_mul(width)?.checked_add(first?));
-    let (Some(span), Some(first), true) =
-        (span, first, end.is_some_and(|end| end as u64 <= *length))
-    else {
-        return Err(Error::msg(format_args!(
-            "its elements reach past the end of `{folder}/{key}`, which has {length} bytes: sizes {shape:?}, strides \
-             {strides:?}, from element {offset} on"
-        )));
-    };
-    let start = start.checked_add(first as u64).ok_or_else(wrong)?;
-    Ok(Stored {
+    let (shape, strides) = (sizes(2)?, sizes(3)?);
+    Stored::new(
         dtype,
         shape,
         strides,
-        start,
-        span,
-    })
+        size(item(1)?)?,
+        *place,
+        &format!("{folder}/{key}"),
+    )
 }

@@ -1,0 +1,98 @@
+//! `Call`: a node's arguments by the names of the operator's schema.
+
+use fx_nn::prelude::*;
+use fx_nn::{Error, Result};
+
+/// The arguments of a node.
+#[derive(Debug)]
+pub(crate) struct Call<'n> {
+    pub target: &'n str,
+    pub args: Vec<(&'n str, Value)>,
+}
+
+impl Call<'_> {
+    /// An argument, unless it is left out or `None`.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        let found = self.args.iter().find(|(known, _)| *known == name);
+        found
+            .map(|(_, value)| value)
+            .filter(|value| !matches!(value, Value::None))
+    }
+
+    /// An argument by its index.
+    ///
+    /// # Errors
+    /// Returns an error if there are fewer.
+    pub fn at(&self, index: usize) -> Result<&Value> {
+        let found = self.args.get(index).map(|(_, value)| value);
+        found.ok_or_else(|| Error::msg(format_args!("the argument {index} is missing")))
+    }
+
+    /// An argument that has to be there.
+    ///
+    /// # Errors
+    /// Returns an error if it is left out.
+    pub fn value(&self, name: &str) -> Result<&Value> {
+        self.get(name)
+            .ok_or_else(|| Error::msg(format_args!("the argument `{name}` is missing")))
+    }
+
+    /// An argument of a type.
+    ///
+    /// # Errors
+    /// Returns an error if it is left out, or of another type.
+    pub fn of<T: FromValue>(&self, name: &str) -> Result<T> {
+        let value = self.value(name)?.clone();
+        T::from_value(value).map_err(|e| Error::msg(format_args!("the argument `{name}`: {e}")))
+    }
+
+    /// An argument of a type, unless it is left out or `None`.
+    ///
+    /// # Errors
+    /// Returns an error if it is of another type.
+    pub fn maybe<T: FromValue>(&self, name: &str) -> Result<Option<T>> {
+        self.get(name).map(|_| self.of(name)).transpose()
+    }
+
+    /// An argument of a type, or what it is where it is left out.
+    ///
+    /// # Errors
+    /// Returns an error if it is of another type.
+    pub fn or<T: FromValue>(&self, name: &str, otherwise: T) -> Result<T> {
+        Ok(self.maybe(name)?.unwrap_or(otherwise))
+    }
+
+    /// The tensor that the operator is about: its first argument.
+    ///
+    /// # Errors
+    /// Returns an error if it is no tensor.
+    pub fn own(&self) -> Result<Tensor> {
+        Tensor::from_value(self.at(0)?.clone())
+    }
+
+    /// The items of a list.
+    ///
+    /// # Errors
+    /// Returns an error if it is left out or no list.
+    pub fn items(&self, name: &str) -> Result<&[Value]> {
+        match self.value(name)? {
+            Value::List(items) | Value::Tuple(items) => Ok(items),
+            other => Err(Error::msg(format_args!(
+                "the argument `{name}` is {}, not a list",
+                other.describe()
+            ))),
+        }
+    }
+
+    /// The same call with another first argument.
+    pub fn with_own(&self, own: Value) -> Self {
+        let mut args = self.args.clone();
+        if let Some((_, first)) = args.first_mut() {
+            *first = own;
+        }
+        Call {
+            target: self.target,
+            args,
+        }
+    }
+}

@@ -1,0 +1,16 @@
+#![doc = include_str!("../README.md")]
+
+mod archive;
+mod call;
+mod element;
+mod loader;
+mod places;
+mod read;
+mod rules;
+mod schema;
+mod size;
+mod support;
+mod tree;
+
+pub use loader::{Loader, load};
+pub use support::{Support, operators, support};

@@ -1,0 +1,291 @@
+//! `Loader`: an exported program as a graph module.
+//!
+//! Invariant: a program that is refused says which node is at fault, and nothing is made of what it does not have.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fx_nn::ir::ParamSpec;
+use fx_nn::module::ComponentExt;
+use fx_nn::prelude::*;
+use fx_nn::shapes::{Spec, SpecSize};
+use fx_nn::weights::Checkpoint;
+use fx_nn::{Error, Result};
+use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
+
+use crate::read::{Held, Input, Parameter, Root, Weight};
+use crate::schema::{Argument, Constant, InputSpec, OutputSpec, Program, Size, Sym};
+use crate::tree::Tree;
+use crate::{archive, element, size};
+
+/// How a program is read.
+///
+/// ```no_run
+/// use fx_torch::Loader;
+/// let model = Loader::new().trainable(true).load("model.pt2")?;
+/// println!("{}", model.code()?);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+#[must_use]
+pub struct Loader {
+    trainable: bool,
+}
+
+/// Reads a program as a graph module, in evaluation and with frozen parameters.
+///
+/// ```no_run
+/// use fx_nn::prelude::*;
+/// let model = fx_torch::load("model.pt2")?;
+/// let y: Tensor = model.forward(&Tensor::randn((1, 3, 224, 224))?)?;
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// As [`Loader::load`].
+pub fn load(path: impl AsRef<Path>) -> Result<GraphModule> {
+    Loader::new().load(path)
+}
+
+impl Loader {
+    /// Reads a program as it is, with frozen parameters.
+    pub fn new() -> Self {
+        Loader::default()
+    }
+
+    /// Whether parameters need gradients.
+    pub fn trainable(mut self, trainable: bool) -> Self {
+        self.trainable = trainable;
+        self
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// Returns an error with the node and its line of Python: if the file is no exported program or is cut, if an operator
+    /// is not known, or if a run would write an input or a buffer.
+    pub fn load(&self, path: impl AsRef<Path>) -> Result<GraphModule> {
+        let path = path.as_ref();
+        let program = archive::program(path)?;
+        let about = |e: Error| Error::msg(format_args!("{}: {e}", path.display()));
+        let (root, specs) = self.root(program, path).map_err(about)?;
+        let traced = Trace::new(&root)
+            .inputs(specs.clone())
+            .graph_module()
+            .map_err(about)?;
+        let mut module =
+            GraphModule::new(traced.attributes().clone(), traced.graph().clone(), "Graph")?;
+        module.eliminate_dead_code()?;
+        if !self.trainable {
+            nn::set_requires_grad(&mut module, false)?;
+        }
+        module.eval();
+        module.infer_shapes(&specs)?;
+        Ok(module)
+    }
+
+    fn root(&self, program: Program, path: &Path) -> Result<(Root, Vec<Spec>)> {
+        let (weights, tensors) = weights(&program, path)?;
+        for output in &program.graph_module.signature.output_specs {
+            let (what, name) = match output {
+                OutputSpec::UserOutput { .. } => continue,
+                OutputSpec::BufferMutation { buffer_name } => ("the buffer", buffer_name.as_str()),
+                OutputSpec::ParameterMutation { parameter_name } => {
+                    ("the parameter", parameter_name.as_str())
+                }
+                OutputSpec::UserInputMutation { user_input_name } => {
+                    ("the input", user_input_name.as_str())
+                }
+                _ => ("a gradient or a token", ""),
+            };
+            return Err(Error::msg(format_args!(
+                "a run writes {what} `{name}`, which is not read yet: export the model in evaluation"
+            )));
+        }
+        let leaves = leaves(&program)?;
+        let call = program
+            .graph_module
+            .module_call_graph
+            .iter()
+            .find(|call| call.fqn.is_empty());
+        let signature = call.and_then(|call| call.signature.as_ref());
+        let signature =
+            signature.ok_or_else(|| Error::msg("the file does not say how it is called"))?;
+        let (given, results) = (
+            Tree::parse(&signature.in_spec)?,
+            Tree::parse(&signature.out_spec)?,
+        );
+        let Tree::Tuple(both) = given else {
+            return Err(Error::msg("the arguments are no tuple"));
+        };
+        let names = signature.forward_arg_names.as_deref().unwrap_or_default();
+        let mut trees: Vec<(String, Tree)> = Vec::new();
+        match both.as_slice() {
+            [Tree::Tuple(args), Tree::Dict(kwargs)] => {
+                for (at, tree) in args.iter().enumerate() {
+                    let name = names
+                        .get(at)
+                        .cloned()
+                        .unwrap_or_else(|| format!("arg_{at}"));
+                    trees.push((name, tree.clone()));
+                }
+                trees.extend(
+                    kwargs
+                        .iter()
+                        .map(|(key, tree)| (key.to_string(), tree.clone())),
+                );
+            }
+            _ => return Err(Error::msg("the arguments are no tuple and dict")),
+        }
+        let mut leaves = leaves.into_iter();
+        let (mut arguments, mut params, mut specs) = (Vec::new(), Vec::new(), Vec::new());
+        for (name, tree) in trees {
+            let own: Vec<(Input, Spec)> = leaves.by_ref().take(tree.leaves()).collect();
+            if own.len() < tree.leaves() {
+                return Err(Error::msg(
+                    "the arguments have more leaves than there are inputs",
+                ));
+            }
+            let is_given = own
+                .iter()
+                .any(|(input, _)| matches!(input, Input::Given(_)));
+            let (inputs, each): (Vec<Input>, Vec<Spec>) = own.into_iter().unzip();
+            if is_given {
+                let ty = match tree {
+                    Tree::Leaf => "&Tensor",
+                    _ => "Value",
+                };
+                params.push(ParamSpec::of_text(name, ty));
+                specs.push(tree.spec(&mut each.into_iter())?);
+            }
+            arguments.push(Parameter {
+                tree,
+                inputs,
+                is_given,
+            });
+        }
+        let root = Root {
+            program: Arc::new(program),
+            tensors,
+            weights: Arc::new(weights),
+            arguments: Arc::new(arguments),
+            params,
+            results,
+        };
+        Ok((root, specs))
+    }
+}
+
+type Tensors = IndexMap<String, (Held, Tensor)>;
+
+/// The tensors of a program: by the names that nodes read, and by path.
+fn weights(program: &Program, path: &Path) -> Result<(Vec<Weight>, Tensors)> {
+    let (mut weights, mut tensors) = (Vec::new(), Tensors::new());
+    let mut checkpoint = None;
+    for input in &program.graph_module.signature.input_specs {
+        let (arg, path_in, held) = match input {
+            InputSpec::Parameter {
+                arg,
+                parameter_name,
+            } => (arg, parameter_name, Held::Parameter),
+            InputSpec::Buffer { arg, buffer_name } => (arg, buffer_name, Held::Buffer),
+            InputSpec::TensorConstant {
+                arg,
+                tensor_constant_name,
+            } => (arg, tensor_constant_name, Held::Constant),
+            _ => continue,
+        };
+        if !tensors.contains_key(path_in) {
+            if checkpoint.is_none() {
+                checkpoint = Some(Checkpoint::open(path)?);
+            }
+            let checkpoint = checkpoint.as_ref().expect("it was opened");
+            let tensor = checkpoint.tensor(path_in)?;
+            let tensor =
+                match held == Held::Parameter && Tensor::dtype(&tensor)?.is_floating_point() {
+                    true => tensor.into_parameter()?,
+                    false => tensor,
+                };
+            tensors.insert(path_in.clone(), (held, tensor));
+        }
+        weights.push(Weight {
+            name: arg.name.clone(),
+            path: path_in.clone(),
+            held,
+        });
+    }
+    Ok((weights, tensors))
+}
+
+/// The leaves of the arguments, each with what it will be.
+fn leaves(program: &Program) -> Result<Vec<(Input, Spec)>> {
+    let graph = &program.graph_module.graph;
+    let mut ranges: FxHashMap<&str, (i64, Option<i64>)> = FxHashMap::default();
+    for (name, range) in &program.range_constraints {
+        // A least size of 2 is what `torch.export` assumes of every open size; its programs run with 0 and 1.
+        let least = range.min_val.filter(|least| *least > 2).unwrap_or(0);
+        ranges.insert(
+            name,
+            (least, range.max_val.filter(|most| *most < i64::MAX / 2)),
+        );
+    }
+    let mut leaves = Vec::new();
+    for input in &program.graph_module.signature.input_specs {
+        match input {
+            InputSpec::UserInput { arg } => leaves.push(match arg {
+                Argument::AsTensor(named) => {
+                    let meta = graph.tensor_values.get(&named.name).ok_or_else(|| {
+                        Error::msg(format_args!(
+                            "the file does not say what the input `{}` is",
+                            named.name
+                        ))
+                    })?;
+                    let sizes = meta.sizes.iter().map(|size| {
+                        Ok(match size {
+                            Size::AsInt(number) => SpecSize::from(*number),
+                            Size::AsExpr(of) => SpecSize::from(size::text(&of.expr_str)?.as_str()),
+                        })
+                    });
+                    let sizes = sizes.collect::<Result<Vec<SpecSize>>>()?;
+                    let mut spec = Spec::tensor(sizes, element::dtype(meta.dtype)?);
+                    for size in &meta.sizes {
+                        let Size::AsExpr(of) = size else { continue };
+                        let name = size::text(&of.expr_str)?;
+                        if let Some((least, most)) = ranges.remove(&*name) {
+                            if least > 0 {
+                                spec = spec.constrained(&format!("{name} >= {least}"));
+                            }
+                            if let Some(most) = most {
+                                spec = spec.constrained(&format!("{name} <= {most}"));
+                            }
+                        }
+                    }
+                    (Input::Given(named.name.clone()), spec)
+                }
+                Argument::AsSymInt(Sym::AsName(name)) => {
+                    (Input::Given(name.clone()), Spec::int(name.as_str()))
+                }
+                other => return Err(Error::msg(format_args!("an input is {other:?}"))),
+            }),
+            InputSpec::ConstantInput { name, value } => {
+                let value = match value {
+                    Constant::AsNone(_) => Value::None,
+                    Constant::AsInt(number) => Value::Int(*number),
+                    Constant::AsBool(boolean) => Value::Bool(*boolean),
+                    Constant::AsString(text) => Value::Str(text.as_str().into()),
+                    Constant::AsFloat(number) => Value::Float(number.value().unwrap_or(f64::NAN)),
+                };
+                let spec = Spec::of(value.clone());
+                leaves.push((Input::Fixed(name.clone(), value), spec));
+            }
+            InputSpec::CustomObj(_) => {
+                return Err(Error::msg(
+                    "an input is an object of the user's own class, which is not run",
+                ));
+            }
+            _ => {}
+        }
+    }
+    Ok(leaves)
+}

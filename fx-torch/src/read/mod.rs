@@ -1,0 +1,399 @@
+//! `Root`: a program as a module whose trace is its graph. The nodes run one by one on tensors that are known or symbolic.
+//!
+//! Invariant: a node reads what stands before it, and what it writes is seen by all behind it.
+
+mod memory;
+
+use std::sync::Arc;
+
+use fx_nn::ir::ParamSpec;
+use fx_nn::module::{Component, Module, TensorKind, Walk, WalkMut};
+use fx_nn::prelude::*;
+use fx_nn::trace::placed;
+use fx_nn::{Error, Result, operator};
+use indexmap::IndexMap;
+use rustc_hash::FxHashSet;
+
+use self::memory::Memory;
+use crate::call::Call;
+use crate::places;
+use crate::rules::{self, views};
+use crate::schema::{Argument, Graph, Node, OptionalTensor, Program, Sym};
+use crate::tree::Tree;
+use crate::{element, schema};
+
+/// What a tensor of the program is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Held {
+    Parameter,
+    Buffer,
+    Constant,
+}
+
+/// A tensor of the program: the name that nodes read it by, and its path.
+#[derive(Debug, Clone)]
+pub(crate) struct Weight {
+    pub name: String,
+    pub path: String,
+    pub held: Held,
+}
+
+/// An input of the program.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    /// A run gives it.
+    Given(String),
+    /// It is what it was when the program was exported.
+    Fixed(String, Value),
+}
+
+/// An argument of `forward`, with its inputs.
+#[derive(Debug, Clone)]
+pub(crate) struct Parameter {
+    pub tree: Tree,
+    pub inputs: Vec<Input>,
+    /// Whether a run gives something of it.
+    pub is_given: bool,
+}
+
+/// A program with its tensors by path.
+#[derive(Debug, Clone)]
+pub(crate) struct Root {
+    pub program: Arc<Program>,
+    pub tensors: IndexMap<String, (Held, Tensor)>,
+    pub weights: Arc<Vec<Weight>>,
+    pub arguments: Arc<Vec<Parameter>>,
+    pub params: Vec<ParamSpec>,
+    pub results: Tree,
+}
+
+impl Root {
+    fn given(&self, args: &[&Value]) -> Result<Value> {
+        let graph = &self.program.graph_module.graph;
+        let mut memory = Memory::default();
+        let mut kept: FxHashSet<&str> = FxHashSet::default();
+        for weight in self.weights.iter() {
+            let (_, tensor) = &self.tensors[&weight.path];
+            memory.insert(&weight.name, Value::object(tensor.clone()));
+            kept.insert(&weight.name);
+        }
+        let mut args = args.iter();
+        for argument in self.arguments.iter() {
+            let mut leaves = Vec::new();
+            if argument.is_given {
+                let value = args
+                    .next()
+                    .ok_or_else(|| Error::msg("an argument is missing"))?;
+                argument.tree.flatten(value, &mut leaves)?;
+            }
+            let mut leaves = leaves.into_iter();
+            for input in &argument.inputs {
+                let leaf = if argument.is_given {
+                    leaves.next()
+                } else {
+                    None
+                };
+                match input {
+                    Input::Given(name) => {
+                        let value =
+                            leaf.ok_or_else(|| Error::msg(format_args!("`{name}` is missing")))?;
+                        memory.insert(name, value);
+                        kept.insert(name);
+                    }
+                    Input::Fixed(name, value) => memory.insert(name, value.clone()),
+                }
+            }
+        }
+        let reader = Reader { kept };
+        let results = reader.graph(graph, &mut memory)?;
+        // What is written back stands before the results.
+        let written = self.program.graph_module.signature.output_specs.len()
+            - self
+                .results
+                .leaves()
+                .min(self.program.graph_module.signature.output_specs.len());
+        self.results.filled(&mut results.into_iter().skip(written))
+    }
+}
+
+/// What nodes are read with.
+struct Reader<'n> {
+    /// Names whose memory outlives a run: inputs, parameters, buffers.
+    kept: FxHashSet<&'n str>,
+}
+
+impl<'n> Reader<'n> {
+    fn graph(&self, graph: &'n Graph, memory: &mut Memory<'n>) -> Result<Vec<Value>> {
+        for node in &graph.nodes {
+            let modules = places::modules(node);
+            let modules: Vec<(&str, &str)> = modules
+                .iter()
+                .map(|(path, class)| (&**path, &**class))
+                .collect();
+            let place = places::location(node);
+            let shown = place.to_string();
+            placed(place, &modules, || self.node(node, memory)).map_err(|error| {
+                let name = node.name.as_deref().unwrap_or_default();
+                Error::msg(format_args!(
+                    "`{name}` ({}) at {shown}: {error}",
+                    node.target
+                ))
+            })?;
+        }
+        let outputs = graph.outputs.iter();
+        outputs.map(|output| argument(output, memory)).collect()
+    }
+
+    fn node(&self, node: &'n Node, memory: &mut Memory<'n>) -> Result<()> {
+        if let Some(Argument::AsGraph(_)) = node
+            .inputs
+            .iter()
+            .map(|i| &i.arg)
+            .find(|a| matches!(a, Argument::AsGraph(_)))
+        {
+            return self.higher_order(node, memory);
+        }
+        let args = node
+            .inputs
+            .iter()
+            .map(|input| Ok((&*input.name, argument(&input.arg, memory)?)));
+        let call = Call {
+            target: &node.target,
+            args: args.collect::<Result<Vec<_>>>()?,
+        };
+        let own = node.inputs.first().and_then(|input| match &input.arg {
+            Argument::AsTensor(named) => Some(&*named.name),
+            _ => None,
+        });
+        if let (Some(function), Some(own)) = (rules::in_place(&node.target), own) {
+            let value = function(&call)?;
+            let root = memory.write(own, value)?;
+            if self.kept.contains(root) {
+                return Err(Error::msg(format_args!(
+                    "it writes `{root}`, which outlives the run: make a copy of it in `forward` first"
+                )));
+            }
+            for name in names(&node.outputs)? {
+                // The result is the tensor that was written.
+                let value = memory.get(own)?;
+                let same = Call {
+                    target: views::SAME,
+                    args: vec![("self", Value::None)],
+                };
+                memory.insert_view(name, value, own, same, 0);
+            }
+            return Ok(());
+        }
+        let given = rules::run(&call)?;
+        let is_view = views::is_view(&node.target);
+        let mut index = 0;
+        let mut put = |name: &'n str, value: Value| {
+            match own.filter(|_| is_view) {
+                Some(own) => {
+                    memory.insert_view(name, value, own, call.with_own(Value::None), index)
+                }
+                None => memory.insert(name, value),
+            }
+            index += 1;
+        };
+        match node.outputs.as_slice() {
+            [] => {}
+            [Argument::AsTensors(all)] => {
+                for (at, named) in all.iter().enumerate() {
+                    put(&named.name, item(&given, at)?);
+                }
+            }
+            [one] => {
+                if let Some(name) = names(std::slice::from_ref(one))?.first() {
+                    put(name, given);
+                }
+            }
+            several => {
+                for (at, output) in several.iter().enumerate() {
+                    if let Some(name) = names(std::slice::from_ref(output))?.first() {
+                        put(name, item(&given, at)?);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An operator with a graph: what changes nothing but a mode is opened.
+    fn higher_order(&self, node: &'n Node, memory: &mut Memory<'n>) -> Result<()> {
+        const OPENED: [&str; 2] = [
+            "torch.ops.higher_order.wrap_with_set_grad_enabled",
+            "torch.ops.higher_order.wrap_with_autocast",
+        ];
+        let at = node
+            .inputs
+            .iter()
+            .position(|input| matches!(input.arg, Argument::AsGraph(_)));
+        let (true, Some(at)) = (OPENED.contains(&&*node.target), at) else {
+            return Err(Error::msg(
+                "branches and loops of exported programs are not read yet",
+            ));
+        };
+        let Argument::AsGraph(inner) = &node.inputs[at].arg else {
+            return Err(Error::msg("the operator has no graph"));
+        };
+        let mut own = Memory::default();
+        for (input, given) in inner.graph.inputs.iter().zip(&node.inputs[at + 1..]) {
+            for name in names(std::slice::from_ref(input))? {
+                own.insert(name, argument(&given.arg, memory)?);
+            }
+        }
+        let results = self.graph(&inner.graph, &mut own)?;
+        let mut all = Vec::new();
+        for output in &node.outputs {
+            match output {
+                Argument::AsTensors(named) => all.extend(named.iter().map(|named| &*named.name)),
+                other => all.extend(names(std::slice::from_ref(other))?),
+            }
+        }
+        for (name, value) in all.into_iter().zip(results) {
+            memory.insert(name, value);
+        }
+        Ok(())
+    }
+}
+
+/// An item of a list or a tuple, known or symbolic.
+fn item(value: &Value, at: usize) -> Result<Value> {
+    match value {
+        Value::List(items) | Value::Tuple(items) => items.get(at).cloned().ok_or_else(|| {
+            Error::msg(format_args!(
+                "{} results, and the file names more",
+                items.len()
+            ))
+        }),
+        other => operator::getitem.call_as((other.clone(), at as i64)),
+    }
+}
+
+/// The names that outputs give; `None` gives no name.
+fn names(outputs: &[Argument]) -> Result<Vec<&str>> {
+    let mut all = Vec::new();
+    for output in outputs {
+        match output {
+            Argument::AsTensor(named) => all.push(&*named.name),
+            Argument::AsSymInt(Sym::AsName(name))
+            | Argument::AsSymBool(Sym::AsName(name))
+            | Argument::AsSymFloat(Sym::AsName(name)) => all.push(name),
+            Argument::AsOptionalTensor(OptionalTensor::AsTensor(named)) => all.push(&named.name),
+            Argument::AsNone(_) | Argument::AsOptionalTensor(_) => {}
+            other => return Err(Error::msg(format_args!("a result is {other:?}"))),
+        }
+    }
+    Ok(all)
+}
+
+fn sym(sym: &Sym, memory: &mut Memory<'_>) -> Result<Value> {
+    Ok(match sym {
+        Sym::AsName(name) => memory.get(name)?,
+        Sym::AsInt(number) => Value::Int(*number),
+        Sym::AsFloat(number) => Value::Float(float(number)?),
+        Sym::AsBool(boolean) => Value::Bool(*boolean),
+    })
+}
+
+fn float(number: &schema::Number) -> Result<f64> {
+    number
+        .value()
+        .ok_or_else(|| Error::msg(format_args!("{number:?} is no float")))
+}
+
+/// The value of an argument.
+fn argument(argument: &Argument, memory: &mut Memory<'_>) -> Result<Value> {
+    fn list<T>(items: &[T], of: impl FnMut(&T) -> Result<Value>) -> Result<Value> {
+        Ok(Value::List(
+            items.iter().map(of).collect::<Result<Vec<Value>>>()?.into(),
+        ))
+    }
+    let mut optional = |tensor: &OptionalTensor| match tensor {
+        OptionalTensor::AsTensor(named) => memory.get(&named.name),
+        OptionalTensor::AsNone(_) => Ok(Value::None),
+    };
+    Ok(match argument {
+        Argument::AsNone(_) | Argument::AsMemoryFormat(_) | Argument::AsLayout(_) => Value::None,
+        // Every program runs where its inputs are.
+        Argument::AsDevice(_) => Value::None,
+        Argument::AsTensor(named) => memory.get(&named.name)?,
+        Argument::AsTensors(all) => list(all, |named| memory.get(&named.name))?,
+        Argument::AsOptionalTensor(tensor) => optional(tensor)?,
+        Argument::AsOptionalTensors(all) => list(all, optional)?,
+        Argument::AsInt(number) => Value::Int(*number),
+        Argument::AsInts(all) => list(all, |number| Ok(Value::Int(*number)))?,
+        Argument::AsFloat(number) => Value::Float(float(number)?),
+        Argument::AsFloats(all) => list(all, |number| Ok(Value::Float(float(number)?)))?,
+        Argument::AsBool(boolean) => Value::Bool(*boolean),
+        Argument::AsBools(all) => list(all, |boolean| Ok(Value::Bool(*boolean)))?,
+        Argument::AsString(text) => Value::Str(text.as_str().into()),
+        Argument::AsStrings(all) => list(all, |text| Ok(Value::Str(text.as_str().into())))?,
+        Argument::AsSymInt(one) | Argument::AsSymBool(one) | Argument::AsSymFloat(one) => {
+            sym(one, memory)?
+        }
+        Argument::AsSymInts(all) | Argument::AsSymBools(all) | Argument::AsSymFloats(all) => {
+            list(all, |one| sym(one, memory))?
+        }
+        Argument::AsScalarType(code) => Value::DType(element::dtype(*code)?),
+        Argument::AsIntLists(all) => list(all, |row| list(row, |number| Ok(Value::Int(*number))))?,
+        Argument::AsFloatLists(all) => list(all, |row| {
+            list(row, |number| Ok(Value::Float(float(number)?)))
+        })?,
+        Argument::AsNestedTensors(all) => {
+            list(all, |row| list(row, |named| memory.get(&named.name)))?
+        }
+        Argument::AsComplex(_) => return Err(Error::msg("complex numbers are not there")),
+        Argument::AsCustomObj(_) => {
+            return Err(Error::msg(
+                "an object of the user's own class, which is not run",
+            ));
+        }
+        Argument::AsGraph(_) | Argument::AsOperator(_) | Argument::AsStringToArgument(_) => {
+            return Err(Error::msg("an argument that is no value"));
+        }
+    })
+}
+
+impl Component for Root {
+    fn visit(&self, walk: &mut Walk<'_, '_>) {
+        walk.component(self, |walk| {
+            for (path, (held, tensor)) in &self.tensors {
+                match held {
+                    Held::Parameter => walk.child(path, tensor),
+                    Held::Buffer | Held::Constant => walk.buffer(path, TensorKind::Buffer, tensor),
+                }
+            }
+        });
+    }
+
+    fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
+        for (path, (_, tensor)) in &mut self.tensors {
+            walk.child(path, tensor);
+        }
+    }
+
+    fn duplicate(&self) -> Self {
+        self.clone()
+    }
+}
+
+impl Module for Root {
+    fn params(&self) -> &[ParamSpec] {
+        &self.params
+    }
+
+    fn run(&self, args: &[&Value], out: &mut Value) -> Result<()> {
+        *out = self.given(args)?;
+        Ok(())
+    }
+
+    fn as_module(&self) -> &dyn Module {
+        self
+    }
+
+    fn duplicate_box(&self) -> Box<dyn Module> {
+        Box::new(self.clone())
+    }
+}

@@ -1,0 +1,105 @@
+//! Operators that make tensors.
+
+use fx_nn::Result;
+use fx_nn::prelude::*;
+
+use super::{Entry, by, same};
+use crate::call::Call;
+
+/// `start..end`, every `step`th; whole numbers, which may be sizes that a run decides.
+fn arange(call: &Call<'_>) -> Result<Value> {
+    let is_float = |name: &str| matches!(call.get(name), Some(Value::Float(_)));
+    let dtype = call.maybe::<DType>("dtype")?;
+    if ["start", "end", "step"].into_iter().any(is_float) {
+        let number = |name: &str, otherwise: f64| call.or::<f64>(name, otherwise);
+        let (start, end, step) = (
+            number("start", 0.0)?,
+            number("end", 0.0)?,
+            number("step", 1.0)?,
+        );
+        let count = ((end - start) / step).ceil().max(0.0) as i64;
+        let whole = ops::arange(
+            Int::from(0),
+            Int::from(count),
+            Int::from(1),
+            Some(DType::F64),
+        )?;
+        let all = ((whole * step)? + start)?;
+        return Ok(Value::object(ops::to_dtype(
+            &all,
+            dtype.unwrap_or(DType::F32),
+        )?));
+    }
+    let int = |name: &str, otherwise: i64| call.or::<Int>(name, Int::from(otherwise));
+    let all = ops::arange(
+        int("start", 0)?,
+        call.of::<Int>("end")?,
+        int("step", 1)?,
+        dtype,
+    )?;
+    Ok(Value::object(all))
+}
+
+/// A number without dims.
+fn scalar_tensor(call: &Call<'_>) -> Result<Value> {
+    let dtype = call.maybe::<DType>("dtype")?;
+    let sizes = Value::List(Box::default());
+    function!(ops::full).call_as(args![
+        sizes,
+        call.at(0)?.clone(),
+        dtype = Value::DType(dtype.unwrap_or(DType::F32))
+    ])
+}
+
+fn full(call: &Call<'_>) -> Result<Value> {
+    let number = call.value("fill_value")?.clone();
+    let dtype = match (call.maybe::<DType>("dtype")?, &number) {
+        (Some(dtype), _) => dtype,
+        (None, Value::Bool(_)) => DType::Bool,
+        (None, Value::Int(_)) => DType::I64,
+        (None, _) => DType::F32,
+    };
+    let number = match number {
+        Value::Bool(boolean) => Value::Int(i64::from(boolean)),
+        number => number,
+    };
+    function!(ops::full).call_as(args![
+        call.value("size")?.clone(),
+        number,
+        dtype = Value::DType(dtype)
+    ])
+}
+
+fn eye(call: &Call<'_>) -> Result<Value> {
+    let columns = call.get("m").cloned().unwrap_or(Value::None);
+    let dtype = call.get("dtype").cloned().unwrap_or(Value::None);
+    function!(ops::eye).call_as(args![call.at(0)?.clone(), m = columns, dtype = dtype])
+}
+
+pub(crate) const RULES: &[Entry] = by! {
+    "aten.arange" => arange,
+    "aten.scalar_tensor" => scalar_tensor,
+    "aten.full" => full,
+    "aten.eye" => eye,
+};
+
+pub(crate) const SAME: &[Entry] = same! {
+    "aten.empty" => ops::zeros["size" => "shape"],
+    "aten.empty_like" => ops::zeros_like,
+    "aten.full_like" => ops::full_like,
+    "aten.linspace" => ops::linspace,
+    "aten.new_empty" => ops::new_zeros["size" => "shape"],
+    "aten.new_full" => ops::new_full,
+    "aten.new_ones" => ops::new_ones["size" => "shape"],
+    "aten.new_zeros" => ops::new_zeros["size" => "shape"],
+    "aten.ones" => ops::ones["size" => "shape"],
+    "aten.ones_like" => ops::ones_like,
+    "aten.rand" => ops::rand["size" => "shape"],
+    "aten.rand_like" => ops::rand_like,
+    "aten.randn" => ops::randn["size" => "shape"],
+    "aten.randn_like" => ops::randn_like,
+    "aten.tril_indices" => ops::tril_indices,
+    "aten.triu_indices" => ops::triu_indices,
+    "aten.zeros" => ops::zeros["size" => "shape"],
+    "aten.zeros_like" => ops::zeros_like,
+};

@@ -1,0 +1,204 @@
+//! Operators element by element.
+
+use fx_nn::prelude::*;
+use fx_nn::{Error, Result, operator};
+
+use super::{Entry, by, same};
+use crate::call::Call;
+
+/// The second operand, times `alpha`.
+fn scaled(call: &Call<'_>) -> Result<Value> {
+    let other = call.value("other")?.clone();
+    match call.get("alpha") {
+        None | Some(Value::Int(1)) => Ok(other),
+        Some(Value::Float(alpha)) if *alpha == 1.0 => Ok(other),
+        Some(alpha) => operator::mul.call_as((other, alpha.clone())),
+    }
+}
+
+fn add(call: &Call<'_>) -> Result<Value> {
+    operator::add.call_as((call.at(0)?.clone(), scaled(call)?))
+}
+
+fn sub(call: &Call<'_>) -> Result<Value> {
+    operator::sub.call_as((call.at(0)?.clone(), scaled(call)?))
+}
+
+fn rsub(call: &Call<'_>) -> Result<Value> {
+    let other = call.value("other")?.clone();
+    let own = match call.get("alpha") {
+        None | Some(Value::Int(1)) => call.at(0)?.clone(),
+        Some(alpha) => operator::mul.call_as((call.at(0)?.clone(), alpha.clone()))?,
+    };
+    operator::sub.call_as((other, own))
+}
+
+macro_rules! operators {
+    ($($name:ident)*) => {$(
+        fn $name(call: &Call<'_>) -> Result<Value> {
+            operator::$name.call_as((call.at(0)?.clone(), call.at(1)?.clone()))
+        }
+    )*};
+}
+operators! { mul pow eq ne lt le gt ge }
+
+fn div(call: &Call<'_>) -> Result<Value> {
+    let quotient: Value =
+        operator::truediv.call_as((call.at(0)?.clone(), call.value("other")?.clone()))?;
+    Ok(match call.get("rounding_mode") {
+        None => quotient,
+        Some(Value::Str(mode)) if &**mode == "trunc" => {
+            Value::object(ops::trunc(&Tensor::from_value(quotient)?)?)
+        }
+        Some(Value::Str(mode)) if &**mode == "floor" => {
+            let other = call.value("other")?.clone();
+            function!(ops::floor_divide).call_as((call.at(0)?.clone(), other))?
+        }
+        Some(mode) => {
+            return Err(Error::msg(format_args!(
+                "`rounding_mode` is {}",
+                mode.describe()
+            )));
+        }
+    })
+}
+
+fn neg(call: &Call<'_>) -> Result<Value> {
+    operator::neg.call_as((call.at(0)?.clone(),))
+}
+
+/// Of booleans and of integers.
+fn not(call: &Call<'_>) -> Result<Value> {
+    Ok(Value::object(ops::bitwise_not(&call.own()?)?))
+}
+
+fn clamp_min(call: &Call<'_>) -> Result<Value> {
+    let (own, least) = (call.at(0)?.clone(), call.value("min")?.clone());
+    function!(ops::clamp).call_as(args![own, min = least])
+}
+
+fn clamp_max(call: &Call<'_>) -> Result<Value> {
+    let (own, most) = (call.at(0)?.clone(), call.value("max")?.clone());
+    function!(ops::clamp).call_as(args![own, max = most])
+}
+
+fn elu(call: &Call<'_>) -> Result<Value> {
+    for name in ["scale", "input_scale"] {
+        if call.or(name, 1.0)? != 1.0 {
+            return Err(Error::msg(format_args!("`{name}` is not 1")));
+        }
+    }
+    Ok(Value::object(ops::elu(
+        &call.own()?,
+        call.or("alpha", 1.0)?,
+    )?))
+}
+
+fn chosen(call: &Call<'_>) -> Result<Value> {
+    let (own, other) = (call.value("self")?.clone(), call.value("other")?.clone());
+    function!(ops::r#where).call_as((call.value("condition")?.clone(), own, other))
+}
+
+pub(crate) const RULES: &[Entry] = by! {
+    "aten.add" => add,
+    "aten.sub" => sub,
+    "aten.subtract" => sub,
+    "aten.rsub" => rsub,
+    "aten.mul" => mul,
+    "aten.multiply" => mul,
+    "aten.div" => div,
+    "aten.divide" => div,
+    "aten.true_divide" => div,
+    "aten.pow" => pow,
+    "aten.eq" => eq,
+    "aten.ne" => ne,
+    "aten.lt" => lt,
+    "aten.le" => le,
+    "aten.gt" => gt,
+    "aten.ge" => ge,
+    "aten.neg" => neg,
+    "aten.negative" => neg,
+    "aten.bitwise_not" => not,
+    "aten.clamp_min" => clamp_min,
+    "aten.clamp_max" => clamp_max,
+    "aten.elu" => elu,
+    "aten.where" => chosen,
+};
+
+pub(crate) const SAME: &[Entry] = same! {
+    "aten.__and__" => ops::bitwise_and,
+    "aten.__or__" => ops::bitwise_or,
+    "aten.__xor__" => ops::bitwise_xor,
+    "aten.bitwise_and" => ops::bitwise_and,
+    "aten.bitwise_or" => ops::bitwise_or,
+    "aten.bitwise_xor" => ops::bitwise_xor,
+    "aten.logical_and" => ops::logical_and,
+    "aten.logical_or" => ops::logical_or,
+    "aten.logical_xor" => ops::logical_xor,
+    "aten.logical_not" => ops::logical_not,
+    "aten.floor_divide" => ops::floor_divide,
+    "aten.remainder" => ops::remainder,
+    "aten.fmod" => ops::fmod,
+    "aten.abs" => ops::absolute,
+    "aten.absolute" => ops::absolute,
+    "aten.acos" => ops::acos,
+    "aten.acosh" => ops::acosh,
+    "aten.asin" => ops::asin,
+    "aten.asinh" => ops::asinh,
+    "aten.atan" => ops::atan,
+    "aten.atan2" => ops::atan2,
+    "aten.atanh" => ops::atanh,
+    "aten.ceil" => ops::ceil,
+    "aten.clamp" => ops::clamp,
+    "aten.cos" => ops::cos,
+    "aten.cosh" => ops::cosh,
+    "aten.erf" => ops::erf,
+    "aten.erfc" => ops::erfc,
+    "aten.exp" => ops::exp,
+    "aten.exp2" => ops::exp2,
+    "aten.expm1" => ops::expm1,
+    "aten.floor" => ops::floor,
+    "aten.gelu" => ops::gelu,
+    "aten.hardshrink" => ops::hardshrink,
+    "aten.hardsigmoid" => ops::hardsigmoid,
+    "aten.hardswish" => ops::hardswish,
+    "aten.hardtanh" => ops::hardtanh,
+    "aten.isfinite" => ops::isfinite,
+    "aten.isinf" => ops::isinf,
+    "aten.isnan" => ops::isnan,
+    "aten.leaky_relu" => ops::leaky_relu,
+    "aten.lerp" => ops::lerp,
+    "aten.log" => ops::log,
+    "aten.log10" => ops::log10,
+    "aten.log1p" => ops::log1p,
+    "aten.log2" => ops::log2,
+    "aten.log_sigmoid" => ops::logsigmoid,
+    "aten.logaddexp" => ops::logaddexp,
+    "aten.masked_fill" => ops::masked_fill,
+    "aten.max.other" => ops::maximum,
+    "aten.maximum" => ops::maximum,
+    "aten.min.other" => ops::minimum,
+    "aten.minimum" => ops::minimum,
+    "aten.mish" => ops::mish,
+    "aten.nan_to_num" => ops::nan_to_num,
+    "aten.prelu" => ops::prelu,
+    "aten.reciprocal" => ops::reciprocal,
+    "aten.relu" => ops::relu,
+    "aten.relu6" => ops::relu6,
+    "aten.round" => ops::round,
+    "aten.rsqrt" => ops::rsqrt,
+    "aten.selu" => ops::selu,
+    "aten.sigmoid" => ops::sigmoid,
+    "aten.sign" => ops::sign,
+    "aten.silu" => ops::silu,
+    "aten.sin" => ops::sin,
+    "aten.sinh" => ops::sinh,
+    "aten.softplus" => ops::softplus,
+    "aten.softshrink" => ops::softshrink,
+    "aten.sqrt" => ops::sqrt,
+    "aten.square" => ops::square,
+    "aten.tan" => ops::tan,
+    "aten.tanh" => ops::tanh,
+    "aten.threshold" => ops::threshold,
+    "aten.trunc" => ops::trunc,
+};

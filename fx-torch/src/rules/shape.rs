@@ -1,0 +1,168 @@
+//! Operators that move elements: shapes, orders, parts, what is joined and repeated.
+
+use fx_nn::prelude::*;
+use fx_nn::{Error, Result, operator};
+
+use super::{Entry, by, same};
+use crate::call::Call;
+
+/// Elements `start..end` of a dim, every `step`th; ends may be sizes that a run decides.
+fn slice(call: &Call<'_>) -> Result<Value> {
+    let own = call.own()?;
+    let end = match call.get("end") {
+        Some(Value::Int(i64::MAX)) | None => Value::None,
+        Some(end) => end.clone(),
+    };
+    let start = call.get("start").cloned().unwrap_or(Value::None);
+    let step = call.get("step").cloned().unwrap_or(Value::None);
+    let dim: i64 = call.or("dim", 0)?;
+    if matches!(end, Value::None)
+        && matches!(start, Value::None | Value::Int(0))
+        && matches!(step, Value::None | Value::Int(1))
+    {
+        return Ok(call.at(0)?.clone());
+    }
+    let dim = if dim < 0 {
+        dim + super::rank(&own)?
+    } else {
+        dim
+    };
+    let all = || Value::Slice(Box::new([Value::None, Value::None, Value::None]));
+    let mut index: Vec<Value> = (0..dim).map(|_| all()).collect();
+    index.push(Value::Slice(Box::new([start, end, step])));
+    operator::getitem.call_as((call.at(0)?.clone(), Value::Tuple(index.into())))
+}
+
+fn squeeze(call: &Call<'_>) -> Result<Value> {
+    let own = call.own()?;
+    let dims: Vec<i64> = match call.get("dim") {
+        Some(Value::Int(dim)) => vec![*dim],
+        Some(_) => call.of("dim")?,
+        None => (0..super::rank(&own)?).collect(),
+    };
+    let rank = super::rank(&own)?;
+    let mut dims: Vec<i64> = dims.iter().map(|dim| dim.rem_euclid(rank.max(1))).collect();
+    dims.sort_unstable();
+    let squeezed = dims
+        .iter()
+        .rev()
+        .try_fold(own, |x, dim| ops::squeeze(&x, *dim))?;
+    Ok(Value::object(squeezed))
+}
+
+/// In the shape of another tensor.
+fn shaped_as(call: &Call<'_>) -> Result<Value> {
+    let other: Tensor = call.of("other")?;
+    Ok(Value::object(ops::reshape(&call.own()?, other.shape()?)?))
+}
+
+fn expand_as(call: &Call<'_>) -> Result<Value> {
+    let other: Tensor = call.of("other")?;
+    Ok(Value::object(ops::expand(&call.own()?, other.shape()?)?))
+}
+
+/// Shapes may not be given as an element type: `view.dtype` reads the bytes in another way.
+fn view(call: &Call<'_>) -> Result<Value> {
+    match call.at(1)? {
+        Value::DType(_) => Err(Error::msg(
+            "`view` in another element type reads bytes, which fx does not",
+        )),
+        size => function!(ops::reshape).call_as((call.at(0)?.clone(), size.clone())),
+    }
+}
+
+fn numpy_t(call: &Call<'_>) -> Result<Value> {
+    let own = call.own()?;
+    let dims: Vec<i64> = (0..super::rank(&own)?).rev().collect();
+    Ok(Value::object(ops::permute(&own, dims)?))
+}
+
+/// `repeat_interleave` by one number along a dim.
+fn repeat_interleave(call: &Call<'_>) -> Result<Value> {
+    let (own, repeats) = (call.at(0)?.clone(), call.value("repeats")?.clone());
+    let dim = call.get("dim").cloned().unwrap_or(Value::None);
+    function!(ops::repeat_interleave).call_as(args![own, repeats, dim = dim])
+}
+
+fn split_with_sizes(call: &Call<'_>) -> Result<Value> {
+    let name = if call.get("split_sizes").is_some() {
+        "split_sizes"
+    } else {
+        "split_size"
+    };
+    let sizes = call.value(name)?.clone();
+    let dim: i64 = call.or("dim", 0)?;
+    function!(ops::split_with_sizes).call_as(args![call.at(0)?.clone(), sizes, dim = dim])
+}
+
+fn tensor_split(call: &Call<'_>) -> Result<Value> {
+    let parts = call.get("indices").or(call.get("sections")).cloned();
+    let parts = parts.ok_or_else(|| Error::msg("the parts are missing"))?;
+    let dim: i64 = call.or("dim", 0)?;
+    function!(ops::tensor_split).call_as(args![call.at(0)?.clone(), parts, dim = dim])
+}
+
+fn pad(call: &Call<'_>) -> Result<Value> {
+    let mode: String = call.or("mode", "constant".to_string())?;
+    let value = call.get("value").cloned().unwrap_or(Value::None);
+    function!(ops::pad).call_as(args![
+        call.at(0)?.clone(),
+        call.value("pad")?.clone(),
+        mode = mode,
+        value = value
+    ])
+}
+
+pub(crate) const RULES: &[Entry] = by! {
+    "aten.slice" => slice,
+    "aten.squeeze" => squeeze,
+    "aten.view_as" => shaped_as,
+    "aten.reshape_as" => shaped_as,
+    "aten.expand_as" => expand_as,
+    "aten.view" => view,
+    "aten._unsafe_view" => view,
+    "aten.numpy_T" => numpy_t,
+    "aten.repeat_interleave" => repeat_interleave,
+    "aten.split_with_sizes" => split_with_sizes,
+    "aten.split.sizes" => split_with_sizes,
+    "aten.tensor_split" => tensor_split,
+    "aten.pad" => pad,
+    "aten.constant_pad_nd" => pad,
+};
+
+pub(crate) const SAME: &[Entry] = same! {
+    "aten.broadcast_to" => ops::broadcast_to,
+    "aten.cat" => ops::cat,
+    "aten.concat" => ops::cat,
+    "aten.chunk" => ops::chunk,
+    "aten.diagonal" => ops::diagonal,
+    "aten.diff" => ops::diff,
+    "aten.expand" => ops::expand,
+    "aten.flatten" => ops::flatten,
+    "aten.flip" => ops::flip,
+    "aten.hstack" => ops::hstack,
+    "aten.meshgrid" => ops::meshgrid,
+    "aten.movedim" => ops::movedim,
+    "aten.narrow" => ops::narrow,
+    "aten.permute" => ops::permute,
+    "aten.pixel_shuffle" => ops::pixel_shuffle,
+    "aten.pixel_unshuffle" => ops::pixel_unshuffle,
+    "aten.ravel" => ops::ravel,
+    "aten.repeat" => ops::repeat,
+    "aten.reshape" => ops::reshape["shape" => "shape"],
+    "aten.roll" => ops::roll,
+    "aten.select" => ops::select,
+    "aten.split" => ops::split["split_size" => "split_size"],
+    "aten.stack" => ops::stack,
+    "aten.swapaxes" => ops::swapaxes,
+    "aten.swapdims" => ops::swapdims,
+    "aten.t" => ops::t,
+    "aten.tile" => ops::tile,
+    "aten.transpose" => ops::transpose,
+    "aten.tril" => ops::tril,
+    "aten.triu" => ops::triu,
+    "aten.unbind" => ops::unbind,
+    "aten.unflatten" => ops::unflatten,
+    "aten.unsqueeze" => ops::unsqueeze,
+    "aten.vstack" => ops::vstack,
+};

@@ -1,0 +1,175 @@
+//! Views: operators whose result lies in the memory of their first argument, and how what is written through one gets there.
+
+use fx_nn::prelude::*;
+use fx_nn::{Error, Result, operator};
+
+use super::{Entry, by};
+use crate::call::Call;
+
+/// The result of an operator that writes is the tensor that it wrote.
+pub(crate) const SAME: &str = "torch.ops.aten.alias.default";
+
+/// What gives the very elements.
+const IDENTITIES: [&str; 10] = [
+    "aten.alias",
+    "aten.detach",
+    "aten.contiguous",
+    "aten.to",
+    "aten.type_as",
+    "aten.dropout",
+    "aten.lift_fresh",
+    "aten._unsafe_view",
+    "aten.resolve_conj",
+    "aten.resolve_neg",
+];
+
+/// What gives them in another shape.
+const SHAPES: [&str; 10] = [
+    "aten.view",
+    "aten.reshape",
+    "aten.flatten",
+    "aten.unflatten",
+    "aten.squeeze",
+    "aten.unsqueeze",
+    "aten.view_as",
+    "aten.reshape_as",
+    "aten.ravel",
+    "aten.expand",
+];
+
+/// What gives them in another order, or some of them.
+const PARTS: [&str; 12] = [
+    "aten.transpose",
+    "aten.t",
+    "aten.permute",
+    "aten.swapaxes",
+    "aten.swapdims",
+    "aten.numpy_T",
+    "aten.select",
+    "aten.slice",
+    "aten.narrow",
+    "aten.chunk",
+    "aten.split",
+    "aten.unbind",
+];
+
+fn operator_of(target: &str) -> &str {
+    super::short(target).1
+}
+
+/// Whether the results of an operator lie in the memory of its first argument.
+pub(crate) fn is_view(target: &str) -> bool {
+    let operator = operator_of(target);
+    IDENTITIES.contains(&operator) || SHAPES.contains(&operator) || PARTS.contains(&operator)
+}
+
+/// A result of a view, once more.
+///
+/// # Errors
+/// As the operator.
+pub(crate) fn again(call: &Call<'_>, index: usize) -> Result<Value> {
+    let given = super::run(call)?;
+    match &given {
+        Value::List(items) | Value::Tuple(items) => items
+            .get(index)
+            .cloned()
+            .ok_or_else(|| Error::msg("a view has fewer results than before")),
+        Value::Proxy(_)
+            if ["aten.chunk", "aten.split", "aten.unbind"].contains(&operator_of(call.target)) =>
+        {
+            operator::getitem.call_as((given, index as i64))
+        }
+        _ => Ok(given),
+    }
+}
+
+/// The first argument of a view with other elements where the view lies.
+///
+/// # Errors
+/// Returns an error if elements cannot be put there.
+pub(crate) fn put(call: &Call<'_>, index: usize, new: Tensor) -> Result<Tensor> {
+    let whole = call.own()?;
+    let operator = operator_of(call.target);
+    match operator {
+        _ if IDENTITIES.contains(&operator) => ops::to_dtype(&new, Tensor::dtype(&whole)?),
+        "aten.expand" => Err(Error::msg(
+            "it writes what `expand` repeats: make a copy with `clone` first",
+        )),
+        _ if SHAPES.contains(&operator) => ops::reshape(&new, whole.shape()?),
+        "aten.t" => ops::t(&new),
+        "aten.transpose" => ops::transpose(&new, call.of("dim0")?, call.of("dim1")?),
+        "aten.swapaxes" => ops::transpose(&new, call.of("axis0")?, call.of("axis1")?),
+        "aten.swapdims" => ops::transpose(&new, call.of("dim0")?, call.of("dim1")?),
+        "aten.permute" => {
+            let dims: Vec<i64> = call.of("dims")?;
+            let rank = dims.len() as i64;
+            let mut back = vec![0i64; dims.len()];
+            for (at, dim) in dims.iter().enumerate() {
+                back[dim.rem_euclid(rank) as usize] = at as i64;
+            }
+            ops::permute(&new, back)
+        }
+        "aten.select" => {
+            ops::select_scatter(&whole, &new, call.of("dim")?, call.of::<Int>("index")?)
+        }
+        "aten.slice" => {
+            let known = |name: &str| match call.get(name) {
+                None => Ok(None),
+                Some(Value::Int(number)) => Ok(Some(*number)),
+                Some(_) => Err(Error::msg("it writes a slice whose ends a run decides")),
+            };
+            let step = known("step")?.unwrap_or(1);
+            ops::slice_scatter(
+                &whole,
+                &new,
+                call.or("dim", 0)?,
+                known("start")?,
+                known("end")?,
+                step as usize,
+            )
+        }
+        "aten.unbind" => {
+            ops::select_scatter(&whole, &new, call.or("dim", 0)?, Int::from(index as i64))
+        }
+        _ => Err(Error::msg(format_args!(
+            "it writes through a view that `{operator}` made: make a copy with `clone` first"
+        ))),
+    }
+}
+
+/// The very tensor.
+fn identity(call: &Call<'_>) -> Result<Value> {
+    Ok(call.at(0)?.clone())
+}
+
+/// The tensor in the element type that is named, if one is.
+fn to(call: &Call<'_>) -> Result<Value> {
+    let own = call.own()?;
+    let dtype = match call.maybe::<DType>("dtype")? {
+        Some(dtype) => Some(dtype),
+        None => call
+            .maybe::<Tensor>("other")?
+            .map(|other| Tensor::dtype(&other))
+            .transpose()?,
+    };
+    match dtype {
+        Some(dtype) if Tensor::dtype(&own).ok() != Some(dtype) => {
+            Ok(Value::object(ops::to_dtype(&own, dtype)?))
+        }
+        _ => identity(call),
+    }
+}
+
+pub(crate) const RULES: &[Entry] = by! {
+    "aten.alias" => identity,
+    "aten.detach" => identity,
+    "aten.contiguous" => identity,
+    "aten.clone" => identity,
+    "aten.lift_fresh_copy" => identity,
+    "aten.lift_fresh" => identity,
+    "aten.resolve_conj" => identity,
+    "aten.resolve_neg" => identity,
+    "aten.to" => to,
+    "aten._to_copy" => to,
+    "aten.type_as" => to,
+};

@@ -1,0 +1,7 @@
+//! One program of tests: programs that torch.export wrote, beside PyTorch's results. Each file here is a module of it.
+
+#[path = "../examples/support/mod.rs"]
+mod support;
+
+mod bad_input;
+mod programs;

@@ -1,0 +1,118 @@
+//! Small programs of torch.export with PyTorch's results at two sizes (`make.py --small` writes both).
+
+use std::path::PathBuf;
+
+use fx_nn::cpu::Cpu;
+use fx_nn::passes::backend::Compile;
+use fx_nn::prelude::*;
+use fx_nn::trace::CallArgs;
+
+use crate::support::{ALLOWED, arrays, by_position, of_kind, off};
+
+fn file(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/data")
+        .join(name)
+}
+
+/// A program as read, compiled, saved and loaded, at both sizes.
+fn check(name: &str, call: impl Fn(Vec<Tensor>) -> CallArgs + Copy) -> Result<GraphModule> {
+    let gm = fx_torch::load(file(&format!("{name}.pt2")))?;
+    let first = arrays(&file(&format!("{name}_0.npz")))?;
+    let like = Compile::new(Cpu::new()).like(call(of_kind(&first, "in_")));
+    let again = GraphModule::from_bytes(&gm.to_bytes()?)?;
+    for (way, gm) in [
+        ("read", &gm),
+        ("compiled", &gm.compile(like)?),
+        ("saved", &again),
+    ] {
+        for at in 0..2 {
+            let error = off(gm, &file(&format!("{name}_{at}.npz")), call)?;
+            assert!(
+                error <= ALLOWED,
+                "{name} {way} at {at}: off by {error:e}\n{}",
+                gm.graph()
+            );
+        }
+    }
+    Ok(gm)
+}
+
+#[test]
+fn what_is_written_through_a_view_shows_in_its_base() -> Result<()> {
+    check("written", by_position)?;
+    Ok(())
+}
+
+#[test]
+fn recurrent_layers_are_calls() -> Result<()> {
+    let gm = check("recurrent", by_position)?;
+    assert!(gm.graph().to_string().contains("lstm"));
+    Ok(())
+}
+
+#[test]
+fn tied_weights_are_one_tensor() -> Result<()> {
+    let gm = check("tied", by_position)?;
+    let names: Vec<String> = gm.named_parameters().into_keys().collect();
+    let of = |name: &str| names.iter().filter(|known| **known == name).count();
+    assert_eq!(of("emb.weight") + of("out.weight"), 1, "{names:?}");
+    Ok(())
+}
+
+/// Arguments and results are the structures of PyTorch's `forward`, by name.
+#[test]
+fn structures_and_keywords_are_those_of_forward() -> Result<()> {
+    let call = |inputs: Vec<Tensor>| {
+        let mut inputs = inputs.into_iter().map(Value::object);
+        let mut next = || inputs.next().unwrap_or_default();
+        let (x, a, b, scale) = (next(), next(), next(), next());
+        CallArgs {
+            args: vec![x, Value::Tuple(vec![a, b].into())],
+            kwargs: vec![(
+                "scale".into(),
+                Value::of(
+                    [("a".to_string(), scale)]
+                        .into_iter()
+                        .collect::<IndexMap<_, _>>(),
+                ),
+            )],
+        }
+    };
+    let gm = check("named", call)?;
+    let conv = gm.graph().nodes().find(|node| node.name() == "conv2d");
+    let conv = conv.ok_or_else(|| Error::msg("the graph has no convolution"))?;
+    assert!(
+        conv.location()
+            .is_some_and(|at| at.to_string().contains(".py:"))
+    );
+    assert_eq!(
+        conv.module_stack().next().map(|scope| &*scope.path),
+        Some("conv")
+    );
+    Ok(())
+}
+
+#[test]
+fn a_file_says_what_it_needs() -> Result<()> {
+    let support = fx_torch::support(file("named.pt2"))?;
+    assert!(support.missing.is_empty(), "{support}");
+    assert!(
+        support
+            .operators
+            .contains_key("torch.ops.aten.conv2d.default")
+    );
+    Ok(())
+}
+
+/// A checkpoint of the same layers loads from a program's weights.
+#[test]
+fn a_program_is_a_checkpoint() -> Result<()> {
+    let mut layer = nn::Linear::new(4, 2)?;
+    let checkpoint = fx_nn::weights::Checkpoint::open(file("named.pt2"))?;
+    checkpoint.prefix("fc.").load_partial(&mut layer)?;
+    let gm = fx_torch::load(file("named.pt2"))?;
+    let weight = Tensor::from_value(gm.attributes().tensor("fc.weight")?.clone())?;
+    assert_eq!(layer.weight.to_vec()?, weight.to_vec()?);
+    Ok(())
+}
