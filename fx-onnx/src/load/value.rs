@@ -6,6 +6,8 @@ use fx_nn::tensor::Object;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
+use crate::texts::Texts;
+
 /// What a node gives.
 pub(super) type Given = Result<Vec<V>>;
 
@@ -22,6 +24,10 @@ pub(super) enum V {
     Seq(Vec<V>),
     /// A sequence whose length a run decides, of items of one shape: they lie along the first dim.
     List(Tensor, Option<DType>),
+    /// A tensor of text.
+    Texts(Texts),
+    /// A value of the host that is no tensor, such as a list of dicts.
+    Host(Value),
     /// Left out.
     Absent,
 }
@@ -61,6 +67,13 @@ impl V {
                     vec![Dim::from(items.len())]
                 };
                 Some(TensorMeta::new(dims).dtype(DType::I64))
+            }
+            V::Texts(texts) => {
+                let known = match texts.proxy() {
+                    Some(proxy) => proxy.meta().ok().flatten(),
+                    None => Some(ValueMeta::of(&Value::object(texts.clone()))),
+                };
+                known?.tensor().cloned()
             }
             _ => None,
         }
@@ -102,7 +115,18 @@ impl V {
             V::Ints(items, scalar) => of_ints(items, *scalar),
             V::Sizes(of) => shape_of(of),
             V::Seq(_) | V::List(..) => Err(Error::msg("a sequence where a tensor is expected")),
+            V::Texts(_) => Err(Error::msg("text where a tensor of numbers is expected")),
+            V::Host(_) => Err(Error::msg("maps where a tensor is expected")),
             V::Absent => Err(Error::msg("an input is left out that the operator needs")),
+        }
+    }
+
+    /// As a tensor of text.
+    pub fn texts(&self) -> Result<Texts> {
+        match self {
+            V::Texts(texts) => Ok(texts.clone()),
+            V::Absent => Err(Error::msg("an input is left out that the operator needs")),
+            _ => Err(Error::msg("numbers where text is expected")),
         }
     }
 

@@ -18,8 +18,8 @@ use fx_nn::{Error, Result};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::context::{
-    Constant, Cx, Elements, Mark, Place, SymbolSource, modules_of, put_all, unranked_info,
-    value_info,
+    Constant, Cx, Elements, Mark, Place, SymbolSource, maps_info, modules_of, put_all, texts_info,
+    unranked_info, value_info,
 };
 use super::control::{Graphs, Written};
 use super::model::Model;
@@ -28,6 +28,7 @@ use super::report::ExportReport;
 use super::{control, functions, write};
 use crate::opaque::Opaque;
 use crate::proto::{GraphProto, ValueInfoProto};
+use crate::texts::Texts;
 
 /// Writes graphs.
 struct Writer<'e> {
@@ -298,13 +299,21 @@ impl Writer<'_> {
                 values.push(known);
                 continue;
             }
-            let tensor = as_tensor(meta);
+            // A tensor without an element type is one of text.
+            let text = meta.tensor().filter(|tensor| tensor.dtype.is_none());
+            let tensor = text.map_or_else(|| as_tensor(meta), |text| Ok(text.clone()));
             let tensor = tensor.map_err(|error| node.blame("writing as ONNX", error))?;
             let hint = given
                 .next()
                 .cloned()
                 .unwrap_or_else(|| node.name().to_string());
             let name = self.cx.fresh(&hint);
+            if text.is_some() {
+                infos.push(texts_info(&name, &tensor.shape));
+                self.cx.knows(&name, &tensor.shape);
+                values.push(Val::Texts(name, tensor.shape));
+                continue;
+            }
             infos.push(value_info(&name, &tensor)?);
             values.push(self.input(name, meta, &tensor)?);
         }
@@ -468,6 +477,12 @@ impl Writer<'_> {
             (Val::Unranked(made, dtype), Some(start)) => {
                 Val::Unranked(self.renamed(made, start, &node.name().to_string()), dtype)
             }
+            (Val::Texts(made, shape), Some(start)) => {
+                Val::Texts(self.renamed(made, start, &node.name().to_string()), shape)
+            }
+            (Val::Maps(made), Some(start)) => {
+                Val::Maps(self.renamed(made, start, &node.name().to_string()))
+            }
             (val, _) => val,
         };
         let mut pairs = vec![(&val, meta)];
@@ -476,6 +491,11 @@ impl Writer<'_> {
                 (Val::Tensor(operand), ValueMeta::Single(meta)) => {
                     self.cx.knows(&operand.name, &meta.shape);
                     self.cx.describe(&operand.name, meta)?;
+                }
+                (Val::Texts(name, _), ValueMeta::Single(meta)) => {
+                    self.cx.knows(name, &meta.shape);
+                    let info = texts_info(name, &meta.shape);
+                    self.cx.scope().value_info.push(info);
                 }
                 (Val::Tensor(operand), ValueMeta::Int(dim)) => {
                     if let Some(symbol) = dim.as_symbol()
@@ -544,8 +564,13 @@ impl Writer<'_> {
             )));
         };
         let id = object.object_id();
+        let texts = value.downcast_ref::<Texts>();
+        let val = |name: Name| match texts {
+            Some(_) => Ok(Val::Texts(name, meta.shape.clone())),
+            None => operand(name, &meta).map(Val::Tensor),
+        };
         if let Some(known) = id.and_then(|id| self.tied.get(&id)) {
-            return operand(known.clone(), &meta).map(Val::Tensor);
+            return val(known.clone());
         }
         let dims = meta
             .known_shape()
@@ -553,17 +578,27 @@ impl Writer<'_> {
         let name = self.cx.fresh(path);
         let constant = Constant {
             name: name.clone(),
-            dtype: meta.dtype.ok_or_else(|| {
-                Error::msg(format_args!("the element type of `{path}` is not known"))
-            })?,
+            dtype: match (texts, meta.dtype) {
+                (_, Some(dtype)) => dtype,
+                // Of bytes, in which texts are.
+                (Some(_), None) => DType::U8,
+                (None, None) => {
+                    return Err(Error::msg(format_args!(
+                        "the element type of `{path}` is not known"
+                    )));
+                }
+            },
             dims,
-            elements: Elements::Tensor(value.clone()),
+            elements: match texts {
+                Some(texts) => Elements::Texts(texts.clone()),
+                None => Elements::Tensor(value.clone()),
+            },
         };
         self.cx.constants.push(constant);
         if let Some(id) = id {
             self.tied.insert(id, name.clone());
         }
-        operand(name, &meta).map(Val::Tensor)
+        val(name)
     }
 
     /// A node that was read and not understood, as it was.
@@ -583,7 +618,9 @@ impl Writer<'_> {
                 false => match args.next() {
                     None | Some(Val::None) => None,
                     Some(Val::Tensor(of)) => Some(of.name.clone()),
-                    Some(Val::Unranked(name, _)) => Some(name.clone()),
+                    Some(Val::Unranked(name, _) | Val::Texts(name, _) | Val::Maps(name)) => {
+                        Some(name.clone())
+                    }
                     Some(Val::Dim(dim)) => Some(self.cx.size_scalar(dim)?),
                     Some(Val::Float(number)) => Some(self.cx.number(*number, DType::F64)),
                     Some(Val::Bool(truth)) => Some(self.cx.whole(i64::from(*truth), DType::Bool)),
@@ -661,6 +698,8 @@ impl Writer<'_> {
                 Val::Float(_) => DType::F64,
                 Val::Bool(_) => DType::Bool,
                 Val::Dim(_) => DType::I64,
+                // Whatever it is: the element types of these are not fx's.
+                Val::Texts(..) | Val::Maps(_) => DType::U8,
                 other => {
                     return Err(Error::msg(format_args!(
                         "output {at} is {}, which a file does not give",
@@ -668,7 +707,19 @@ impl Writer<'_> {
                     )));
                 }
             };
-            let of = self.cx.elements(result, dtype)?;
+            let of = match result {
+                Val::Texts(name, shape) => Operand {
+                    name: name.clone(),
+                    dtype,
+                    shape: shape.clone(),
+                },
+                Val::Maps(name) => Operand {
+                    name: name.clone(),
+                    dtype,
+                    shape: Vec::new(),
+                },
+                other => self.cx.elements(other, dtype)?,
+            };
             let made = self.cx.constants[constants..].iter();
             taken.extend(made.map(|constant| constant.name.clone()));
             constants = self.cx.constants.len();
@@ -695,6 +746,8 @@ impl Writer<'_> {
             };
             infos.push(match result {
                 Val::Unranked(..) => unranked_info(&name, of.dtype)?,
+                Val::Texts(..) => texts_info(&name, &of.shape),
+                Val::Maps(_) => maps_info(&name),
                 _ => value_info(&name, &TensorMeta::new(of.shape).dtype(of.dtype))?,
             });
         }

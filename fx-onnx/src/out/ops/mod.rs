@@ -16,6 +16,7 @@ mod refused;
 mod resize;
 mod selective;
 mod shapes;
+mod texts;
 
 use fx_nn::prelude::*;
 

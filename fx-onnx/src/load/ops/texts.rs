@@ -1,0 +1,39 @@
+//! Operators of text.
+
+use fx_nn::Error;
+use fx_nn::prelude::*;
+
+use crate::load::operator::{Operator, op};
+use crate::load::text_leaves::{text_concat, text_matches, text_normalize, text_split};
+use crate::load::value::V;
+use crate::texts::Texts;
+
+pub(super) const TABLE: &[Operator] = &[
+    op("StringConcat", |cx| {
+        let both = text_concat(&cx.input(0).texts()?, &cx.input(1).texts()?)?;
+        Ok(vec![V::Texts(both)])
+    })
+    .reads_text(),
+    op("StringSplit", |cx| {
+        let (delimiter, most) = (cx.text("delimiter", ""), cx.int("maxsplit", -1));
+        let (pieces, counts) = text_split(&cx.input(0).texts()?, &delimiter, most)?;
+        Ok(vec![V::Texts(pieces), V::of(counts, DType::I64)])
+    })
+    .reads_text(),
+    op("RegexFullMatch", |cx| {
+        let pattern = cx.text("pattern", "");
+        cx.of(text_matches(&cx.input(0).texts()?, &pattern)?, DType::Bool)
+    })
+    .reads_text(),
+    op("StringNormalizer", |cx| {
+        let left_out = Texts::from(cx.texts("stopwords").unwrap_or_default());
+        let case = cx.text("case_change_action", "NONE");
+        let is_sensitive = cx.flag("is_case_sensitive");
+        let x = cx.input(0).texts()?;
+        if cx.rank(0).is_ok_and(|rank| !(1..3).contains(&rank)) {
+            return Err(Error::msg("a row of words is expected, or a matrix of one"));
+        }
+        Ok(vec![V::Texts(text_normalize(&x, &case, &left_out, is_sensitive)?)])
+    })
+    .reads_text(),
+];
