@@ -17,7 +17,7 @@ pub use load::{
     Import, ImportReport, Limits, Load, ReadOperator, Support, bit_cast, from_bytes, int_of, load,
     non_max_suppression, operators, roi_align, shape_of, support, tensor, text_concat, text_equal,
     text_ids, text_matches, text_normalize, text_numbers, text_of, text_places, text_scores,
-    text_split, text_take, texts,
+    text_split, text_take, text_tokens, texts,
 };
 pub use opaque::Opaque;
 pub use texts::Texts;

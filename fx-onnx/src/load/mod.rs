@@ -22,6 +22,7 @@ mod scope;
 mod support;
 mod tensors;
 mod text_leaves;
+mod text_pieces;
 mod texts;
 mod value;
 mod versions;
@@ -57,9 +58,10 @@ pub use leaves::{bit_cast, non_max_suppression, roi_align};
 pub use scan::Limits;
 pub use support::{ReadOperator, Support, operators, support};
 pub use text_leaves::{
-    text_concat, text_equal, text_ids, text_matches, text_normalize, text_numbers, text_of,
-    text_places, text_scores, text_split, text_take,
+    text_concat, text_equal, text_ids, text_normalize, text_numbers, text_of, text_places, text_scores,
+    text_take,
 };
+pub use text_pieces::{text_matches, text_split, text_tokens};
 pub use value::{int_of, shape_of};
 
 /// What was read.

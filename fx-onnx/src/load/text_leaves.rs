@@ -10,12 +10,8 @@ use fx_nn::shapes::{RuleCall, ShapeRule};
 use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
-use regex::Regex;
 
 use crate::texts::Texts;
-
-/// The most bytes that a pattern takes when it is made ready.
-const LARGEST_PATTERN: usize = 1 << 22;
 
 /// The places of the elements of one of several tensors of text, counted through all of them. What moves elements of
 /// tensors is done to places, and [`text_take`] gives the texts there.
@@ -129,91 +125,6 @@ pub fn text_equal(x: &Texts, y: &Texts) -> Result<Tensor> {
 pub fn text_concat(x: &Texts, y: &Texts) -> Result<Texts> {
     let (pairs, shape) = pairs("text_concat", x, y)?;
     Texts::new(pairs.into_iter().map(|(a, b)| format!("{a}{b}")), shape)
-}
-
-/// The pieces of each text between delimiters along a new last dim, filled with empty texts, and how many each has.
-/// ONNX's `StringSplit`.
-///
-/// An empty delimiter stands for white space, of which any amount is one. `most` is how often a text is split at most;
-/// below 0, at each delimiter.
-///
-/// ```
-/// use fx_onnx::{Texts, text_split};
-/// let (pieces, counts) = text_split(&Texts::from(["a b", "c"]), "", -1)?;
-/// assert_eq!(pieces, Texts::new(["a", "b", "c", ""], [2, 2])?);
-/// assert_eq!(counts.to_vec()?, [2.0, 1.0]);
-/// # Ok::<(), fx_nn::Error>(())
-/// ```
-///
-/// # Errors
-/// Returns an error if there is no room for the pieces.
-#[wrap(path = "fx_onnx::text_split")]
-pub fn text_split(x: &Texts, delimiter: &str, most: i64) -> Result<(Texts, Tensor)> {
-    let most = usize::try_from(most).unwrap_or(usize::MAX - 1);
-    let all: Vec<Vec<&str>> = (x.items()?.iter())
-        .map(|text| match delimiter {
-            "" => words(text, most),
-            delimiter => text.splitn(most + 1, delimiter).collect(),
-        })
-        .collect();
-    let widest = all.iter().map(Vec::len).max().unwrap_or(0);
-    let room = all.len().checked_mul(widest).filter(|room| *room < 1 << 32);
-    let room = room.ok_or_else(|| {
-        Error::msg(format_args!(
-            "text_split: no room for {widest} pieces of each of {} texts",
-            all.len()
-        ))
-    })?;
-    let empty: Arc<str> = Arc::from("");
-    let mut items = Vec::with_capacity(room);
-    for pieces in &all {
-        items.extend(pieces.iter().map(|piece| Arc::from(*piece)));
-        items.extend((pieces.len()..widest).map(|_| empty.clone()));
-    }
-    let counts: Vec<i64> = all.iter().map(|pieces| pieces.len() as i64).collect();
-    let counts = Tensor::from_vec(counts, x.dims()?.to_vec())?;
-    let shape = [x.dims()?, &[widest]].concat();
-    Ok((Texts::new(items, shape)?, counts))
-}
-
-/// The words of a text, split so often at most: then the last one is the rest.
-fn words(text: &str, most: usize) -> Vec<&str> {
-    let mut found = Vec::new();
-    let mut rest = text.trim_start();
-    while !rest.is_empty() {
-        let end = match found.len() < most {
-            true => rest.find(char::is_whitespace).unwrap_or(rest.len()),
-            false => rest.len(),
-        };
-        found.push(&rest[..end]);
-        rest = rest[end..].trim_start();
-    }
-    found
-}
-
-/// Whether a pattern matches the whole of each text. ONNX's `RegexFullMatch`; the patterns are those of RE2.
-///
-/// ```
-/// use fx_onnx::{Texts, text_matches};
-/// let is = text_matches(&Texts::from(["www.site.org", "site.org"]), r"www\.[a-z]+\.\bcom|www.*")?;
-/// assert_eq!(is.to_vec()?, [1.0, 0.0]);
-/// # Ok::<(), fx_nn::Error>(())
-/// ```
-///
-/// # Errors
-/// Returns an error if the pattern is none, or too large.
-#[wrap(path = "fx_onnx::text_matches")]
-pub fn text_matches(x: &Texts, pattern: &str) -> Result<Tensor> {
-    // Alone first: a parenthesis that closes nothing would end the group around it.
-    let wrong = |e: regex::Error| Error::msg(format_args!("text_matches: {e}"));
-    let built = |text: &str| {
-        let mut builder = regex::RegexBuilder::new(text);
-        builder.size_limit(LARGEST_PATTERN).build().map_err(wrong)
-    };
-    built(pattern)?;
-    let whole: Regex = built(&format!(r"\A(?:{pattern})\z"))?;
-    let is: Vec<bool> = x.items()?.iter().map(|text| whole.is_match(text)).collect();
-    Ok(truths(is)?.reshape(x.dims()?.to_vec())?)
 }
 
 /// Words of a row without those that are to be left out, in lower or upper case. ONNX's `StringNormalizer`.
@@ -397,7 +308,7 @@ pub fn text_scores(scores: &Tensor, labels: &Texts) -> Result<Value> {
     Ok(Value::List(rows.collect()))
 }
 
-fn truths(is: Vec<bool>) -> Result<Tensor> {
+pub(super) fn truths(is: Vec<bool>) -> Result<Tensor> {
     let count = is.len();
     let bytes: Vec<u8> = is.into_iter().map(u8::from).collect();
     Tensor::from_vec(bytes, count)?.to_dtype(DType::Bool)
@@ -461,16 +372,6 @@ fx_nn::function_table! { ShapeRule {
     }),
     fx_nn::function!(crate::load::text_equal) => ShapeRule(|call| both(call, Some(DType::Bool))),
     fx_nn::function!(crate::load::text_concat) => ShapeRule(|call| both(call, None)),
-    fx_nn::function!(crate::load::text_split) => ShapeRule(|call| {
-        let shape = call.tensor("x")?.shape.clone();
-        let mut pieces = shape.clone();
-        pieces.push(call.env().fresh(0, None)?);
-        let counts = of_shape(&shape, Some(DType::I64));
-        Ok(ValueMeta::Tuple(vec![of_shape(&pieces, None), counts]))
-    }),
-    fx_nn::function!(crate::load::text_matches) => ShapeRule(|call| {
-        Ok(of_shape(&call.tensor("x")?.shape, Some(DType::Bool)))
-    }),
     fx_nn::function!(crate::load::text_normalize) => ShapeRule(|call| {
         let mut shape = call.tensor("x")?.shape.clone();
         let left = call.env().fresh(1, None)?;
@@ -492,7 +393,7 @@ fx_nn::function_table! { ShapeRule {
     }),
 } }
 
-fn of_shape(shape: &[fx_nn::value::Dim], dtype: Option<DType>) -> ValueMeta {
+pub(super) fn of_shape(shape: &[fx_nn::value::Dim], dtype: Option<DType>) -> ValueMeta {
     let mut meta = TensorMeta::new(shape.iter().cloned());
     meta.dtype = dtype;
     meta.into()

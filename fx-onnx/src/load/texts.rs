@@ -4,7 +4,6 @@
 //! Invariant: what becomes a part of the graph is symbolic or a constant of it.
 
 use fx_nn::prelude::*;
-use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 
 use super::node::NodeCx;
@@ -65,13 +64,4 @@ pub(super) fn joined(all: &[Texts], join: impl FnOnce(&[Tensor]) -> Result<Tenso
 pub(super) fn picked(list: &[String], places: &Tensor) -> Result<V> {
     let list = Texts::from(list.to_vec());
     text_take(&[list], places).map(V::Texts)
-}
-
-/// Whether a value is known while the file is read.
-pub(super) fn is_known(of: &V) -> bool {
-    match of {
-        V::Tensor(x, _) => Object::proxy(x).is_none(),
-        V::Texts(x) => Object::proxy(x).is_none(),
-        _ => false,
-    }
 }

@@ -4,7 +4,8 @@ use fx_nn::Error;
 use fx_nn::prelude::*;
 
 use crate::load::operator::{Operator, op};
-use crate::load::text_leaves::{text_concat, text_matches, text_normalize, text_split};
+use crate::load::text_leaves::{text_concat, text_normalize};
+use crate::load::text_pieces::{text_matches, text_split, text_tokens};
 use crate::load::value::V;
 use crate::texts::Texts;
 
@@ -35,5 +36,16 @@ pub(super) const TABLE: &[Operator] = &[
         }
         Ok(vec![V::Texts(text_normalize(&x, &case, &left_out, is_sensitive)?)])
     })
+    .reads_text(),
+    op("Tokenizer", |cx| {
+        let x = cx.input(0).texts()?;
+        let separators = Texts::from(cx.texts("separators").unwrap_or_default());
+        let (pattern, fill) = (cx.text("tokenexp", ""), cx.text("pad_value", ""));
+        let least = usize::try_from(cx.int("mincharnum", 1)).unwrap_or(0);
+        let mark = cx.flag("mark");
+        let pieces = text_tokens(&x, &pattern, &separators, &fill, mark, least)?;
+        Ok(vec![V::Texts(pieces)])
+    })
+    .domain("com.microsoft")
     .reads_text(),
 ];

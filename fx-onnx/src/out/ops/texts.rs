@@ -121,6 +121,20 @@ fx_nn::function_table! { Rule {
         let name = cx.node("RegexFullMatch").input(&x).text("pattern", &call.text("pattern")?).output();
         call.given(name)
     }),
+    fx_nn::function!(crate::load::text_tokens) => Rule::new(|cx, call| {
+        let (x, _) = call.texts("x")?;
+        let separators = known(cx, call, "separators")?;
+        let separators: Vec<&str> = separators.iter().map(String::as_str).collect();
+        let pattern = call.text("pattern")?;
+        let node = cx.node("Tokenizer").domain("com.microsoft", 1).input(&x);
+        let node = node.int("mark", i64::from(call.flag("mark")?));
+        let node = node.int("mincharnum", call.int("least")?).text("pad_value", &call.text("fill")?);
+        let node = match pattern.is_empty() {
+            true => node.texts("separators", &separators),
+            false => node.text("tokenexp", &pattern),
+        };
+        call.given_texts(node.output())
+    }),
     fx_nn::function!(crate::load::text_normalize) => Rule::new(|cx, call| {
         let (x, _) = call.texts("x")?;
         let left_out = known(cx, call, "left_out")?;
