@@ -132,9 +132,7 @@ fn run(
     let args = inputs.iter().map(|name| {
         let given = set.inputs.iter().find(|input| input.name == *name);
         let missing = || Error::msg(format_args!("no recorded input is called `{name}`"));
-        given
-            .map(|input| input.value.clone())
-            .ok_or_else(missing)
+        given.map(|input| input.value.clone()).ok_or_else(missing)
     });
     let result: Value = gm.forward(CallArgs {
         args: args.collect::<Result<_>>()?,

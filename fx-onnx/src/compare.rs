@@ -30,7 +30,10 @@ fn numbers(value: &Value, all: &mut Vec<Numbers>) -> Result<()> {
             Value::Int(number) => all.push((DType::I64, vec![*number as f64])),
             Value::Float(number) => all.push((DType::F64, vec![*number])),
             Value::Str(text) => all.push((DType::U8, vec![number_of(text)])),
-            value => match (value.downcast_ref::<Tensor>(), value.downcast_ref::<Texts>()) {
+            value => match (
+                value.downcast_ref::<Tensor>(),
+                value.downcast_ref::<Texts>(),
+            ) {
                 (Some(tensor), _) => all.push((tensor.dtype()?, tensor.to_vec()?)),
                 (None, Some(texts)) => {
                     let items = texts.items()?.iter();

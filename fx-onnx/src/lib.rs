@@ -20,8 +20,8 @@ pub use load::{
     text_split, text_take, text_tokens, texts,
 };
 pub use opaque::Opaque;
-pub use texts::Texts;
 pub use out::{Cx, Export, ExportReport, Layers, Name, OpCall, Operand, Rule, Val, Weights};
+pub use texts::Texts;
 
 // Crates that graph modules are written to name functions of this one.
 fx_nn::register_crate!();

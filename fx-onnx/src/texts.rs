@@ -20,10 +20,12 @@ const PATH: &str = "fx_onnx::Texts";
 /// It lives outside of compiled code. A graph module takes a list of text, or lists of them, where it takes `Texts`.
 ///
 /// ```
+/// use fx_nn::trace::FromValue;
 /// use fx_onnx::Texts;
 /// let words = Texts::from(["sun", "rain"]);
 /// assert_eq!((words.dims()?, &*words.items()?[1]), (&[2][..], "rain"));
-/// assert_eq!(Texts::new(["a", "b", "c", "d"], [2, 2])?.to_list()?.to_string(), "[[\"a\", \"b\"], [\"c\", \"d\"]]");
+/// let rows = Texts::new(["a", "b", "c", "d"], [2, 2])?.to_list()?;
+/// assert_eq!(Vec::<Vec<String>>::from_value(rows)?, [["a", "b"], ["c", "d"]]);
 /// assert!(Texts::new(["a"], [2]).is_err());
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
@@ -55,7 +57,9 @@ impl Texts {
     ) -> Result<Self> {
         let items: Vec<Arc<str>> = items.into_iter().map(Into::into).collect();
         let shape = shape.into();
-        let count = shape.iter().try_fold(1usize, |n, size| n.checked_mul(*size));
+        let count = shape
+            .iter()
+            .try_fold(1usize, |n, size| n.checked_mul(*size));
         match count == Some(items.len()) {
             true => Ok(Texts::known(items, shape)),
             false => Err(Error::msg(format_args!(
@@ -139,7 +143,11 @@ impl Texts {
     fn of_list(value: &Value) -> Option<Self> {
         let mut shape = Vec::new();
         let mut level = vec![value];
-        while !level.is_empty() && level.iter().all(|v| matches!(v, Value::List(_) | Value::Tuple(_))) {
+        while !level.is_empty()
+            && level
+                .iter()
+                .all(|v| matches!(v, Value::List(_) | Value::Tuple(_)))
+        {
             let items: Vec<&[Value]> = level
                 .into_iter()
                 .filter_map(|v| match v {
@@ -188,15 +196,21 @@ impl Texts {
         if rank >= numbers.len() {
             return Err(wrong());
         }
-        let shape = (0..rank).map(|at| number(1 + at)).collect::<Result<Vec<_>>>()?;
-        let count = shape.iter().try_fold(1usize, |n, size| n.checked_mul(*size));
+        let shape = (0..rank)
+            .map(|at| number(1 + at))
+            .collect::<Result<Vec<_>>>()?;
+        let count = shape
+            .iter()
+            .try_fold(1usize, |n, size| n.checked_mul(*size));
         let count = count
             .filter(|count| *count < numbers.len() - rank)
             .ok_or_else(wrong)?;
         let mut rest = &bytes[8 * (1 + rank + count)..];
         let mut items = Vec::with_capacity(count);
         for at in 0..count {
-            let (text, behind) = rest.split_at_checked(number(1 + rank + at)?).ok_or_else(wrong)?;
+            let (text, behind) = rest
+                .split_at_checked(number(1 + rank + at)?)
+                .ok_or_else(wrong)?;
             items.push(Arc::from(std::str::from_utf8(text).map_err(|_| wrong())?));
             rest = behind;
         }

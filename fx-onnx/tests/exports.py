@@ -238,6 +238,10 @@ def of_text(name, made, kinds=("text", "text"), numbers=0, zipmap=True):
         types = [(name, (StringTensorType if name[0] == "t" else FloatTensorType)([None, 1])) for name in columns]
         options = {} if zipmap else {"options": {id(of): {"zipmap": False}}}
         proto = to_onnx(of, initial_types=types, target_opset={"": 17, "ai.onnx.ml": 3}, **options)
+        for node in proto.graph.node:
+            # A locale that every machine has.
+            if node.op_type == "StringNormalizer":
+                node.attribute.append(onnx.helper.make_attribute("locale", "C.UTF-8"))
         path.write_bytes(proto.SerializeToString())
 
     EXPORTS[f"text_{name}"] = write

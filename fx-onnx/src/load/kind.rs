@@ -6,9 +6,8 @@ use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::{Error, Result};
 
-use super::tensors::TEXT;
 use super::value::V;
-use crate::dtype;
+use crate::dtype::{self, TEXT};
 use crate::proto::{TensorType, TypeProto, TypeValue};
 use crate::texts::Texts;
 
@@ -70,7 +69,7 @@ impl Kind {
     pub fn check(&self, name: &str) -> Result<()> {
         match self.code == TEXT || self.dtype().is_some() {
             true => Ok(()),
-            false => Err(super::unknown_type(self.code, name)),
+            false => Err(dtype::unknown(self.code, name)),
         }
     }
 

@@ -23,6 +23,7 @@ mod support;
 mod tensors;
 mod text_leaves;
 mod text_pieces;
+mod text_rules;
 mod texts;
 mod value;
 mod versions;
@@ -58,8 +59,8 @@ pub use leaves::{bit_cast, non_max_suppression, roi_align};
 pub use scan::Limits;
 pub use support::{ReadOperator, Support, operators, support};
 pub use text_leaves::{
-    text_concat, text_equal, text_ids, text_normalize, text_numbers, text_of, text_places, text_scores,
-    text_take,
+    text_concat, text_equal, text_ids, text_normalize, text_numbers, text_of, text_places,
+    text_scores, text_take,
 };
 pub use text_pieces::{text_matches, text_split, text_tokens};
 pub use value::{int_of, shape_of};
@@ -230,7 +231,7 @@ impl Load {
             if self.constants.contains_key(&constant.name) {
                 continue;
             }
-            if constant.data_type == tensors::TEXT {
+            if constant.data_type == dtype::TEXT {
                 known.insert(constant.name.clone());
                 texts.push((constant.name.clone(), tensors::texts(&constant)?));
                 continue;
@@ -633,16 +634,8 @@ fn opaque(
 pub fn tensor(proto: &crate::proto::TensorProto) -> Result<Tensor> {
     match dtype::known(proto.data_type) {
         Some(_) => tensors::tensor(proto, None, false),
-        None => Err(unknown_type(proto.data_type, &proto.name)),
+        None => Err(dtype::unknown(proto.data_type, &proto.name)),
     }
-}
-
-/// The error of elements of a type that fx does not have.
-fn unknown_type(code: i32, name: &str) -> Error {
-    Error::msg(format_args!(
-        "`{name}` has elements of type {}, of which fx holds no tensors",
-        dtype::name(code)
-    ))
 }
 
 /// A tensor of text of a file.

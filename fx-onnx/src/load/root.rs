@@ -147,7 +147,6 @@ impl Root {
         };
         reader.graph(graph, &mut vec![scope], true)
     }
-
 }
 
 impl Component for Root {

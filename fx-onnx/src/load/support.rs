@@ -7,7 +7,6 @@ use std::path::Path;
 use fx_nn::Result;
 
 use super::scan::Limits;
-use super::tensors::TEXT;
 use super::{bytes_of, decoded, ops};
 use crate::dtype;
 use crate::proto::GraphProto;
@@ -128,7 +127,7 @@ pub fn operators() -> Vec<ReadOperator> {
 
 fn note(types: &mut Vec<String>, code: i32) {
     let name = dtype::name(code).to_string();
-    if dtype::known(code).is_none() && code != TEXT && !types.contains(&name) {
+    if dtype::known(code).is_none() && code != dtype::TEXT && !types.contains(&name) {
         types.push(name);
     }
 }

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, candle_core};
 
-use crate::dtype;
 use super::value::V;
+use crate::dtype;
 use crate::proto::{SparseTensorProto, TensorProto};
 use crate::texts::Texts;
 
@@ -236,15 +236,12 @@ pub(super) fn of_bytes(
     }
 }
 
-/// ONNX's number of the element type of texts.
-pub(super) const TEXT: i32 = 8;
-
 /// A constant, as a tensor of numbers or of text.
 ///
 /// # Errors
 /// As [`tensor`].
 pub(super) fn constant(proto: &TensorProto, folder: Option<&Path>, trained: bool) -> Result<V> {
-    if proto.data_type == TEXT {
+    if proto.data_type == dtype::TEXT {
         return texts(proto).map(V::Texts);
     }
     let tensor = tensor(proto, folder, trained)?;

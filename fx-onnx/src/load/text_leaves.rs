@@ -130,10 +130,11 @@ pub fn text_concat(x: &Texts, y: &Texts) -> Result<Texts> {
 /// Words of a row without those that are to be left out, in lower or upper case. ONNX's `StringNormalizer`.
 ///
 /// `x` is a row, or a matrix of one. `case` is `"LOWER"`, `"UPPER"` or `"NONE"`. If nothing is left, that is an empty text.
+/// The `locale` is that of the file, where it says one, and is only written back: letters change by Unicode's rules.
 ///
 /// ```
 /// use fx_onnx::{Texts, text_normalize};
-/// let left = text_normalize(&Texts::from(["The", "Sun"]), "LOWER", &Texts::from(["the"]), false)?;
+/// let left = text_normalize(&Texts::from(["The", "Sun"]), "LOWER", &Texts::from(["the"]), false, "")?;
 /// assert_eq!(left, Texts::from(["sun"]));
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
@@ -146,7 +147,9 @@ pub fn text_normalize(
     case: &str,
     left_out: &Texts,
     is_case_sensitive: bool,
+    locale: &str,
 ) -> Result<Texts> {
+    let _ = locale;
     let is_matrix = match x.dims()? {
         [_] => false,
         [1, _] => true,
@@ -170,9 +173,15 @@ pub fn text_normalize(
         true => text.to_string(),
         false => text.to_lowercase(),
     };
-    let left_out: rustc_hash::FxHashSet<String> =
-        left_out.items()?.iter().map(|word| compared(word)).collect();
-    let kept = x.items()?.iter().filter(|word| !left_out.contains(&compared(word)));
+    let left_out: rustc_hash::FxHashSet<String> = left_out
+        .items()?
+        .iter()
+        .map(|word| compared(word))
+        .collect();
+    let kept = x
+        .items()?
+        .iter()
+        .filter(|word| !left_out.contains(&compared(word)));
     let mut kept: Vec<String> = kept.map(|word| in_case(word)).collect();
     if kept.is_empty() {
         kept.push(String::new());
@@ -276,7 +285,8 @@ pub fn text_numbers(x: &Texts, dtype: DType) -> Result<Tensor> {
 /// use fx_nn::prelude::*;
 /// use fx_onnx::{Texts, text_scores};
 /// let rows = text_scores(&Tensor::from_vec(vec![0.25f32, 0.75], (1, 2))?, &Texts::from(["no", "yes"]))?;
-/// assert_eq!(rows.to_string(), "[{\"no\": 0.25, \"yes\": 0.75}]");
+/// let rows = Vec::<fx_nn::IndexMap<String, f64>>::from_value(rows)?;
+/// assert_eq!((rows[0]["no"], rows[0]["yes"]), (0.25, 0.75));
 /// # Ok::<(), Error>(())
 /// ```
 ///

@@ -128,16 +128,24 @@ pub fn text_tokens(
             Some(token) => token.find_iter(text).map(|found| found.as_str()).collect(),
             None if is_by_letter => {
                 let letters = text.char_indices();
-                letters.map(|(at, letter)| &text[at..at + letter.len_utf8()]).collect()
+                letters
+                    .map(|(at, letter)| &text[at..at + letter.len_utf8()])
+                    .collect()
             }
             None => by.iter().fold(vec![&**text], |pieces, separator| {
-                pieces.into_iter().flat_map(|piece| separator.split(piece)).collect()
+                pieces
+                    .into_iter()
+                    .flat_map(|piece| separator.split(piece))
+                    .collect()
             }),
         };
         let is_long = |piece: &&str| !piece.is_empty() && piece.chars().count() >= least;
         let kept = pieces.into_iter().filter(is_long);
         match mark {
-            true => std::iter::once(MARKS[0]).chain(kept).chain([MARKS[1]]).collect(),
+            true => std::iter::once(MARKS[0])
+                .chain(kept)
+                .chain([MARKS[1]])
+                .collect(),
             false => kept.collect(),
         }
     });
@@ -147,14 +155,11 @@ pub fn text_tokens(
 }
 
 /// Pieces of each text along a new last dim, filled to so many.
-fn padded(
-    name: &str,
-    x: &Texts,
-    all: &[Vec<&str>],
-    widest: usize,
-    fill: &str,
-) -> Result<Texts> {
-    let room = all.len().checked_mul(widest).filter(|room| *room < MOST_PIECES);
+fn padded(name: &str, x: &Texts, all: &[Vec<&str>], widest: usize, fill: &str) -> Result<Texts> {
+    let room = all
+        .len()
+        .checked_mul(widest)
+        .filter(|room| *room < MOST_PIECES);
     let room = room.ok_or_else(|| {
         Error::msg(format_args!(
             "{name}: no room for {widest} pieces of each of {} texts",

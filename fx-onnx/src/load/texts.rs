@@ -16,7 +16,11 @@ use crate::texts::Texts;
 pub(super) fn ruled(cx: &mut NodeCx<'_>, entry: &Operator) -> Given {
     match entry.text {
         OfText::Read => return (entry.rule)(cx),
-        OfText::Refused => return Err(Error::msg("ONNX has no such operator for text, or fx lacks it")),
+        OfText::Refused => {
+            return Err(Error::msg(
+                "ONNX has no such operator for text, or fx lacks it",
+            ));
+        }
         OfText::Moved | OfText::Sized => {}
     }
     let mut all = Vec::new();

@@ -13,12 +13,12 @@ use indexmap::{IndexMap, IndexSet};
 use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::dtype;
-use crate::texts::Texts;
 use crate::proto::{
     AttributeProto, Dimension, DimensionValue, ElementType, GraphProto, MapType, NodeProto,
     StringStringEntryProto, TensorShapeProto, TensorType, TypeProto, TypeValue, ValueInfoProto,
     attribute_type,
 };
+use crate::texts::Texts;
 use fx_nn::lowering::{Name, OpCall, Operand};
 
 /// Where the value of a symbol comes from.
@@ -209,7 +209,7 @@ impl Cx {
     }
 
     /// The texts of a constant.
-    pub(super) fn constant_texts(&self, name: &Name) -> Option<Vec<String>> {
+    pub(crate) fn constant_texts(&self, name: &Name) -> Option<Vec<String>> {
         let mut latest = self.constants.iter().rev();
         let constant = latest.find(|constant| constant.name == *name)?;
         let Elements::Texts(texts) = &constant.elements else {
@@ -362,12 +362,9 @@ fn sizes(shape: &[Dim]) -> TensorShapeProto {
     TensorShapeProto { dim: dim.collect() }
 }
 
-/// ONNX's number of the element type of texts.
-pub(super) const TEXT: i32 = 8;
-
 /// A name of a tensor of text with its sizes.
 pub(super) fn texts_info(name: &str, shape: &[Dim]) -> ValueInfoProto {
-    tensor_info(name, TEXT, Some(sizes(shape)))
+    tensor_info(name, dtype::TEXT, Some(sizes(shape)))
 }
 
 /// A name of a list of maps from text to numbers.
@@ -378,7 +375,7 @@ pub(super) fn maps_info(name: &str) -> ValueInfoProto {
         shape: Some(TensorShapeProto::default()),
     }));
     let map = of(TypeValue::Map(Box::new(MapType {
-        key_type: TEXT,
+        key_type: dtype::TEXT,
         value_type: Some(Box::new(number)),
     })));
     let list = TypeValue::Sequence(Box::new(ElementType {

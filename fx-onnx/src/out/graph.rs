@@ -18,14 +18,13 @@ use fx_nn::{Error, Result};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::context::{
-    Constant, Cx, Elements, Mark, Place, SymbolSource, maps_info, modules_of, put_all, texts_info,
-    unranked_info, value_info,
+    Constant, Cx, Elements, Mark, Place, SymbolSource, modules_of, put_all, texts_info, value_info,
 };
 use super::control::{Graphs, Written};
 use super::model::Model;
 use super::options::{Export, Inputs, Layers};
 use super::report::ExportReport;
-use super::{control, functions, write};
+use super::{control, functions, results, write};
 use crate::opaque::Opaque;
 use crate::proto::{GraphProto, ValueInfoProto};
 use crate::texts::Texts;
@@ -94,7 +93,7 @@ pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
     let (inputs, input_infos) = writer.inputs(&ready)?;
     let (graph, attributes) = (ready.graph(), ready.attributes());
     let results = writer.graph(graph, attributes, inputs)?;
-    let output_infos = writer.outputs(&input_infos, results)?;
+    let output_infos = results::outputs(&mut writer.cx, export, &input_infos, results)?;
     let constants = std::mem::take(&mut writer.cx.constants);
     let (mut proto, mut marks) = writer.cx.close(gm.class_name());
     proto.input = input_infos;
@@ -655,119 +654,6 @@ impl Writer<'_> {
             _ => all.pop().unwrap_or(Val::None),
         })
     }
-
-    /// The outputs with their types: values under the names that the user gives.
-    fn outputs(
-        &mut self,
-        inputs: &[ValueInfoProto],
-        results: Vec<Val>,
-    ) -> Result<Vec<ValueInfoProto>> {
-        let results: Vec<Val> = results
-            .into_iter()
-            .filter(|val| *val != Val::None)
-            .collect();
-        if self.export.outputs.len() > results.len() {
-            return Err(Error::msg(format_args!(
-                "{} names of outputs for {} outputs",
-                self.export.outputs.len(),
-                results.len()
-            )));
-        }
-        // What no node gives: inputs, constants, and what is an output already.
-        let mut taken: FxHashSet<Name> = inputs
-            .iter()
-            .map(|info| info.name.as_str().into())
-            .collect();
-        taken.extend(
-            self.cx
-                .constants
-                .iter()
-                .map(|constant| constant.name.clone()),
-        );
-        let mut constants = self.cx.constants.len();
-        let mut renames: FxHashMap<String, String> = FxHashMap::default();
-        let mut infos = Vec::new();
-        self.cx.mark = Arc::new(Mark {
-            node: "output".to_string(),
-            ..Mark::default()
-        });
-        for (at, result) in results.iter().enumerate() {
-            let dtype = match result {
-                Val::Tensor(of) => of.dtype,
-                Val::Unranked(_, dtype) => *dtype,
-                Val::Float(_) => DType::F64,
-                Val::Bool(_) => DType::Bool,
-                Val::Dim(_) => DType::I64,
-                // Whatever it is: the element types of these are not fx's.
-                Val::Texts(..) | Val::Maps(_) => DType::U8,
-                other => {
-                    return Err(Error::msg(format_args!(
-                        "output {at} is {}, which a file does not give",
-                        other.describe()
-                    )));
-                }
-            };
-            let of = match result {
-                Val::Texts(name, shape) => Operand {
-                    name: name.clone(),
-                    dtype,
-                    shape: shape.clone(),
-                },
-                Val::Maps(name) => Operand {
-                    name: name.clone(),
-                    dtype,
-                    shape: Vec::new(),
-                },
-                other => self.cx.elements(other, dtype)?,
-            };
-            let made = self.cx.constants[constants..].iter();
-            taken.extend(made.map(|constant| constant.name.clone()));
-            constants = self.cx.constants.len();
-            let wanted = self.export.outputs.get(at);
-            let own = taken.insert(of.name.clone());
-            let name: Name = match (own, wanted) {
-                (true, None) => of.name.clone(),
-                (true, Some(name)) => {
-                    let name = self.cx.fresh(name);
-                    renames.insert(of.name.to_string(), name.to_string());
-                    name
-                }
-                (false, _) => {
-                    let made = self.cx.op("Identity", &[&of.name]);
-                    match wanted {
-                        Some(name) => {
-                            let name = self.cx.fresh(name);
-                            renames.insert(made.to_string(), name.to_string());
-                            name
-                        }
-                        None => made,
-                    }
-                }
-            };
-            infos.push(match result {
-                Val::Unranked(..) => unranked_info(&name, of.dtype)?,
-                Val::Texts(..) => texts_info(&name, &of.shape),
-                Val::Maps(_) => maps_info(&name),
-                _ => value_info(&name, &TensorMeta::new(of.shape).dtype(of.dtype))?,
-            });
-        }
-        if !renames.is_empty() {
-            let scope = self.cx.scope();
-            rename(&mut scope.nodes, &renames);
-            for info in &mut scope.value_info {
-                if let Some(new) = renames.get(&info.name) {
-                    info.name.clone_from(new);
-                }
-            }
-        }
-        // What is an output is described there.
-        let named: FxHashSet<String> = infos.iter().map(|info| info.name.clone()).collect();
-        self.cx
-            .scope()
-            .value_info
-            .retain(|info| !named.contains(&info.name));
-        Ok(infos)
-    }
 }
 
 impl Graphs for Writer<'_> {
@@ -801,29 +687,5 @@ impl Graphs for Writer<'_> {
         let inside = std::mem::replace(&mut self.env, around);
         self.env.learn(&inside);
         results
-    }
-}
-
-/// Other names for values, in nodes and the graphs inside of them.
-fn rename(nodes: &mut [crate::proto::NodeProto], names: &FxHashMap<String, String>) {
-    let mut left: Vec<&mut [crate::proto::NodeProto]> = vec![nodes];
-    while let Some(nodes) = left.pop() {
-        for node in nodes {
-            for text in node.input.iter_mut().chain(&mut node.output) {
-                if let Some(new) = names.get(text) {
-                    text.clone_from(new);
-                }
-            }
-            for attribute in &mut node.attribute {
-                if let Some(graph) = &mut attribute.g {
-                    for info in &mut graph.output {
-                        if let Some(new) = names.get(&info.name) {
-                            info.name.clone_from(new);
-                        }
-                    }
-                    left.push(&mut graph.node);
-                }
-            }
-        }
     }
 }

@@ -12,10 +12,10 @@ use fx_nn::{Error, Result};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len, message};
 
-use super::context::{Constant, Elements, Mark, TEXT, entry};
+use super::context::{Constant, Elements, Mark, entry};
 use super::model::Model;
 use super::options::{Export, Weights};
-use crate::dtype::code;
+use crate::dtype::{TEXT, code};
 use crate::proto::{
     GraphProto, ModelProto, OperatorSetIdProto, StringStringEntryProto, TensorProto,
 };

@@ -8,8 +8,8 @@ use std::path::Path;
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
-use fx_onnx::{Load, Texts};
 use fx_onnx::proto::{ModelProto, TensorProto};
+use fx_onnx::{Load, Texts};
 use prost::Message;
 use tensor_files::tensor_files;
 
@@ -175,7 +175,9 @@ impl Case {
                     self.difference(found, expected)?
                 }
                 (Given::Texts(found), Given::Texts(expected)) if found == expected => None,
-                (found, expected) => Some(format!("it is {found:?}, and {expected:?} was expected")),
+                (found, expected) => {
+                    Some(format!("it is {found:?}, and {expected:?} was expected"))
+                }
             };
             if let Some(difference) = difference {
                 if difference.starts_with("element") && draws(&self.model)? {

@@ -54,7 +54,8 @@ pub(super) const TABLE: &[Operator] = &[
             _ => y,
         })
     })
-    .domain(DOMAIN).moves_text(),
+    .domain(DOMAIN)
+    .moves_text(),
     op("LinearRegressor", |cx| {
         let targets = cx.int("targets", 1);
         let y = linear(cx, targets)?;

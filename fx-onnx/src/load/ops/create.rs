@@ -25,7 +25,9 @@ pub(super) const TABLE: &[Operator] = &[
             return cx.of(tensor, dtype);
         }
         if let Some(a) = of("value_string") {
-            let text = a.s.as_ref().map_or(String::new(), |text| tensors::of_utf8(text));
+            let text =
+                a.s.as_ref()
+                    .map_or(String::new(), |text| tensors::of_utf8(text));
             return Ok(vec![V::Texts(Texts::new([text], [])?)]);
         }
         if let Some(all) = cx.texts("value_strings") {
@@ -48,7 +50,8 @@ pub(super) const TABLE: &[Operator] = &[
         Err(Error::msg("a constant without a value"))
     })
     .any_numbers()
-    .makes(|of| of.first()).reads_text(),
+    .makes(|of| of.first())
+    .reads_text(),
     op("ConstantOfShape", |cx| {
         let sizes = cx
             .wholes(0)?

@@ -121,7 +121,10 @@ pub(super) const TABLE: &[Operator] = &[
     .any_numbers(),
     op("ZipMap", |cx| {
         let scores = rows(cx)?;
-        if let Some(labels) = cx.texts("classlabels_strings").filter(|all| !all.is_empty()) {
+        if let Some(labels) = cx
+            .texts("classlabels_strings")
+            .filter(|all| !all.is_empty())
+        {
             let maps = text_scores(&scores, &Texts::from(labels))?;
             return Ok(vec![V::Host(maps)]);
         }
@@ -134,7 +137,10 @@ pub(super) const TABLE: &[Operator] = &[
 
 /// The number of each text, or the text of each number.
 fn by_categories(cx: &NodeCx<'_>, numbers: Vec<i64>, texts: Vec<String>) -> Given {
-    let (numbers, texts) = (List::Numbers(exact(numbers)?, DType::I64), List::Texts(texts));
+    let (numbers, texts) = (
+        List::Numbers(exact(numbers)?, DType::I64),
+        List::Texts(texts),
+    );
     let (keys, values, other) = match cx.input(0) {
         V::Texts(_) => {
             let other = exact(vec![cx.int("default_int64", -1)])?;
@@ -266,7 +272,10 @@ impl Pairs {
 fn place_of(cx: &NodeCx<'_>, keys: Vec<f64>) -> Result<Tensor> {
     let count = keys.len();
     let column = |all: Vec<f64>, dtype: DType| as_type(&Tensor::from_vec(all, count)?, dtype);
-    let is_none: Vec<f64> = keys.iter().map(|key| f64::from(u8::from(key.is_nan()))).collect();
+    let is_none: Vec<f64> = keys
+        .iter()
+        .map(|key| f64::from(u8::from(key.is_nan())))
+        .collect();
     let has_none = keys.iter().any(|key| key.is_nan());
     let wide = ops::unsqueeze(&cx.tensor(0)?, -1)?;
     let dtype = cx.dtype(0)?;

@@ -4,10 +4,10 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 
+use crate::dtype::TEXT;
 use crate::load::leaves::bit_cast;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::tensors::TEXT;
 use crate::load::text_leaves::{text_equal, text_numbers, text_of};
 use crate::load::value::{Given, V, as_type};
 
@@ -25,7 +25,9 @@ pub(super) const TABLE: &[Operator] = &[
     op("Erf", |cx| unary(cx, ops::erf)),
     op("Exp", |cx| unary(cx, ops::exp)),
     op("Floor", |cx| unary(cx, ops::floor)),
-    op("Identity", |cx| Ok(vec![cx.input(0).clone()])).views().reads_text(),
+    op("Identity", |cx| Ok(vec![cx.input(0).clone()]))
+        .views()
+        .reads_text(),
     op("Log", |cx| unary(cx, ops::log)),
     op("Neg", |cx| match cx.input(0) {
         V::Ints(items, scalar) => {
@@ -154,7 +156,8 @@ pub(super) const TABLE: &[Operator] = &[
         let dtype = cx.input(1).dtype();
         Ok(vec![V::Tensor(ops::r#where(&c, &a, &b)?, dtype)])
     })
-    .any_type().moves_text(),
+    .any_type()
+    .moves_text(),
     op("Clip", clip),
     op("IsNaN", |cx| {
         let x = cx.tensor(0)?;
@@ -194,7 +197,8 @@ pub(super) const TABLE: &[Operator] = &[
         }
         cast(cx, dtype)
     })
-    .any_type().reads_text(),
+    .any_type()
+    .reads_text(),
     op("BitCast", |cx| {
         let dtype = cx
             .type_of("to")?

@@ -76,13 +76,15 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .any_type()
     .makes(|of| of.products())
-    .weights(&[0]).moves_text(),
+    .weights(&[0])
+    .moves_text(),
     op("GatherElements", |cx| {
         let (x, at) = (cx.tensor(0)?, cx.tensor(1)?);
         let axis = cx.axis("axis", 0, cx.rank(0)?)?;
         let at = wrapped(cx, &at, axis)?;
         cx.like(ops::gather(&x, axis, &at)?)
-    }).moves_text(),
+    })
+    .moves_text(),
     op("GatherND", |cx| {
         let (x, at) = (cx.tensor(0)?, cx.tensor(1)?);
         let batch = cx.int("batch_dims", 0) as usize;
@@ -124,7 +126,8 @@ pub(super) const TABLE: &[Operator] = &[
         };
         cx.like(ops::reshape(&y, ints(&sizes)?)?)
     })
-    .check(depths).moves_text(),
+    .check(depths)
+    .moves_text(),
     op("TensorScatter", |cx| {
         let (cache, update) = (cx.tensor(0)?, cx.tensor(1)?);
         let rank = cx.rank(0)?;
@@ -179,7 +182,8 @@ pub(super) const TABLE: &[Operator] = &[
                 cx.like(ops::index_select(&x, axis, &places)?)
             }
         }
-    }).moves_text(),
+    })
+    .moves_text(),
     op("OneHot", |cx| {
         let at = cx.tensor(0)?;
         let depth = cx.whole(1)?;

@@ -117,7 +117,9 @@ impl Labels {
         if let Some(labels) = cx.ints(numbers).filter(|labels| !labels.is_empty()) {
             return Ok(Labels::Numbers(labels));
         }
-        let texts = cx.texts("classlabels_strings").filter(|labels| !labels.is_empty());
+        let texts = cx
+            .texts("classlabels_strings")
+            .filter(|labels| !labels.is_empty());
         texts.map(Labels::Texts).ok_or_else(|| {
             Error::msg(format_args!(
                 "`{numbers}` and `classlabels_strings` are missing: the classes have no names"

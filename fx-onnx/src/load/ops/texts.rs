@@ -29,12 +29,19 @@ pub(super) const TABLE: &[Operator] = &[
     op("StringNormalizer", |cx| {
         let left_out = Texts::from(cx.texts("stopwords").unwrap_or_default());
         let case = cx.text("case_change_action", "NONE");
+        let locale = cx.text("locale", "");
         let is_sensitive = cx.flag("is_case_sensitive");
         let x = cx.input(0).texts()?;
         if cx.rank(0).is_ok_and(|rank| !(1..3).contains(&rank)) {
             return Err(Error::msg("a row of words is expected, or a matrix of one"));
         }
-        Ok(vec![V::Texts(text_normalize(&x, &case, &left_out, is_sensitive)?)])
+        Ok(vec![V::Texts(text_normalize(
+            &x,
+            &case,
+            &left_out,
+            is_sensitive,
+            &locale,
+        )?)])
     })
     .reads_text(),
     op("Tokenizer", |cx| {

@@ -7,13 +7,14 @@ use rustc_hash::FxHashMap;
 use crate::load::checks::rank;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
-use crate::load::value::{Given, as_type};
 use crate::load::text_leaves::text_ids;
+use crate::load::value::{Given, as_type};
 use crate::load::whole::Whole;
 use crate::texts::Texts;
 
-pub(super) const TABLE: &[Operator] =
-    &[op("TfIdfVectorizer", counts).check(|cx| rank(cx, 0, 1..3)).reads_text()];
+pub(super) const TABLE: &[Operator] = &[op("TfIdfVectorizer", counts)
+    .check(|cx| rank(cx, 0, 1..3))
+    .reads_text()];
 
 /// The most words that stand together, and the most that are between two of them.
 const LONGEST: i64 = 1 << 6;

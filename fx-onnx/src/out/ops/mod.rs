@@ -16,7 +16,6 @@ mod refused;
 mod resize;
 mod selective;
 mod shapes;
-mod texts;
 
 use fx_nn::prelude::*;
 

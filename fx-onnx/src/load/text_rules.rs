@@ -1,11 +1,13 @@
-//! Functions of text.
+//! How functions of text are written as ONNX.
+//!
+//! Invariant: words that ONNX has as attributes are constants of the file.
 
 use fx_nn::lowering::{Name, OpCall, Val};
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use crate::out::Rule;
-use crate::out::context::{Cx, TEXT};
+use crate::dtype::{TEXT, code};
+use crate::out::{Cx, Rule};
 
 /// The domain of classic models, and the version of it that is written.
 const CLASSIC: (&str, i64) = ("ai.onnx.ml", 3);
@@ -145,6 +147,10 @@ fx_nn::function_table! { Rule {
         if !left_out.is_empty() {
             node = node.texts("stopwords", &left_out);
         }
+        let locale = call.text("locale")?;
+        if !locale.is_empty() {
+            node = node.text("locale", &locale);
+        }
         let name = node.output();
         call.given_texts(name)
     }),
@@ -155,7 +161,7 @@ fx_nn::function_table! { Rule {
     }),
     fx_nn::function!(crate::load::text_numbers) => Rule::new(|cx, call| {
         let (x, _) = call.texts("x")?;
-        let to = i64::from(crate::dtype::code(call.dtype()?)?);
+        let to = i64::from(code(call.dtype()?)?);
         let name = cx.node("Cast").input(&x).int("to", to).output();
         call.given(name)
     }),
