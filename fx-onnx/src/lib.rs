@@ -14,10 +14,10 @@ mod texts;
 pub use compare::max_rel_err;
 pub use export::OnnxExt;
 pub use load::{
-    Import, ImportReport, Limits, Load, ReadOperator, Support, bit_cast, from_bytes, int_of, load,
-    non_max_suppression, operators, roi_align, shape_of, support, tensor, text_concat, text_equal,
-    text_ids, text_matches, text_normalize, text_numbers, text_of, text_places, text_scores,
-    text_split, text_take, text_tokens, texts,
+    Import, ImportReport, Limits, Load, ReadOperator, Support, bit_cast, from_bytes, int_of,
+    items_of, load, non_max_suppression, operators, roi_align, shape_of, support, tensor,
+    text_concat, text_equal, text_ids, text_matches, text_normalize, text_numbers, text_of,
+    text_places, text_scores, text_split, text_take, text_tokens, texts,
 };
 pub use opaque::Opaque;
 pub use out::{Cx, Export, ExportReport, Layers, Name, OpCall, Operand, Rule, Val, Weights};

@@ -1,5 +1,7 @@
 //! Values that are no tensors of numbers: text, maps, sequences and what may be missing, as inputs, results and constants.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use fx_nn::cpu::Cpu;
 use fx_nn::passes::backend::{Compile, LowerReport};
 use fx_nn::prelude::*;
@@ -12,6 +14,9 @@ use fx_onnx::proto::{
 };
 use fx_onnx::{Export, Import, Load, OnnxExt as _, Texts};
 use prost::Message;
+
+/// How many files were saved.
+static FILES: AtomicUsize = AtomicUsize::new(0);
 
 const FLOAT: i32 = 1;
 const WHOLE: i32 = 7;
@@ -193,7 +198,10 @@ fn read(model: &ModelProto) -> Result<Import> {
 fn ways(read: &Import) -> Result<Vec<(&'static str, GraphModule)>> {
     let gm = &read.module;
     assert!(!gm.graph().to_string().is_empty());
-    let path = std::env::temp_dir().join(format!("fx_onnx_texts_{}.fx", std::process::id()));
+    // The tests of a program run beside each other.
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let name = format!("fx_onnx_texts_{}_{number}.fx", std::process::id());
+    let path = std::env::temp_dir().join(name);
     gm.save(&path)?;
     let saved = GraphModule::load(&path)?;
     std::fs::remove_file(&path).map_err(Error::other)?;
@@ -332,6 +340,30 @@ fn what_moves_elements_moves_text() -> Result<()> {
         assert_eq!(same, x, "{way}");
         Ok(())
     })
+}
+
+/// Graphs of text are printed and written as Rust like others.
+#[test]
+fn text_is_printed_and_written_as_rust() -> Result<()> {
+    let x = value("x", Some(tensor_of(TEXT, &["n"])));
+    let nodes = vec![
+        node("StringConcat", "x tail", "both", &[]),
+        node(
+            "ml.LabelEncoder",
+            "both",
+            "y",
+            &[texts("keys_strings", &["a!"]), ints("values_int64s", &[1])],
+        ),
+    ];
+    let gm = read(&file(vec![x], vec![words("tail", &["!"])], nodes, "y"))?.module;
+    let folder = std::env::temp_dir().join(format!("fx_onnx_texts_{}", std::process::id()));
+    gm.to_folder(&folder, "Words")?;
+    for entry in ["src/lib.rs", "Cargo.toml"] { println!("{}", std::fs::read_to_string(folder.join(entry)).unwrap_or_default()); }
+    assert!(gm.graph().to_string().contains("fx_onnx::text_concat"));
+    assert!(gm.code().contains("x: &Texts"), "{}", gm.code());
+    let parsed: fx_nn::ir::Graph = gm.graph().to_string().parse()?;
+    assert_eq!(parsed.to_string(), gm.graph().to_string());
+    Ok(())
 }
 
 /// The operators of text, one after another.
@@ -729,6 +761,51 @@ fn a_body_is_mapped_over_a_sequence() -> Result<()> {
     let (all, sizes): (Tensor, Vec<Tensor>) = gm.forward((&x, &y))?;
     assert_eq!(all.to_vec()?, [2.0, 2.0, 4.0, 4.0]);
     assert_eq!((sizes.len(), sizes[1].to_vec()?), (2, vec![2.0]));
+    Ok(())
+}
+
+/// A sequence whose length a run decides: a body is mapped over it, and it is a list among the results.
+#[test]
+fn a_sequence_of_open_length_is_a_result() -> Result<()> {
+    let body = GraphProto {
+        name: "body".to_string(),
+        input: vec![value("item", None), value("other", None)],
+        node: vec![node("Mul", "item other", "product", &[])],
+        output: vec![value("product", None)],
+        ..GraphProto::default()
+    };
+    let inputs = vec![
+        value("x", Some(tensor_of(FLOAT, &["rows", "2"]))),
+        value("k", Some(tensor_of(FLOAT, &["2"]))),
+    ];
+    let nodes = vec![
+        node(
+            "SplitToSequence",
+            "x",
+            "s",
+            &[int("axis", 0), int("keepdims", 0)],
+        ),
+        node("SequenceMap", "s k", "scaled", &[graph("body", body)]),
+        node("SequenceLength", "scaled", "count", &[]),
+    ];
+    let model = file(inputs, vec![], nodes, "scaled count");
+    let k = Tensor::from_vec(vec![2.0f32, -1.0], 2)?;
+    for count in [1usize, 3] {
+        let x = Tensor::ones((count, 2))?;
+        each(
+            &model,
+            (&x, &k),
+            |way, (items, length): (Vec<Tensor>, Tensor)| {
+                assert_eq!(
+                    (items.len(), length.item()?),
+                    (count, count as f64),
+                    "{way}"
+                );
+                assert_eq!(items[count - 1].to_vec()?, [2.0, -1.0], "{way}");
+                Ok(())
+            },
+        )?;
+    }
     Ok(())
 }
 

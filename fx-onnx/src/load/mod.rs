@@ -63,7 +63,7 @@ pub use text_leaves::{
     text_scores, text_take,
 };
 pub use text_pieces::{text_matches, text_split, text_tokens};
-pub use value::{int_of, shape_of};
+pub use value::{int_of, items_of, shape_of};
 
 /// What was read.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use super::read;
 use super::scan::Limits;
 use super::scope::Scope;
 use super::text_leaves::text_places;
-use super::value::V;
+use super::value::{V, items_of};
 use super::versions;
 use crate::opaque::Opaque;
 use crate::proto::ModelProto;
@@ -214,11 +214,7 @@ fn as_value(v: V) -> Result<Value> {
                 .collect::<Result<Vec<Value>>>()?
                 .into(),
         ),
-        V::List(..) => {
-            return Err(Error::msg(
-                "a sequence whose length a run decides is no result of a graph: put its items together with `ConcatFromSequence`",
-            ));
-        }
+        V::List(list, _) => items_of(&list)?,
         V::Texts(texts) => texts.into_value(),
         V::Host(value) => value,
         V::Absent => Value::None,

@@ -367,6 +367,19 @@ pub(super) fn texts_info(name: &str, shape: &[Dim]) -> ValueInfoProto {
     tensor_info(name, dtype::TEXT, Some(sizes(shape)))
 }
 
+/// A name of a sequence of tensors of an element type.
+pub(super) fn sequence_info(name: &str, dtype: DType) -> Result<ValueInfoProto> {
+    let item = tensor_info("", dtype::code(dtype)?, None).r#type;
+    let list = TypeValue::Sequence(Box::new(ElementType {
+        elem_type: item.map(Box::new),
+    }));
+    Ok(ValueInfoProto {
+        name: name.to_string(),
+        r#type: Some(TypeProto { value: Some(list) }),
+        ..ValueInfoProto::default()
+    })
+}
+
 /// A name of a list of maps from text to numbers.
 pub(super) fn maps_info(name: &str) -> ValueInfoProto {
     let of = |value| TypeProto { value: Some(value) };

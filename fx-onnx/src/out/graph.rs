@@ -479,6 +479,9 @@ impl Writer<'_> {
             (Val::Texts(made, shape), Some(start)) => {
                 Val::Texts(self.renamed(made, start, &node.name().to_string()), shape)
             }
+            (Val::Sequence(made, dtype), Some(start)) => {
+                Val::Sequence(self.renamed(made, start, &node.name().to_string()), dtype)
+            }
             (Val::Maps(made), Some(start)) => {
                 Val::Maps(self.renamed(made, start, &node.name().to_string()))
             }

@@ -10,7 +10,7 @@ use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::context::{Cx, Mark, maps_info, texts_info, unranked_info, value_info};
+use super::context::{Cx, Mark, maps_info, sequence_info, texts_info, unranked_info, value_info};
 use super::options::Export;
 use crate::proto::ValueInfoProto;
 
@@ -54,6 +54,7 @@ pub(super) fn outputs(
             Val::Dim(_) => DType::I64,
             // Whatever it is: the element types of these are not fx's.
             Val::Texts(..) | Val::Maps(_) => DType::U8,
+            Val::Sequence(_, dtype) => *dtype,
             other => {
                 return Err(Error::msg(format_args!(
                     "output {at} is {}, which a file does not give",
@@ -67,7 +68,7 @@ pub(super) fn outputs(
                 dtype,
                 shape: shape.clone(),
             },
-            Val::Maps(name) => Operand {
+            Val::Maps(name) | Val::Sequence(name, _) => Operand {
                 name: name.clone(),
                 dtype,
                 shape: Vec::new(),
@@ -102,6 +103,7 @@ pub(super) fn outputs(
             Val::Unranked(..) => unranked_info(&name, of.dtype)?,
             Val::Texts(..) => texts_info(&name, &of.shape),
             Val::Maps(_) => maps_info(&name),
+            Val::Sequence(..) => sequence_info(&name, of.dtype)?,
             _ => value_info(&name, &TensorMeta::new(of.shape).dtype(of.dtype))?,
         });
     }

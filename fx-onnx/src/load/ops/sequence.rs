@@ -1,15 +1,19 @@
 //! Sequences, whose lengths are known while a file is read, and values that may be left out.
 
+use std::cell::RefCell;
+
+use fx_nn::control;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use super::control::inside;
+use super::control::{Kind, back, inside, values};
 use crate::load::checks::pieces;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
 use crate::load::texts;
 use crate::load::value::{Given, V};
 use crate::load::whole::Whole;
+use crate::proto::GraphProto;
 
 pub(super) const TABLE: &[Operator] = &[
     op("SequenceEmpty", |_| Ok(vec![V::Seq(Vec::new())])),
@@ -104,9 +108,13 @@ pub(super) const TABLE: &[Operator] = &[
     op("SplitToSequence", |cx| {
         let x = cx.tensor(0)?;
         let axis = cx.axis("axis", 0, cx.rank(0)?)?;
-        let size = cx.shape(0)?[axis as usize]
-            .as_number()
-            .ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
+        let size = cx.shape(0)?[axis as usize].as_number();
+        if size.is_none() && !cx.has(1) && cx.int("keepdims", 1) == 0 {
+            // As many items as a run has.
+            let items = ops::movedim(&x, axis, 0)?;
+            return Ok(vec![V::List(items, cx.input(0).dtype())]);
+        }
+        let size = size.ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
         let (sizes, keep) = match cx.has(1) {
             false => (vec![1; size as usize], cx.int("keepdims", 1) != 0),
             true if cx.rank(1)? == 0 => {
@@ -156,9 +164,7 @@ pub(super) const TABLE: &[Operator] = &[
 fn mapped(cx: &mut NodeCx<'_>) -> Given {
     let body = cx.graph("body")?;
     if let V::List(..) = cx.input(0) {
-        return Err(Error::msg(
-            "a sequence whose length a run decides, of which each item is mapped",
-        ));
+        return scanned(cx, body);
     }
     let count = items(cx)?.len();
     let mut results: Vec<Vec<V>> = vec![Vec::new(); body.output.len()];
@@ -179,6 +185,32 @@ fn mapped(cx: &mut NodeCx<'_>) -> Given {
         }
     }
     Ok(results.into_iter().map(V::Seq).collect())
+}
+
+/// The same of sequences whose length a run decides: what the body gives is stacked.
+fn scanned(cx: &NodeCx<'_>, body: &GraphProto) -> Given {
+    let is_list = |v: &&V| matches!(v, V::List(..));
+    let lists: Vec<V> = cx.inputs.iter().filter(is_list).cloned().collect();
+    let kinds: Vec<Kind> = lists.iter().map(|v| Kind::Tensor(v.dtype())).collect();
+    let dtypes = RefCell::new(Vec::new());
+    let step = |state: Value, items: Value| -> Result<(Value, Value)> {
+        let mut items = back(items, &kinds)?.into_iter();
+        let own = cx.inputs.iter().map(|v| match v {
+            V::List(..) => Ok(items.next().unwrap_or(V::Absent)),
+            V::Seq(_) => Err(Error::msg(
+                "sequences are mapped together, and a run decides the length of one alone",
+            )),
+            other => Ok(other.clone()),
+        });
+        let given = inside(cx, body, own.collect::<Result<_>>()?)?;
+        given.iter().try_for_each(item)?;
+        *dtypes.borrow_mut() = given.iter().map(V::dtype).collect();
+        Ok((state, values(given)?))
+    };
+    let (_, stacked): (Value, Value) = control::scan(values(Vec::new())?, values(lists)?, step)?;
+    let kinds = dtypes.borrow();
+    let kinds: Vec<Kind> = kinds.iter().copied().map(Kind::List).collect();
+    back(stacked, &kinds)
 }
 
 /// The items of a sequence whose length a run decides, put together.
