@@ -190,7 +190,7 @@ fn text_goes_in_and_out() -> Result<()> {
     use fx_onnx::{Export, OnnxExt as _, Texts, text_concat};
     let folder = Folder::new("text")?;
     let gm = symbolic_trace(traced!(|x: &Texts| text_concat(x, x)))?;
-    let export = Export::example(&Texts::from(["a"])).dynamic("n", [("x", 0)]);
+    let export = Export::example(Texts::from(["a"])).dynamic("n", [("x", 0)]);
     gm.to_onnx(folder.0.join("twice.onnx"), &export.outputs(["y"]))?;
     std::fs::write(folder.0.join("words.json"), r#"["a", "bc"]"#).map_err(Error::other)?;
     let run = ["run", "twice.onnx", "--input", "x=words.json"];

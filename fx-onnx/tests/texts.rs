@@ -636,7 +636,7 @@ fn compiled_code_leaves_text_on_the_host() -> Result<()> {
     Ok(())
 }
 
-/// A sequence is a list of the caller's, of which the reader is told how long it is.
+/// A sequence is a list of the caller's, of which the reader has to know the length.
 #[test]
 fn sequences_come_in_and_go_out() -> Result<()> {
     let of = sequence_of(tensor_of(FLOAT, &["n"]));
@@ -894,6 +894,23 @@ fn what_text_cannot_be_is_refused() -> Result<()> {
         .expect_err("no pattern")
         .to_string();
     assert!(error.contains("text_matches"), "{error}");
+    // Each node doubles a constant: what is made of a file is bounded.
+    let name = |at: usize| format!("t{at}");
+    let doubled = (0..60).map(|at| {
+        let inputs = format!("{} {}", name(at), name(at));
+        node("StringConcat", &inputs, &name(at + 1), &[])
+    });
+    let wide = [
+        node("Expand", "t0 size", "y", &[]),
+        node("StringConcat", "x y", "z", &[]),
+    ];
+    let size = wholes("size", &[2], &[1 << 20, 1 << 20]);
+    for (nodes, output) in [(doubled.collect::<Vec<_>>(), "t60"), (wide.into(), "z")] {
+        let constants = vec![words("t0", &["12345678"]), size.clone()];
+        let error = read(&file(vec![x()], constants, nodes, output));
+        let error = error.expect_err("no memory holds it").to_string();
+        assert!(error.contains("Limits::constant_bytes"), "{error}");
+    }
     let mut short = words("w", &["a", "b"]);
     short.dims = vec![3];
     let model = file(

@@ -250,7 +250,8 @@ pub(super) fn spent(cx: &NodeCx<'_>, given: &[V]) -> Result<()> {
             V::Seq(items) => (items.len() * size_of::<V>()) as u64,
             V::Texts(texts) => {
                 let items = texts.items().unwrap_or_default();
-                (items.len() * size_of::<std::sync::Arc<str>>()) as u64
+                let letters = items.iter().map(|text| text.len() as u64);
+                letters.fold(size_of_val(items) as u64, u64::saturating_add)
             }
             V::Tensor(..) | V::Sizes(_) | V::List(..) | V::Host(_) | V::Absent => 0,
         };

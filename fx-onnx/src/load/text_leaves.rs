@@ -107,7 +107,7 @@ pub fn text_ids(x: &Texts, words: &Texts) -> Result<Tensor> {
 pub fn text_equal(x: &Texts, y: &Texts) -> Result<Tensor> {
     let (pairs, shape) = pairs("text_equal", x, y)?;
     let is: Vec<bool> = pairs.into_iter().map(|(a, b)| a == b).collect();
-    Ok(truths(is)?.reshape(shape)?)
+    truths(is)?.reshape(shape)
 }
 
 /// Each text with its counterpart behind it; dims of size 1 are repeated. ONNX's `StringConcat`.

@@ -6,6 +6,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
+use super::checks;
 use super::node::NodeCx;
 use super::operator::{OfText, Operator};
 use super::text_leaves::{text_places, text_take};
@@ -34,6 +35,8 @@ pub(super) fn ruled(cx: &mut NodeCx<'_>, entry: &Operator) -> Given {
             count += 1;
         }
     }
+    // Places of constants are constants too.
+    checks::room(cx, entry.made)?;
     let given = (entry.rule)(cx)?;
     match entry.text {
         OfText::Moved => given.into_iter().map(|v| taken(&all, v)).collect(),
