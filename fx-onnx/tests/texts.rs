@@ -430,6 +430,85 @@ fn text_is_joined_cut_matched_and_cleaned() -> Result<()> {
     )
 }
 
+/// Numbers as text and back, pieces and marks, as ONNX Runtime has them.
+#[test]
+fn details_of_text() -> Result<()> {
+    let numbers = vec![
+        1e10f64,
+        1e-7,
+        1.0 / 3.0,
+        123_456_789.0,
+        f64::NAN,
+        f64::NEG_INFINITY,
+        -0.0,
+    ];
+    let written = [
+        "1e+10",
+        "1e-07",
+        "0.33333333",
+        "1.2345679e+08",
+        "NaN",
+        "-INF",
+        "-0",
+    ];
+    let count = numbers.len();
+    assert_eq!(
+        fx_onnx::text_of(&Tensor::from_vec(numbers, count)?)?,
+        rows(&written)
+    );
+    let whole = Tensor::from_vec(vec![i64::MIN, (1 << 60) + 1], 2)?;
+    assert_eq!(
+        fx_onnx::text_of(&whole)?,
+        rows(&["-9223372036854775808", "1152921504606846977"])
+    );
+    let back = fx_onnx::text_numbers(&rows(&["1.7", " 3", "-1e3", "INF"]), DType::F32)?;
+    assert_eq!(
+        back.to_vec()?,
+        [f64::from(1.7f32), 3.0, -1000.0, f64::INFINITY]
+    );
+    assert_eq!(
+        fx_onnx::text_numbers(&rows(&["1.7", "2"]), DType::I64)?.to_vec()?,
+        [1.0, 2.0]
+    );
+    let wrong = fx_onnx::text_numbers(&rows(&["abc"]), DType::F32).expect_err("no number");
+    assert!(wrong.to_string().contains("\"abc\""), "{wrong}");
+    for (given, delimiter, most, pieces, counts) in [
+        (vec![" a  b c "], "", 1, vec!["a", "b c"], vec![2.0]),
+        (
+            vec!["a-b-", ""],
+            "-",
+            -1,
+            vec!["a", "b", "", "", "", ""],
+            vec![3.0, 0.0],
+        ),
+        (vec!["a  b c "], "", 0, vec!["a  b c"], vec![1.0]),
+    ] {
+        let (found, counted) = fx_onnx::text_split(&rows(&given), delimiter, most)?;
+        assert_eq!(
+            (counted.to_vec()?, found.items()?.len()),
+            (counts, pieces.len())
+        );
+        assert_eq!(found, Texts::new(pieces, found.dims()?.to_vec())?);
+    }
+    let tokens = |given: &[&str], pattern: &str, separators: &[&str], least| {
+        let mark = true;
+        fx_onnx::text_tokens(&rows(given), pattern, &rows(separators), "#", mark, least)
+    };
+    let (start, end) = ("\u{2}", "\u{3}");
+    let letters = tokens(&["a bc", "d\u{e9}f"], "", &[""], 1)?;
+    let wanted = [
+        start, "a", " ", "b", "c", end, start, "d", "\u{e9}", "f", end, "#",
+    ];
+    assert_eq!(letters, Texts::new(wanted, [2, 6])?);
+    let long = tokens(&["a, bb c", "x"], "[a-z]+", &[], 2)?;
+    assert_eq!(
+        long,
+        Texts::new([start, "bb", end, start, end, "#"], [2, 3])?
+    );
+    assert_eq!(tokens(&["1", "2"], "[a-z]+", &[], 1)?.dims()?, [2, 0]);
+    Ok(())
+}
+
 /// Categories of text as numbers, as columns, and as counts of words.
 #[test]
 fn text_becomes_numbers() -> Result<()> {

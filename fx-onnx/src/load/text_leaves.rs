@@ -209,14 +209,16 @@ pub fn text_normalize(
 pub fn text_of(x: &Tensor) -> Result<Texts> {
     let dims = x.dims()?.to_vec();
     let digits = match x.dtype()? {
-        DType::F64 => 17,
         dtype if dtype.is_floating_point() => 8,
         // Whole numbers may be larger than a double holds.
-        DType::I64 | DType::U64 => {
-            let all: Vec<i64> = (Object::to_data(x)?.bytes()?.as_chunks::<8>().0.iter())
-                .map(|bytes| i64::from_le_bytes(*bytes))
-                .collect();
-            return Texts::new(all.into_iter().map(|number| number.to_string()), dims);
+        dtype @ (DType::I64 | DType::U64) => {
+            let data = Object::to_data(x)?;
+            let bytes = data.bytes()?;
+            let numbers = bytes.as_chunks::<8>().0.iter().map(|bytes| match dtype {
+                DType::U64 => u64::from_le_bytes(*bytes).to_string(),
+                _ => i64::from_le_bytes(*bytes).to_string(),
+            });
+            return Texts::new(numbers.collect::<Vec<String>>(), dims);
         }
         _ => 0,
     };
@@ -267,8 +269,10 @@ pub fn text_numbers(x: &Texts, dtype: DType) -> Result<Tensor> {
     let wrong = |text: &str| Error::msg(format_args!("text_numbers: {text:?} is no number"));
     if !dtype.is_floating_point() {
         let numbers = x.items()?.iter().map(|text| {
-            let number = text.trim().parse::<i64>();
-            number.map_err(|_| wrong(text))
+            let (text, whole) = (text.trim(), text.trim().parse::<i64>());
+            // What is behind the point is cut off.
+            let part = || text.parse::<f64>().map(|number| number as i64);
+            whole.or_else(|_| part()).map_err(|_| wrong(text))
         });
         return Tensor::from_vec(numbers.collect::<Result<Vec<i64>>>()?, dims)?.to_dtype(dtype);
     }

@@ -25,7 +25,7 @@ const MARKS: [&str; 2] = ["\u{2}", "\u{3}"];
 /// The pieces of each text between delimiters along a new last dim, filled with empty texts, and how many each has.
 /// ONNX's `StringSplit`.
 ///
-/// An empty delimiter stands for white space, of which any amount is one. `most` is how often a text is split at most;
+/// An empty delimiter stands for white space, of which any amount is one. An empty text has no pieces. `most` is how often a text is split at most;
 /// below 0, at each delimiter.
 ///
 /// ```
@@ -44,6 +44,7 @@ pub fn text_split(x: &Texts, delimiter: &str, most: i64) -> Result<(Texts, Tenso
     let all: Vec<Vec<&str>> = (x.items()?.iter())
         .map(|text| match delimiter {
             "" => words(text, most),
+            _ if text.is_empty() => Vec::new(),
             delimiter => text.splitn(most + 1, delimiter).collect(),
         })
         .collect();
@@ -57,7 +58,7 @@ pub fn text_split(x: &Texts, delimiter: &str, most: i64) -> Result<(Texts, Tenso
 /// The words of a text, split so often at most: then the last one is the rest.
 fn words(text: &str, most: usize) -> Vec<&str> {
     let mut found = Vec::new();
-    let mut rest = text.trim_start();
+    let mut rest = text.trim();
     while !rest.is_empty() {
         let end = match found.len() < most {
             true => rest.find(char::is_whitespace).unwrap_or(rest.len()),
@@ -140,16 +141,16 @@ pub fn text_tokens(
             }),
         };
         let is_long = |piece: &&str| !piece.is_empty() && piece.chars().count() >= least;
-        let kept = pieces.into_iter().filter(is_long);
-        match mark {
-            true => std::iter::once(MARKS[0])
-                .chain(kept)
-                .chain([MARKS[1]])
-                .collect(),
-            false => kept.collect(),
-        }
+        pieces.into_iter().filter(is_long).collect()
     });
-    let all: Vec<Vec<&str>> = all.collect();
+    let mut all: Vec<Vec<&str>> = all.collect();
+    // Where no text has any, there are no marks either.
+    if mark && all.iter().any(|pieces| !pieces.is_empty()) {
+        for pieces in &mut all {
+            pieces.insert(0, MARKS[0]);
+            pieces.push(MARKS[1]);
+        }
+    }
     let widest = all.iter().map(Vec::len).max().unwrap_or(0);
     padded(name, x, &all, widest, fill)
 }
