@@ -885,6 +885,55 @@ fn a_sequence_of_open_length_is_a_result() -> Result<()> {
     Ok(())
 }
 
+/// A loop whose turns a run decides carries a sequence, which is a list among the results.
+#[test]
+fn a_loop_gives_a_sequence() -> Result<()> {
+    let body = GraphProto {
+        name: "body".to_string(),
+        input: ["turn", "goes", "before"]
+            .map(|name| value(name, None))
+            .into(),
+        node: vec![
+            node("Identity", "goes", "on", &[]),
+            node("Cast", "turn", "number", &[int("to", 1)]),
+            node("Add", "x number", "item", &[]),
+            node("SequenceInsert", "before item", "after", &[]),
+        ],
+        output: ["on", "after"].map(|name| value(name, None)).into(),
+        ..GraphProto::default()
+    };
+    let inputs = vec![
+        value("n", Some(tensor_of(WHOLE, &[]))),
+        value("x", Some(tensor_of(FLOAT, &["2"]))),
+    ];
+    let nodes = vec![
+        node("SequenceConstruct", "x", "first", &[]),
+        node("Loop", "n yes first", "all", &[graph("body", body)]),
+    ];
+    let yes = TensorProto {
+        name: "yes".to_string(),
+        data_type: TRUTH,
+        raw_data: Some(vec![1u8].into()),
+        ..TensorProto::default()
+    };
+    let model = file(inputs, vec![yes], nodes, "all");
+    let x = Tensor::from_vec(vec![10.0f32, 20.0], 2)?;
+    for turns in [1i64, 3] {
+        let n = Tensor::from_vec(vec![turns], ())?;
+        each(&model, (&n, &x), |way, items: Vec<Tensor>| {
+            assert_eq!(items.len() as i64, turns + 1, "{way}");
+            let last = (turns - 1) as f64;
+            assert_eq!(
+                items[turns as usize].to_vec()?,
+                [10.0 + last, 20.0 + last],
+                "{way}"
+            );
+            Ok(())
+        })?;
+    }
+    Ok(())
+}
+
 /// Constants that have places for their elements, counted through or by dim.
 #[test]
 fn sparse_constants_are_read() -> Result<()> {
