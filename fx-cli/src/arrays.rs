@@ -17,6 +17,36 @@ pub fn is_file(path: &Path) -> bool {
         .is_some_and(|of| of == "npy" || of == "npz")
 }
 
+/// Whether a path is that of a file of text.
+pub fn is_text(path: &Path) -> bool {
+    path.extension().is_some_and(|of| of == "json")
+}
+
+/// The text of a file of JSON, or the lists of it.
+///
+/// # Errors
+/// Returns an error that names the file, if it cannot be read or has anything else.
+pub fn text(path: &Path) -> Result<Value> {
+    let about = |error: &dyn std::fmt::Display| {
+        Error::msg(format_args!("{} cannot be read: {error}", path.display()))
+    };
+    let text = std::fs::read_to_string(path).map_err(|error| about(&error))?;
+    let json: serde_json::Value = serde_json::from_str(&text).map_err(|error| about(&error))?;
+    of_json(&json).ok_or_else(|| about(&"it has more than text and lists of text"))
+}
+
+/// Text, or lists of it; the reader of JSON bounds how deep they are.
+fn of_json(json: &serde_json::Value) -> Option<Value> {
+    match json {
+        serde_json::Value::String(text) => Some(Value::Str(text.as_str().into())),
+        serde_json::Value::Array(items) => {
+            let items = items.iter().map(of_json).collect::<Option<_>>()?;
+            Some(Value::List(items))
+        }
+        _ => None,
+    }
+}
+
 /// The tensors of a file; that of `.npy` has no name.
 ///
 /// # Errors

@@ -54,7 +54,7 @@ impl FromStr for Input {
     ///
     /// In `(..)`, `[..]` or `{key: ..}`, a tuple, a list or a dict of these, with each tensor in quotes.
     ///
-    /// Or a file of arrays, `.npy` or `.npz`. Before any of these, a name and `=` say which argument it is.
+    /// Or a file: of arrays, `.npy` or `.npz`, or of lists of text, `.json`. Before any of these, a name and `=` say which argument it is.
     fn from_str(text: &str) -> Result<Self> {
         let text = text.trim();
         let (name, text) = match text.split_once('=') {
@@ -63,7 +63,8 @@ impl FromStr for Input {
             }
             _ => (None, text),
         };
-        let of = match arrays::is_file(Path::new(text)) {
+        let path = Path::new(text);
+        let of = match arrays::is_file(path) || arrays::is_text(path) {
             true => InputOf::File(PathBuf::from(text)),
             false => InputOf::Spec(spec_of(text)?),
         };

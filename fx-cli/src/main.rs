@@ -141,7 +141,7 @@ struct Of {
     /// number or a truth, `=0.5`, `=true`, or one that a run decides, `=float`, `=bool`, `=n`; a structure,
     /// `{key: "1,4", scale: 2.0}`, `["1,4", "1,4"]`, `("1,4", none)`. Shapes are inferred from these without a run. A name
     /// before it says which argument it is: `x=1,4`. Where the module runs, it may be a file: `x.npy`, `x=file.npy`,
-    /// `inputs.npz`.
+    /// `inputs.npz`, and for text `x=words.json`.
     #[arg(long = "input", value_name = "SHAPE", allow_hyphen_values = true)]
     inputs: Vec<Input>,
     /// The value of an input of an ONNX file, which is no input any more: a number, `true`, `false`, or a file of an array.

@@ -10,6 +10,7 @@ use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
+use fx_onnx::Texts;
 use serde_json::json;
 
 use crate::arrays;
@@ -102,7 +103,7 @@ impl Call {
 
     /// A value for each placeholder: of a file by its name or its index, or drawn.
     fn args(&self, module: &GraphModule, names: &[String]) -> Result<Vec<Value>> {
-        let mut given: Vec<Option<Tensor>> = vec![None; names.len()];
+        let mut given: Vec<Option<Value>> = vec![None; names.len()];
         let no_input = |name: &str| {
             Error::msg(format_args!(
                 "the module has no input `{name}`: its inputs are {}",
@@ -111,7 +112,16 @@ impl Call {
         };
         for (at, input) in self.of.inputs.iter().enumerate() {
             let Some(path) = input.file() else { continue };
-            for (name, tensor) in arrays::read(path)? {
+            let read = match arrays::is_text(path) {
+                true => vec![(String::new(), arrays::text(path)?)],
+                false => {
+                    let tensors = arrays::read(path)?.into_iter();
+                    tensors
+                        .map(|(name, tensor)| (name, Value::object(tensor)))
+                        .collect()
+                }
+            };
+            for (name, value) in read {
                 let name = input.name.as_deref().unwrap_or(&name);
                 let at = match name {
                     "" => at,
@@ -120,7 +130,7 @@ impl Call {
                         found.ok_or_else(|| no_input(name))?
                     }
                 };
-                *given.get_mut(at).ok_or_else(|| no_input(&at.to_string()))? = Some(tensor);
+                *given.get_mut(at).ok_or_else(|| no_input(&at.to_string()))? = Some(value);
             }
         }
         let specs = self.of.known(module).unwrap_or_default();
@@ -129,7 +139,7 @@ impl Call {
         }
         let each = given.into_iter().enumerate().map(|(at, given)| {
             if let Some(given) = given {
-                return Ok(Value::object(given));
+                return Ok(given);
             }
             match (self.random, specs.get(at)) {
                 (Some(_), Some(spec)) => self.drawn(&names[at], spec),
@@ -176,8 +186,16 @@ impl Call {
 }
 
 impl Ready {
-    /// The results, by the names of the graph's or by their indices.
-    fn results(&self) -> Result<Vec<(String, Tensor)>> {
+    /// The results that are tensors.
+    fn tensors(&self) -> Result<Vec<(String, Tensor)>> {
+        let results = self.results()?.into_iter();
+        let tensors = results
+            .filter_map(|(name, value)| Some((name, value.downcast_ref::<Tensor>()?.clone())));
+        Ok(tensors.collect())
+    }
+
+    /// The results that are tensors, text or numbers, by the names of the graph's or by their indices.
+    fn results(&self) -> Result<Vec<(String, Value)>> {
         let given: Value = self.module.forward(CallArgs {
             args: self.args.clone(),
             ..CallArgs::default()
@@ -207,10 +225,12 @@ impl Ready {
                     );
                 }
                 value => {
-                    if let Some(tensor) = value.downcast_ref::<Tensor>() {
+                    let is_object = value.downcast_ref::<Tensor>().is_some()
+                        || value.downcast_ref::<Texts>().is_some();
+                    if is_object || matches!(value, Value::Float(_)) {
                         let alone = || self.outputs.first().cloned().unwrap_or_else(|| "0".into());
                         let name = if path.is_empty() { alone() } else { path };
-                        found.push((name, tensor.clone()));
+                        found.push((name, value.clone()));
                     }
                 }
             }
@@ -219,7 +239,45 @@ impl Ready {
     }
 }
 
-/// A result in a line: its type, its shape, and its least, mean and largest element.
+/// A result in a line: text and numbers as they are.
+fn shown(value: &Value) -> Result<String> {
+    if let Some(texts) = value.downcast_ref::<Texts>() {
+        let (items, dims) = (texts.items()?, texts.dims()?);
+        let more = if items.len() > MOST_TEXTS {
+            " and more"
+        } else {
+            ""
+        };
+        let first = &items[..items.len().min(MOST_TEXTS)];
+        return Ok(format!("text{dims:?} {first:?}{more}"));
+    }
+    match value.downcast_ref::<Tensor>() {
+        Some(tensor) => line(tensor),
+        None => Ok(value.to_string()),
+    }
+}
+
+/// A result as JSON, without the numbers of a tensor.
+fn described(name: &str, value: &Value, written: Option<&PathBuf>) -> Result<serde_json::Value> {
+    if let Some(texts) = value.downcast_ref::<Texts>() {
+        let items: Vec<&str> = texts.items()?.iter().map(|text| &**text).collect();
+        return Ok(json!({"name": name, "text": items, "shape": texts.dims()?}));
+    }
+    match value.downcast_ref::<Tensor>() {
+        Some(tensor) => Ok(json!({
+            "name": name,
+            "dtype": tensor.dtype()?.name(),
+            "shape": tensor.dims()?,
+            "written": written,
+        })),
+        None => Ok(json!({"name": name, "number": value.to_string()})),
+    }
+}
+
+/// How many texts a line shows.
+const MOST_TEXTS: usize = 8;
+
+/// A tensor in a line: its type, its shape, and its least, mean and largest element.
 fn line(tensor: &Tensor) -> Result<String> {
     let all = tensor.to_vec()?;
     let kind = format!("{}{:?}", tensor.dtype()?, tensor.dims()?);
@@ -241,22 +299,26 @@ fn line(tensor: &Tensor) -> Result<String> {
 pub fn run(call: &Call, output: Option<&PathBuf>, json: bool) -> Result<()> {
     let results = call.ready()?.results()?;
     if let Some(path) = output {
-        arrays::write(path, &results)?;
+        let tensors = results.iter().map(|(name, value)| {
+            let tensor = value.downcast_ref::<Tensor>().cloned();
+            let tensor = tensor.ok_or_else(|| {
+                Error::msg(format_args!(
+                    "the result `{name}` is no tensor, and files of arrays have such alone: take it from --json, without -o"
+                ))
+            });
+            Ok((name.clone(), tensor?))
+        });
+        arrays::write(path, &tensors.collect::<Result<Vec<_>>>()?)?;
     }
     if json {
-        let each = results.iter().map(|(name, tensor)| {
-            Ok(json!({
-                "name": name,
-                "dtype": tensor.dtype()?.name(),
-                "shape": tensor.dims()?,
-                "written": output,
-            }))
-        });
+        let each = results
+            .iter()
+            .map(|(name, value)| described(name, value, output));
         return print::json(&json!({"results": each.collect::<Result<Vec<_>>>()?}));
     }
     results
         .iter()
-        .try_for_each(|(name, tensor)| print::line(format_args!("{name}: {}", line(tensor)?)))
+        .try_for_each(|(name, value)| print::line(format_args!("{name}: {}", shown(value)?)))
 }
 
 /// Times a module: the least and the median of some runs, and each step's part of one of them.
@@ -305,7 +367,7 @@ pub fn bench(call: &Call, runs: usize, json: bool) -> Result<()> {
 
 /// Compares what a module gives with arrays of a file; 1 if one of them is off by more than is allowed.
 pub fn check(call: &Call, reference: &Path, tolerance: f64, json: bool) -> Result<u8> {
-    let results = call.ready()?.results()?;
+    let results = call.ready()?.tensors()?;
     let expected = arrays::read(reference)?;
     if results.len() != expected.len() {
         return Err(Error::msg(format_args!(

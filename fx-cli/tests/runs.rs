@@ -183,3 +183,29 @@ fn what_is_missing_is_named_with_what_to_write() -> Result<()> {
     }
     Ok(())
 }
+
+/// Text goes in as lists of JSON, and comes out on a line or as JSON.
+#[test]
+fn text_goes_in_and_out() -> Result<()> {
+    use fx_onnx::{Export, OnnxExt as _, Texts, text_concat};
+    let folder = Folder::new("text")?;
+    let gm = symbolic_trace(traced!(|x: &Texts| text_concat(x, x)))?;
+    let export = Export::example(Texts::from(["a"])).dynamic("n", [("x", 0)]);
+    gm.to_onnx(folder.0.join("twice.onnx"), &export.outputs(["y"]))?;
+    std::fs::write(folder.0.join("words.json"), r#"["a", "bc"]"#).map_err(Error::other)?;
+    let run = ["run", "twice.onnx", "--input", "x=words.json"];
+    let (code, told, wrong) = folder.fx(&run)?;
+    assert_eq!(
+        (code, told.as_str()),
+        (0, "y: text[2] [\"aa\", \"bcbc\"]\n"),
+        "{wrong}"
+    );
+    let (code, told, _) = folder.fx(&[&run[..], &["--json"]].concat())?;
+    assert!(code == 0 && told.contains("\"bcbc\""), "{told}");
+    let (code, _, wrong) = folder.fx(&[&run[..], &["-o", "out.npz"]].concat())?;
+    assert!(code != 0 && wrong.contains("`y` is no tensor"), "{wrong}");
+    std::fs::write(folder.0.join("words.json"), "[1]").map_err(Error::other)?;
+    let (code, _, wrong) = folder.fx(&run)?;
+    assert!(code != 0 && wrong.contains("words.json"), "{wrong}");
+    Ok(())
+}

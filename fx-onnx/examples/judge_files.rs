@@ -18,15 +18,15 @@ use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 use fx_nn::trace::CallArgs;
 use fx_onnx::proto::{ModelProto, TensorProto};
-use fx_onnx::{Import, Load, OnnxExt as _};
+use fx_onnx::{Import, Load, OnnxExt as _, Texts};
 use prost::Message as _;
 use tensor_files::tensor_files;
 use written_back::written_back;
 
-/// A tensor of a file, by its name, and how far it may be off.
+/// A tensor of a file, of numbers or of text, by its name, and how far it may be off.
 struct Recorded {
     name: String,
-    tensor: Tensor,
+    value: Value,
     tolerance: f64,
 }
 
@@ -38,7 +38,10 @@ fn recorded(folder: &Path, kind: &str) -> Result<Vec<Recorded>> {
         let tolerance = std::fs::read_to_string(folder.join(format!("{kind}_{at}.tol")));
         Ok(Recorded {
             name: proto.name.clone(),
-            tensor: fx_onnx::tensor(&proto)?,
+            value: match proto.data_type {
+                8 => Value::object(fx_onnx::texts(&proto)?),
+                _ => Value::object(fx_onnx::tensor(&proto)?),
+            },
             tolerance: tolerance
                 .ok()
                 .and_then(|text| text.trim().parse().ok())
@@ -53,13 +56,47 @@ struct Set {
     outputs: Vec<Recorded>,
 }
 
+/// Dicts of scores as a row each.
+fn of_dicts(rows: &[Value]) -> Result<Tensor> {
+    let mut all = Vec::new();
+    for row in rows {
+        let Value::Dict(row) = row else {
+            return Err(Error::msg("a list of dicts is expected"));
+        };
+        for score in row.values() {
+            let Value::Float(score) = score else {
+                return Err(Error::msg("a score is a number"));
+            };
+            all.push(*score as f32);
+        }
+    }
+    let columns = all.len() / rows.len().max(1);
+    Tensor::from_vec(all, (rows.len(), columns))
+}
+
 /// What is wrong with a result, if anything; the largest difference goes into `off`.
-fn difference(found: &Tensor, expected: &Recorded, off: &mut f64) -> Result<Option<String>> {
+fn difference(found: &Value, expected: &Recorded, off: &mut f64) -> Result<Option<String>> {
     let Recorded {
         name,
-        tensor,
+        value,
         tolerance,
     } = expected;
+    if let Some(texts) = value.downcast_ref::<Texts>() {
+        let is_same = found.downcast_ref::<Texts>() == Some(texts);
+        return Ok((!is_same).then(|| format!("`{name}` is {found:?}, and {texts:?} is expected")));
+    }
+    let scores;
+    let (found, tensor) = match (found, value.downcast_ref::<Tensor>()) {
+        (Value::List(rows), Some(tensor)) => {
+            scores = of_dicts(rows)?;
+            (&scores, tensor)
+        }
+        (found, Some(tensor)) => match found.downcast_ref::<Tensor>() {
+            Some(found) => (found, tensor),
+            None => return Ok(Some(format!("`{name}` is no tensor"))),
+        },
+        _ => return Err(Error::msg("a recorded value is no tensor")),
+    };
     if found.dims()? != tensor.dims()? || found.dtype()? != tensor.dtype()? {
         return Ok(Some(format!(
             "`{name}` is {} {:?}, and {} {:?} is expected",
@@ -95,16 +132,15 @@ fn run(
     let args = inputs.iter().map(|name| {
         let given = set.inputs.iter().find(|input| input.name == *name);
         let missing = || Error::msg(format_args!("no recorded input is called `{name}`"));
-        given
-            .map(|input| Value::object(input.tensor.clone()))
-            .ok_or_else(missing)
+        given.map(|input| input.value.clone()).ok_or_else(missing)
     });
     let result: Value = gm.forward(CallArgs {
         args: args.collect::<Result<_>>()?,
         kwargs: Vec::new(),
     })?;
     let given = match &result {
-        Value::Tuple(items) | Value::List(items) => items.to_vec(),
+        Value::Tuple(items) => items.to_vec(),
+        Value::List(items) if set.outputs.len() > 1 => items.to_vec(),
         one => vec![one.clone()],
     };
     if given.len() != set.outputs.len() {
@@ -116,10 +152,7 @@ fn run(
     }
     off.resize(set.outputs.len(), 0.0);
     for ((found, expected), off) in given.into_iter().zip(&set.outputs).zip(off) {
-        let Some(found) = found.downcast_ref::<Tensor>() else {
-            return Ok(Some(format!("`{}` is no tensor", expected.name)));
-        };
-        if let Some(wrong) = difference(found, expected, off)? {
+        if let Some(wrong) = difference(&found, expected, off)? {
             return Ok(Some(wrong));
         }
     }

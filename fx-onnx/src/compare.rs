@@ -1,12 +1,24 @@
 //! How far two values are apart.
 
+use std::hash::{Hash, Hasher};
+
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
+use rustc_hash::FxHasher;
+
+use crate::texts::Texts;
 
 /// The elements of a tensor, or a number, with its type.
 type Numbers = (DType, Vec<f64>);
 
-/// The tensors and numbers of a value, in order.
+/// A number that stands for a text: that of another text is most likely another one.
+fn number_of(text: &str) -> f64 {
+    let mut hasher = FxHasher::default();
+    text.hash(&mut hasher);
+    (hasher.finish() >> 12) as f64
+}
+
+/// The tensors, texts and numbers of a value, in order.
 fn numbers(value: &Value, all: &mut Vec<Numbers>) -> Result<()> {
     let mut left = vec![value];
     while let Some(value) = left.pop() {
@@ -17,9 +29,17 @@ fn numbers(value: &Value, all: &mut Vec<Numbers>) -> Result<()> {
             Value::Bool(truth) => all.push((DType::Bool, vec![f64::from(u8::from(*truth))])),
             Value::Int(number) => all.push((DType::I64, vec![*number as f64])),
             Value::Float(number) => all.push((DType::F64, vec![*number])),
-            value => match value.downcast_ref::<Tensor>() {
-                Some(tensor) => all.push((tensor.dtype()?, tensor.to_vec()?)),
-                None => {
+            Value::Str(text) => all.push((DType::U8, vec![number_of(text)])),
+            value => match (
+                value.downcast_ref::<Tensor>(),
+                value.downcast_ref::<Texts>(),
+            ) {
+                (Some(tensor), _) => all.push((tensor.dtype()?, tensor.to_vec()?)),
+                (None, Some(texts)) => {
+                    let items = texts.items()?.iter();
+                    all.push((DType::U8, items.map(|text| number_of(text)).collect()));
+                }
+                (None, None) => {
                     return Err(Error::msg(format_args!(
                         "{} is neither a tensor nor a number",
                         value.describe()

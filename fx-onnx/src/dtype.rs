@@ -3,6 +3,9 @@
 use fx_nn::value::DType;
 use fx_nn::{Error, Result};
 
+/// ONNX's number of the element type of texts, which is none of fx's.
+pub(crate) const TEXT: i32 = 8;
+
 /// ONNX's number of an element type.
 pub(crate) fn code(dtype: DType) -> Result<i32> {
     Ok(match dtype {
@@ -85,6 +88,14 @@ pub(crate) fn name(code: i32) -> &'static str {
         26 => "int2",
         _ => "an unknown type",
     }
+}
+
+/// The error of elements of a type that fx does not have.
+pub(crate) fn unknown(code: i32, of: &str) -> Error {
+    Error::msg(format_args!(
+        "`{of}` has elements of type {}, of which fx holds no tensors",
+        name(code)
+    ))
 }
 
 /// A number as an element, little-endian.

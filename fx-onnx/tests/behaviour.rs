@@ -7,3 +7,4 @@ mod mutated;
 mod open_sizes;
 mod operations;
 mod out;
+mod texts;

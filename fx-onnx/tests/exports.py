@@ -213,6 +213,69 @@ def estimators():
             estimator(name, made, library)
 
 
+def of_text(name, made, kinds=("text", "text"), numbers=0, zipmap=True):
+    """A fitted pipeline over columns of text, with labels that are texts; `made` of the names of its columns."""
+
+    def write(path, folder):
+        import pandas
+        from skl2onnx import to_onnx
+        from skl2onnx.common.data_types import FloatTensorType, StringTensorType
+
+        rng = np.random.default_rng(0)
+        words = {"text": ["red", "green", "blue", "été"], "document": None}
+        vocabulary = np.array("the sun shines rain and wind today again no more bright sky heavy all day".split())
+        columns = {}
+        for at, kind in enumerate(kinds):
+            one = lambda kind=kind: " ".join(rng.choice(vocabulary, 6)) if kind == "document" else str(rng.choice(words[kind]))
+            columns[f"t{at}"] = [one() for _ in range(120)]
+        for at in range(numbers):
+            columns[f"n{at}"] = rng.standard_normal(120).astype(np.float32)
+        table = pandas.DataFrame(columns)
+        labels = np.array(["bad", "good", "so so"])
+        of = made(list(columns))
+        is_one = list(kinds) == ["document"]
+        of.fit(table["t0"] if is_one else table, labels[rng.integers(0, 3, 120)])
+        types = [(name, (StringTensorType if name[0] == "t" else FloatTensorType)([None, 1])) for name in columns]
+        options = {} if zipmap else {"options": {id(of): {"zipmap": False}}}
+        proto = to_onnx(of, initial_types=types, target_opset={"": 17, "ai.onnx.ml": 3}, **options)
+        for node in proto.graph.node:
+            # A locale that every machine has.
+            if node.op_type == "StringNormalizer":
+                node.attribute.append(onnx.helper.make_attribute("locale", "C.UTF-8"))
+        path.write_bytes(proto.SerializeToString())
+
+    EXPORTS[f"text_{name}"] = write
+
+
+def texts():
+    from sklearn.compose import ColumnTransformer
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import MultinomialNB
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+    from sklearn.svm import SVC
+
+    def beside(encoder):
+        def of(columns):
+            kinds = [("texts", encoder, [name for name in columns if name[0] == "t"]),
+                     ("numbers", StandardScaler(), [name for name in columns if name[0] == "n"])]
+            return ColumnTransformer([kind for kind in kinds if kind[2]])
+
+        return of
+
+    hot = beside(OneHotEncoder(handle_unknown="ignore"))
+    ordered = beside(OrdinalEncoder())
+    of_text("hot_logistic", lambda columns: make_pipeline(hot(columns), LogisticRegression()), numbers=2)
+    of_text("ordered_forest", lambda columns: make_pipeline(ordered(columns), RandomForestClassifier(10)), numbers=1, zipmap=False)
+    of_text("hot_svc", lambda columns: make_pipeline(hot(columns), SVC(probability=True)), numbers=1)
+    of_text("hot_neighbors", lambda columns: make_pipeline(hot(columns), KNeighborsClassifier()), numbers=1)
+    of_text("tfidf_logistic", lambda _: make_pipeline(TfidfVectorizer(ngram_range=(1, 2)), LogisticRegression()), ["document"])
+    of_text("count_bayes", lambda _: make_pipeline(CountVectorizer(), MultinomialNB()), ["document"], zipmap=False)
+
+
 def exports():
     from export_models import MODELS
 
@@ -229,6 +292,7 @@ def exports():
         for kind in ["f16", "f16_inside"]:
             derived(halved, kind, name)
     estimators()
+    texts()
 
 
 SCRIPTED = ["bert", "distilbert", "gpt2", "llama", "opt", "t5", "vit", "swin", "wav2vec2", "deberta_v2"]

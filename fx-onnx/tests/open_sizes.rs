@@ -120,6 +120,7 @@ fn read_with(
             ("", version),
             ("ai.onnx.ml", 5),
             ("ai.onnx.preview", 1),
+            ("com.microsoft", 1),
             ("com.microsoft.nchwc", 1),
         ]
         .map(|(domain, version)| OperatorSetIdProto {

@@ -35,13 +35,32 @@ DTYPES = {
     "tensor(uint8)": np.uint8,
     "tensor(uint16)": np.uint16,
     "tensor(bool)": np.bool_,
+    "tensor(string)": np.object_,
 }
 # What a size of a name is tried with; the first two that ONNX Runtime takes are used.
 SIZES = [64, 96, 320, 48, 128, 224, 160, 32, 16, 512, 640, 256, 80, 8, 4, 3, 2, 1, 1536]
 
 
-def values(rng, name, dtype, shape, high):
-    """Numbers for an input: fractions of a picture's or a sound's size, indices below `high`, a sampling rate."""
+def words_of(path):
+    """The words that a file knows, and whether it cuts texts into words."""
+    nodes = onnx.load(path, load_external_data=False).graph.node
+    lists = [a.strings for node in nodes for a in node.attribute if a.name in ("keys_strings", "cats_strings", "pool_strings")]
+    known = sorted({text.decode() for texts in lists for text in texts})
+    return known, any(node.op_type == "Tokenizer" for node in nodes)
+
+
+def texts(rng, shape, words):
+    """Texts for an input: words that the file knows, and some that it does not."""
+    known, is_cut = words
+    known = (known or ["a"]) + ["unknown"]
+    one = lambda: " ".join(rng.choice(known, 6)) if is_cut else str(rng.choice(known[:-1]))
+    return np.array([one() for _ in range(int(np.prod(shape)))], np.object_).reshape(shape)
+
+
+def values(rng, name, dtype, shape, high, words):
+    """Numbers or texts for an input: fractions of a picture's or a sound's size, indices below `high`, a sampling rate."""
+    if dtype == np.object_:
+        return texts(rng, shape, words)
     if dtype is None:
         raise ValueError(f"`{name}` has elements that are not tried")
     if np.issubdtype(dtype, np.floating):
@@ -55,12 +74,12 @@ def values(rng, name, dtype, shape, high):
     return rng.integers(0, high, shape).astype(dtype)
 
 
-def inputs_of(of, sizes, rng, high):
+def inputs_of(of, sizes, rng, high, words):
     out = {}
     for given in of.get_inputs():
         shape = [size if isinstance(size, int) else sizes[str(size) if size else f"{given.name}.{at}"]
                  for at, size in enumerate(given.shape)]
-        out[given.name] = values(rng, given.name, DTYPES.get(given.type), tuple(shape), high)
+        out[given.name] = values(rng, given.name, DTYPES.get(given.type), tuple(shape), high, words)
     return out
 
 
@@ -76,7 +95,7 @@ def open_sizes(of):
 
 def bindings(path, of, seconds=60.0):
     """Up to two sets of inputs that ONNX Runtime takes, of different sizes where sizes are open."""
-    names, found, rng = open_sizes(of), [], random.Random(7)
+    names, found, rng, words = open_sizes(of), [], random.Random(7), words_of(path)
     # The first dim of an input is a batch, unless nothing else is open.
     firsts = {str(given.shape[0]) for given in of.get_inputs() if given.shape}
     is_batch = {name: "batch" in name.lower() or (name in firsts and len(names) > 1) for name in names}
@@ -95,7 +114,7 @@ def bindings(path, of, seconds=60.0):
             if time.time() - start > seconds:
                 return
             for high in (30, 4, 2):
-                data = inputs_of(of, sizes, np.random.default_rng(len(found)), high)
+                data = inputs_of(of, sizes, np.random.default_rng(len(found)), high, words)
                 try:
                     of.run(None, data)
                 except Exception:  # whatever it says, these sizes are none of its
@@ -110,7 +129,7 @@ def bindings(path, of, seconds=60.0):
         alike = lambda sizes: all(is_batch[name] or sizes[name] == own[name] for name in names)
         first_taken(sorted((sizes for sizes in tries if sizes != own), key=alike))
     if len(found) == 1 and not names:
-        found.append(({}, inputs_of(of, {}, np.random.default_rng(1), 30)))
+        found.append(({}, inputs_of(of, {}, np.random.default_rng(1), 30, words)))
         try:
             of.run(None, found[1][1])
         except Exception:
@@ -165,11 +184,18 @@ def prepare(path, folder):
         for i, (name, x) in enumerate(data.items()):
             (here / f"in_{i}.pb").write_bytes(numpy_helper.from_array(x, name).SerializeToString())
         for i, (given, y, z) in enumerate(zip(of.get_outputs(), of.run(None, data), plain.run(None, data), strict=True)):
-            y, z = np.asarray(y), np.asarray(z)
+            y, z = array(y), array(z)
             expect(here, i, given.name, y, tolerance(y, z, step))
             shutil.copy(here / f"out_{i}.pb", here / f"ort_{i}.pb")
     shutil.copy(path, folder / "model.onnx")
     return len(sets), ""
+
+
+def array(given):
+    """A result of ONNX Runtime as an array: of dicts of scores, a row each."""
+    if isinstance(given, list) and given and isinstance(given[0], dict):
+        return np.array([list(row.values()) for row in given], np.float32)
+    return np.asarray(given)
 
 
 def expect(here, at, name, y, allowed):
@@ -229,9 +255,13 @@ def written_is_right(folder, sets):
             for i, y in enumerate(found):
                 wanted = array_of(here / f"ort_{i}.pb")
                 allowed = float((here / f"out_{i}.tol").read_text())
-                y = np.asarray(y)
+                y = array(y)
                 if y.shape != wanted.shape or y.dtype != wanted.dtype:
                     return f"set {at}: output {i} is {y.dtype} {y.shape}"
+                if y.dtype == np.object_:
+                    if not np.array_equal(y, wanted):
+                        return f"set {at}: output {i} has other texts"
+                    continue
                 a, b = np.atleast_1d(y.astype(np.float64)), np.atleast_1d(wanted.astype(np.float64))
                 off = np.where(np.isnan(a) & np.isnan(b), 0.0, np.abs(a - b))
                 if y.size and not (off.max() <= allowed or np.array_equal(y, wanted)):

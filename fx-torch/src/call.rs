@@ -8,9 +8,11 @@ use fx_nn::{Error, Result};
 pub(crate) struct Call<'n> {
     pub target: &'n str,
     pub args: Vec<(&'n str, Value)>,
+    /// The element types of the arguments that are tensors, as the file says them.
+    pub dtypes: Vec<Option<DType>>,
 }
 
-impl Call<'_> {
+impl<'n> Call<'n> {
     /// An argument, unless it is left out or `None`.
     pub fn get(&self, name: &str) -> Option<&Value> {
         let found = self.args.iter().find(|(known, _)| *known == name);
@@ -90,9 +92,26 @@ impl Call<'_> {
         if let Some((_, first)) = args.first_mut() {
             *first = own;
         }
+        self.with_args(args)
+    }
+
+    /// The same call with other arguments.
+    pub fn with_args(&self, args: Vec<(&'n str, Value)>) -> Self {
         Call {
             target: self.target,
             args,
+            dtypes: self.dtypes.clone(),
+        }
+    }
+
+    /// The element type of an argument that is a tensor.
+    ///
+    /// # Errors
+    /// Returns an error if neither the file nor the tensor says it.
+    pub fn dtype(&self, index: usize) -> Result<DType> {
+        match self.dtypes.get(index) {
+            Some(Some(dtype)) => Ok(*dtype),
+            _ => Tensor::dtype(&Tensor::from_value(self.at(index)?.clone())?),
         }
     }
 }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: a field that is not known here is refused unless it says nothing.
 
+use fx_nn::value::DType;
+use fx_nn::weights::exported_dtype;
 use indexmap::IndexMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
@@ -54,6 +56,17 @@ pub(crate) struct Graph {
     pub tensor_values: IndexMap<String, TensorMeta>,
     #[serde(default)]
     pub is_single_tensor_return: bool,
+}
+
+impl Graph {
+    /// The element type of an argument that is a tensor, if it is known.
+    pub fn dtype(&self, argument: &Argument) -> Option<DType> {
+        let Argument::AsTensor(named) = argument else {
+            return None;
+        };
+        let meta = self.tensor_values.get(&named.name)?;
+        exported_dtype(meta.dtype).ok()
+    }
 }
 
 #[derive(Debug, Clone, Deserialize)]

@@ -156,6 +156,11 @@ impl Expected {
         match self {
             Expected::Tensor { dtype, sizes: dims } => {
                 let Some(object) = arg.as_object() else {
+                    // Of what has no element type, plain data may be made: that is the graph's own matter.
+                    let is_plain = matches!(arg, Value::Str(_) | Value::List(_) | Value::Tuple(_));
+                    if dtype.is_none() && is_plain {
+                        return Ok(());
+                    }
                     return Expected::other_kind(arg);
                 };
                 // An object without a shape is the graph's own matter.

@@ -83,6 +83,15 @@ impl Spec {
         })
     }
 
+    /// What has a shape and no element type, such as a tensor of text.
+    pub fn untyped<S: Into<SpecSize>>(shape: impl IntoIterator<Item = S>) -> Self {
+        let sizes = shape.into_iter().map(|size| size.into().0);
+        Spec::of_kind(match sizes.collect::<Result<Vec<Dim>, String>>() {
+            Ok(sizes) => Kind::Known(ValueMeta::from(TensorMeta::new(sizes))),
+            Err(problem) => Kind::Wrong(problem),
+        })
+    }
+
     /// What a value is: of a tensor, its shape and what else it reports.
     pub fn of(value: impl IntoValue) -> Self {
         Spec::of_fake(ValueMeta::of_argument(&value.into_value()))

@@ -140,7 +140,10 @@ pub fn hold<T: Traced>(value: &Value) -> Result<Held<'_, T>> {
             Some(object) => Ok(Held::Ref(object)),
             None => {
                 let fake = value.downcast_ref::<FakeTensor>();
-                let own = fake.and_then(|fake| T::from_fake(fake.clone()));
+                let own = match fake {
+                    Some(fake) => T::from_fake(fake.clone()),
+                    None => T::from_plain(value),
+                };
                 own.map(Held::Own).ok_or_else(|| mismatch::<T>(value))
             }
         },

@@ -177,6 +177,12 @@ pub trait Traced: Object + Clone {
         None
     }
 
+    /// Makes one of plain data, such as a list, that is given where one is taken; `None` if it is no such data.
+    fn from_plain(value: &Value) -> Option<Self> {
+        let _ = value;
+        None
+    }
+
     /// Whether its data is not there: it is symbolic, or a fake tensor.
     #[inline]
     fn has_no_data(&self) -> bool {

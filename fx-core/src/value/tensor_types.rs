@@ -20,6 +20,8 @@ pub struct TensorType {
     id: TypeId,
     path: &'static str,
     from_data: FromData,
+    /// Whether inputs without a type may be of it.
+    is_default: bool,
 }
 
 impl TensorType {
@@ -29,6 +31,16 @@ impl TensorType {
             id: TypeId::of::<T>(),
             path,
             from_data,
+            is_default: true,
+        }
+    }
+
+    /// Creates the entry of a type that is kept in files as tensors are, and is none: inputs without a type are never
+    /// of it.
+    pub const fn beside<T: 'static>(path: &'static str, from_data: FromData) -> Self {
+        TensorType {
+            is_default: false,
+            ..TensorType::of::<T>(path, from_data)
         }
     }
 }
@@ -69,6 +81,7 @@ pub(crate) fn tensor_types() -> &'static [Registered] {
 
 fn named<'e>(entries: impl Iterator<Item = &'e TensorType>) -> Vec<Registered> {
     let mut types: Vec<Registered> = entries
+        .filter(|entry| entry.is_default)
         .map(|entry| Registered {
             id: entry.id,
             path: entry.path,
@@ -168,8 +181,16 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
 /// Where Rust has no symbol for an operation, such as an index, generated source contains a plain
 /// call to the operator. To write it as the library's users would, pass `source = ..` after the
 /// other arguments; [`TensorSource`](crate::tensor::TensorSource) has an example.
+///
+/// With `beside` before the type, files keep its values as they keep tensors, and it is no tensor type: graphs say it of
+/// every input of it.
 #[macro_export]
 macro_rules! register_tensor {
+    (beside $tensor:ty, $path:expr, $from_data:expr $(,)?) => {
+        $crate::__private::inventory::submit! {
+            $crate::__private::TensorType::beside::<$tensor>($path, $from_data)
+        }
+    };
     ($tensor:ty, $path:expr, $from_data:expr $(, source = $source:expr)? $(,)?) => {
         $crate::__private::inventory::submit! {
             $crate::__private::TensorType::of::<$tensor>($path, $from_data)

@@ -187,6 +187,15 @@ impl Backend for Cpu {
         if let Some(dtype) = metas.dtypes().find(wrong) {
             return Support::no(format!("there are no kernels for {dtype}"));
         }
+        let mut around = metas.inputs().chain([metas.result()]).flatten();
+        let is_untyped = |meta: &ValueMeta| meta.tensor().is_some_and(|meta| meta.dtype.is_none());
+        if around.any(|meta| {
+            is_untyped(meta) || meta.items().is_some_and(|all| all.iter().any(is_untyped))
+        }) {
+            return Support::no(
+                "it is about values without an element type, such as text, which stay on the host",
+            );
+        }
         support::supports_call(call)
     }
 

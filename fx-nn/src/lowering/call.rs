@@ -239,6 +239,40 @@ impl<'c> OpCall<'c> {
         items.collect()
     }
 
+    /// A tensor of text: its name and its sizes.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn texts(&self, name: &str) -> Result<(Name, Vec<Dim>)> {
+        match self.val(name)? {
+            Val::Texts(name, shape) => Ok((name, shape)),
+            other => self.wrong(name, "a tensor of text", &other),
+        }
+    }
+
+    /// Tensors of text.
+    ///
+    /// # Errors
+    /// Returns an error if the argument is something else.
+    pub fn all_texts(&self, name: &str) -> Result<Vec<(Name, Vec<Dim>)>> {
+        let Val::List(items) = self.val(name)? else {
+            return self.wrong(name, "a list of tensors of text", &self.val(name)?);
+        };
+        let items = items.into_iter().map(|item| match item {
+            Val::Texts(name, shape) => Ok((name, shape)),
+            other => self.wrong(name, "a list of tensors of text", &other),
+        });
+        items.collect()
+    }
+
+    /// The one result, a tensor of text, as a value of this name.
+    ///
+    /// # Errors
+    /// Returns an error if the result is not one tensor.
+    pub fn given_texts(&self, name: Name) -> Result<Val> {
+        Ok(Val::Texts(name, self.result()?.shape.clone()))
+    }
+
     /// A whole number that is known.
     ///
     /// # Errors

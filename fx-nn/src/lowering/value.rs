@@ -35,6 +35,12 @@ pub enum Val {
     Tensor(Operand),
     /// A tensor whose number of dims a run decides: its name and its element type.
     Unranked(Name, DType),
+    /// A tensor of text: its name and its sizes.
+    Texts(Name, Vec<Dim>),
+    /// A list of tensors of one element type, whose length a run decides: its name.
+    Sequence(Name, DType),
+    /// A list of maps from text to numbers: its name.
+    Maps(Name),
     /// A size or a whole number.
     Dim(Dim),
     /// A number.
@@ -84,6 +90,9 @@ impl Val {
             Val::Unranked(name, _) => {
                 format!("the tensor `{name}`, whose number of dims a run decides")
             }
+            Val::Texts(name, _) => format!("the tensor of text `{name}`"),
+            Val::Sequence(name, _) => format!("the sequence `{name}`"),
+            Val::Maps(name) => format!("the maps `{name}`"),
             Val::Dim(dim) => format!("the size {dim}"),
             Val::List(items) => format!("a list of {}", items.len()),
             Val::None => "nothing".to_string(),

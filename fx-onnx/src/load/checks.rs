@@ -248,7 +248,12 @@ pub(super) fn spent(cx: &NodeCx<'_>, given: &[V]) -> Result<()> {
             }
             V::Ints(items, _) => (items.len() * size_of::<Int>()) as u64,
             V::Seq(items) => (items.len() * size_of::<V>()) as u64,
-            V::Tensor(..) | V::Sizes(_) | V::List(..) | V::Absent => 0,
+            V::Texts(texts) => {
+                let items = texts.items().unwrap_or_default();
+                let letters = items.iter().map(|text| text.len() as u64);
+                letters.fold(size_of_val(items) as u64, u64::saturating_add)
+            }
+            V::Tensor(..) | V::Sizes(_) | V::List(..) | V::Host(_) | V::Absent => 0,
         };
         bytes = bytes.saturating_add(own);
     }

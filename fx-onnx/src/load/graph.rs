@@ -173,12 +173,17 @@ impl Reader<'_> {
     pub fn graph(&self, graph: &GraphProto, scopes: &mut Scopes, is_root: bool) -> Given {
         if !is_root {
             for constant in &graph.initializer {
-                let tensor = tensors::tensor(constant, self.folder, false)?;
+                let own = tensors::constant(constant, self.folder, false)?;
+                if let Some(scope) = scopes.last_mut() {
+                    scope.values.insert(constant.name.clone(), own);
+                }
+            }
+            for constant in &graph.sparse_initializer {
+                let limit = self.limits.constant_bytes as u64;
+                let (name, tensor) = tensors::dense(constant, self.folder, limit)?;
                 let dtype = Tensor::dtype(&tensor)?;
                 if let Some(scope) = scopes.last_mut() {
-                    scope
-                        .values
-                        .insert(constant.name.clone(), V::of(tensor, dtype));
+                    scope.values.insert(name, V::of(tensor, dtype));
                 }
             }
         }

@@ -6,6 +6,7 @@ mod blocks;
 mod checks;
 mod flow;
 mod graph;
+mod kind;
 mod known;
 mod layers;
 mod leaves;
@@ -20,6 +21,10 @@ mod scan;
 mod scope;
 mod support;
 mod tensors;
+mod text_leaves;
+mod text_pieces;
+mod text_rules;
+mod texts;
 mod value;
 mod versions;
 mod whole;
@@ -41,17 +46,24 @@ use prost::Message;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use self::flow::Flow;
+use self::kind::{Kind, held, open};
 use self::root::Root;
 use crate::dtype;
 use crate::opaque::Opaque;
 use crate::proto::{
     DimensionValue, GraphProto, ModelProto, NodeProto, TypeProto, TypeValue, ValueInfoProto,
 };
+use crate::texts::Texts;
 
 pub use leaves::{bit_cast, non_max_suppression, roi_align};
 pub use scan::Limits;
 pub use support::{ReadOperator, Support, operators, support};
-pub use value::{int_of, shape_of};
+pub use text_leaves::{
+    text_concat, text_equal, text_ids, text_normalize, text_numbers, text_of, text_places,
+    text_scores, text_take,
+};
+pub use text_pieces::{text_matches, text_split, text_tokens};
+pub use value::{int_of, items_of, shape_of};
 
 /// What was read.
 #[derive(Debug)]
@@ -111,6 +123,7 @@ pub struct Load {
     constants: IndexMap<String, Tensor>,
     inputs: FxHashMap<String, Spec>,
     ordered: Vec<Spec>,
+    absent: FxHashSet<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -150,9 +163,15 @@ impl Load {
         self
     }
 
-    /// Says what an input is, in place of what the file says.
+    /// Says what an input is, in place of what the file says. Of a sequence that is a list, with a spec for each item.
     pub fn input(mut self, name: &str, spec: Spec) -> Self {
         self.inputs.insert(name.to_string(), spec);
+        self
+    }
+
+    /// Leaves an input out that may be missing: it is no input of the graph module.
+    pub fn absent(mut self, input: &str) -> Self {
+        self.absent.insert(input.to_string());
         self
     }
 
@@ -200,15 +219,21 @@ impl Load {
             .ok_or_else(|| Error::msg(format_args!("{file} has no graph")))?;
         let mut tensors: IndexMap<String, (String, Tensor)> = IndexMap::new();
         let mut known: FxHashSet<String> = FxHashSet::default();
-        if !graph.sparse_initializer.is_empty() {
-            return Err(Error::msg(format_args!(
-                "{file} has sparse constants, which fx does not have"
-            )));
+        let mut texts: Vec<(String, Texts)> = Vec::new();
+        let limit = self.limits.of_file(size).constant_bytes as u64;
+        let mut dense = Vec::new();
+        for constant in std::mem::take(&mut graph.sparse_initializer) {
+            dense.push(tensors::dense(&constant, folder, limit)?);
         }
         let constants = std::mem::take(&mut graph.initializer);
         let weights = layers::weights(&graph.node);
         for constant in constants {
             if self.constants.contains_key(&constant.name) {
+                continue;
+            }
+            if constant.data_type == dtype::TEXT {
+                known.insert(constant.name.clone());
+                texts.push((constant.name.clone(), tensors::texts(&constant)?));
                 continue;
             }
             let tensor = tensors::tensor(&constant, folder, weights.contains(&*constant.name))?;
@@ -224,6 +249,11 @@ impl Load {
                 )));
             }
             tensors.insert(path, (constant.name, tensor));
+        }
+        for (name, tensor) in dense {
+            let path = fresh(&tensors, &paths::clean(&name));
+            known.insert(name.clone());
+            tensors.insert(path, (name, tensor));
         }
         let opaque = opaque(graph, &model.functions, &model.opset_import)?;
         let graph = model.graph.as_ref().ok_or_else(|| Error::msg("no graph"))?;
@@ -249,13 +279,16 @@ impl Load {
         let given: Vec<&ValueInfoProto> = graph
             .input
             .iter()
-            .filter(|i| !known.contains(&i.name) && !self.constants.contains_key(&i.name))
+            .filter(|i| {
+                let is_known = known.contains(&i.name) || self.constants.contains_key(&i.name);
+                !is_known && !self.absent.contains(&i.name)
+            })
             .collect();
         let (mut inputs, mut specs, mut params) = (Vec::new(), Vec::new(), Vec::new());
         let mut taken: FxHashSet<String> = FxHashSet::default();
         self.check_names(graph, &given)?;
         for (at, info) in given.into_iter().enumerate() {
-            let (spec, dtype) = self.spec(info, at)?;
+            let (spec, kind) = self.spec(info, at)?;
             let mut name = paths::clean(&info.name).replace('.', "_");
             if name.is_empty() || name.starts_with(|c: char| c.is_ascii_digit()) {
                 name.insert(0, 'x');
@@ -263,9 +296,9 @@ impl Load {
             while !taken.insert(name.clone()) {
                 name.push('_');
             }
-            params.push(ParamSpec::of_text(name, "&Tensor"));
+            params.push(ParamSpec::of_text(name, kind.type_text()));
             specs.push(spec);
-            inputs.push((info.name.clone(), dtype));
+            inputs.push((info.name.clone(), kind));
             report.inputs.push(info.name.clone());
         }
         let name = match graph.name.is_empty() {
@@ -280,6 +313,8 @@ impl Load {
             hints,
             flow,
             inputs,
+            texts,
+            absent: self.absent.iter().cloned().collect(),
             fixed,
             params,
             file: file.to_string(),
@@ -288,9 +323,23 @@ impl Load {
             bytes: size,
             turned: Arc::default(),
         };
-        let traced = Trace::new(&root).inputs(specs.clone()).graph_module()?;
-        let mut module =
-            GraphModule::new(traced.attributes().clone(), traced.graph().clone(), &name)?;
+        let mut trace = Trace::new(&root).inputs(specs.clone());
+        let mut is_flat = true;
+        for (param, spec) in root.params.iter().zip(&specs) {
+            if let Some(structure) = open(spec)? {
+                is_flat = false;
+                trace = trace.concrete(&param.name, structure);
+            }
+        }
+        let mut traced = trace.run()?;
+        let mut module = match is_flat {
+            true => GraphModule::new(traced.attributes, traced.graph, &name)?,
+            // Called with lists where the file has sequences.
+            false => {
+                traced.name = name;
+                GraphModule::from(traced)
+            }
+        };
         module.eliminate_dead_code()?;
         if let Ok(turned) = root.turned.lock() {
             layers::layers(&mut module, &turned)?;
@@ -307,6 +356,7 @@ impl Load {
         let unknown = self
             .inputs
             .keys()
+            .chain(&self.absent)
             .find(|name| !has(name))
             .or_else(|| self.constants.keys().find(|name| !has(name) && !made(name)));
         if let Some(name) = unknown {
@@ -344,20 +394,24 @@ impl Load {
     }
 
     /// What an input is, by the file or the user; `at` is its index.
-    fn spec(&self, info: &ValueInfoProto, at: usize) -> Result<(Spec, Option<DType>)> {
-        let Some(TypeProto {
-            value: Some(TypeValue::Tensor(tensor)),
-        }) = &info.r#type
-        else {
+    fn spec(&self, info: &ValueInfoProto, at: usize) -> Result<(Spec, Kind)> {
+        let kind = info.r#type.as_ref().and_then(Kind::of);
+        let kind = kind.ok_or_else(|| {
+            Error::msg(format_args!(
+                "the input `{}` is no tensor: maps are not taken as inputs",
+                info.name
+            ))
+        })?;
+        kind.check(&info.name)?;
+        if let Some(spec) = self.inputs.get(&info.name).or_else(|| self.ordered.get(at)) {
+            return Ok((spec.clone(), kind));
+        }
+        let Some(tensor) = info.r#type.as_ref().and_then(held) else {
             return Err(Error::msg(format_args!(
-                "the input `{}` is no tensor: sequences and maps are not taken as inputs",
+                "the input `{}` is a sequence, and the file does not say of how many items: say it with `Load::input`, as a list of a spec for each",
                 info.name
             )));
         };
-        let dtype = Root::known_type(tensor.elem_type, &info.name)?;
-        if let Some(spec) = self.inputs.get(&info.name).or_else(|| self.ordered.get(at)) {
-            return Ok((spec.clone(), Some(dtype)));
-        }
         let Some(shape) = &tensor.shape else {
             return Err(Error::msg(format_args!(
                 "the file does not say how many dims the input `{}` has: say it with `Load::input`",
@@ -393,7 +447,11 @@ impl Load {
                 },
                 _ => SpecSize::from(format!("{clean}_{at}").as_str()),
             });
-        Ok((Spec::tensor(sizes, dtype), Some(dtype)))
+        let spec = match kind.dtype() {
+            Some(dtype) => Spec::tensor(sizes, dtype),
+            None => Spec::untyped(sizes),
+        };
+        Ok((spec, kind))
     }
 }
 
@@ -574,8 +632,18 @@ fn opaque(
 /// # Errors
 /// Returns an error if fx holds no tensors of its type, or its bytes do not fit its sizes.
 pub fn tensor(proto: &crate::proto::TensorProto) -> Result<Tensor> {
-    Root::known_type(proto.data_type, &proto.name)?;
-    tensors::tensor(proto, None, false)
+    match dtype::known(proto.data_type) {
+        Some(_) => tensors::tensor(proto, None, false),
+        None => Err(dtype::unknown(proto.data_type, &proto.name)),
+    }
+}
+
+/// A tensor of text of a file.
+///
+/// # Errors
+/// Returns an error if there are more or fewer texts than its sizes say.
+pub fn texts(proto: &crate::proto::TensorProto) -> Result<Texts> {
+    tensors::texts(proto)
 }
 
 /// Reads a file, and the files with weights beside it.

@@ -8,6 +8,7 @@ use fx_nn::{Error, Result};
 
 use super::graph::Reader;
 use super::scope::Scopes;
+use super::tensors;
 use super::value::{Given, V, as_type};
 use super::whole::{Whole, of_run};
 use crate::dtype;
@@ -145,6 +146,13 @@ impl NodeCx<'_> {
         text.map_or(or.to_string(), |bytes| {
             String::from_utf8_lossy(bytes).into_owned()
         })
+    }
+
+    /// The texts of an attribute.
+    pub fn texts(&self, name: &str) -> Option<Vec<String>> {
+        let attribute = self.attribute(name)?;
+        let texts = attribute.strings.iter().map(|text| tensors::of_utf8(text));
+        Some(texts.collect())
     }
 
     pub fn graph(&self, name: &str) -> Result<&GraphProto> {

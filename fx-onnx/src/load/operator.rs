@@ -36,6 +36,21 @@ pub(super) struct Operator {
     pub any_type: bool,
     /// Whether its results are indices, whatever the elements are.
     pub indices: bool,
+    /// What it does with text.
+    pub text: OfText,
+}
+
+/// What an operator does with tensors of text among its inputs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OfText {
+    /// It takes none.
+    Refused,
+    /// Its rule reads them.
+    Read,
+    /// It gives elements of them at other places.
+    Moved,
+    /// It asks for their sizes alone.
+    Sized,
 }
 
 /// An entry: an operator of ONNX's own, of any version.
@@ -53,6 +68,7 @@ pub(super) const fn op(name: &'static str, rule: Rule) -> Operator {
         any_numbers: false,
         any_type: false,
         indices: false,
+        text: OfText::Refused,
     }
 }
 
@@ -104,6 +120,21 @@ impl Operator {
 
     pub const fn any_type(mut self) -> Self {
         self.any_type = true;
+        self
+    }
+
+    pub const fn reads_text(mut self) -> Self {
+        self.text = OfText::Read;
+        self
+    }
+
+    pub const fn moves_text(mut self) -> Self {
+        self.text = OfText::Moved;
+        self
+    }
+
+    pub const fn sizes_text(mut self) -> Self {
+        self.text = OfText::Sized;
         self
     }
 }

@@ -10,7 +10,7 @@ use super::graph::{Reader, Rules};
 use super::node::NodeCx;
 use super::scope::Scopes;
 use super::value::{Given, V, as_type};
-use super::{checks, ops, versions};
+use super::{checks, ops, texts, versions};
 use crate::dtype;
 use crate::proto::NodeProto;
 
@@ -53,7 +53,10 @@ fn read(reader: &Reader<'_>, node: &NodeProto, inputs: Vec<V>, scopes: &mut Scop
             false => widen(&mut cx)?,
         };
         checks::room(&cx, entry.made)?;
-        let mut given = (entry.rule)(&mut cx)?;
+        let mut given = match cx.inputs.iter().any(|v| matches!(v, V::Texts(_))) {
+            true => texts::ruled(&mut cx, entry)?,
+            false => (entry.rule)(&mut cx)?,
+        };
         if let Some((stored, wide)) = stored.filter(|_| !entry.indices)
             && let Some(v) = given.first_mut()
             && v.dtype() == Some(wide)

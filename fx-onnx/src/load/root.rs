@@ -15,15 +15,17 @@ use rustc_hash::FxHashMap;
 use super::blocks::block;
 use super::flow::Flow;
 use super::graph::{Reader, Turned};
+use super::kind::Kind;
 use super::known::Known;
 use super::read;
 use super::scan::Limits;
 use super::scope::Scope;
-use super::value::V;
+use super::text_leaves::text_places;
+use super::value::{V, items_of};
 use super::versions;
-use crate::dtype;
 use crate::opaque::Opaque;
 use crate::proto::ModelProto;
+use crate::texts::Texts;
 
 /// A file with its constants as tensors.
 #[derive(Debug, Clone)]
@@ -34,8 +36,12 @@ pub(super) struct Root {
     pub opaque: IndexMap<String, Opaque>,
     /// What the file says of values.
     pub hints: FxHashMap<String, TensorMeta>,
-    /// The inputs that are given: the name, and the element type.
-    pub inputs: Vec<(String, Option<DType>)>,
+    /// The constants of text, with their names in the file.
+    pub texts: Vec<(String, Texts)>,
+    /// The inputs that are given: the name, and what each is.
+    pub inputs: Vec<(String, Kind)>,
+    /// The inputs that are left out.
+    pub absent: Vec<String>,
     pub flow: Flow,
     /// Inputs with a value.
     pub fixed: Vec<(String, Tensor)>,
@@ -64,9 +70,15 @@ impl Root {
         for (name, tensor) in &self.fixed {
             scope.insert(name.clone(), V::of(tensor.clone(), Tensor::dtype(tensor)?));
         }
-        for ((name, dtype), value) in self.inputs.iter().zip(args) {
-            let tensor = Tensor::from_value((*value).clone())?;
-            scope.insert(name.clone(), V::Tensor(tensor, *dtype));
+        for (name, texts) in &self.texts {
+            scope.insert(name.clone(), V::Texts(texts.clone()));
+        }
+        for name in &self.absent {
+            scope.insert(name.clone(), V::Absent);
+        }
+        for ((name, kind), value) in self.inputs.iter().zip(args) {
+            let about = |e: Error| Error::msg(format_args!("the input `{name}`: {e}"));
+            scope.insert(name.clone(), kind.read(value).map_err(about)?);
         }
         let ids = self
             .tensors
@@ -75,10 +87,17 @@ impl Root {
         let paths: FxHashMap<u64, String> = ids.collect();
         let mut symbols = FxHashMap::default();
         let mut any = None;
-        for ((name, _), v) in self.inputs.iter().zip(args) {
-            let Some(V::Tensor(x, _)) = scope.get(name) else {
-                continue;
-            };
+        // Of a tensor of text, its places have the sizes, and a sequence has those of its items.
+        let mut given = Vec::new();
+        for (name, _) in &self.inputs {
+            match scope.get(name) {
+                Some(V::Tensor(x, _)) => given.push(x.clone()),
+                Some(V::Texts(x)) => given.push(text_places(std::slice::from_ref(x), 0)?),
+                Some(V::Seq(items)) => given.extend(items.iter().filter_map(|v| v.tensor().ok())),
+                _ => {}
+            }
+        }
+        for x in &given {
             let shape = V::Tensor(x.clone(), None).meta().map(|meta| meta.shape);
             for (at, dim) in shape.iter().flatten().enumerate() {
                 if let Some(symbol) = dim.as_symbol() {
@@ -87,7 +106,7 @@ impl Root {
                         .or_insert_with(|| (x.clone(), at as i64));
                 }
             }
-            if shape.is_some() && v.as_proxy().is_some() {
+            if shape.is_some() && Object::proxy(x).is_some() {
                 any.get_or_insert_with(|| x.clone());
             }
         }
@@ -127,16 +146,6 @@ impl Root {
             body: None,
         };
         reader.graph(graph, &mut vec![scope], true)
-    }
-
-    /// The element type of an input of the file.
-    pub fn known_type(code: i32, name: &str) -> Result<DType> {
-        dtype::known(code).ok_or_else(|| {
-            Error::msg(format_args!(
-                "`{name}` has elements of type {}, of which fx holds no tensors",
-                dtype::name(code)
-            ))
-        })
     }
 }
 
@@ -205,11 +214,9 @@ fn as_value(v: V) -> Result<Value> {
                 .collect::<Result<Vec<Value>>>()?
                 .into(),
         ),
-        V::List(..) => {
-            return Err(Error::msg(
-                "a sequence whose length a run decides is no result of a graph: put its items together with `ConcatFromSequence`",
-            ));
-        }
+        V::List(list, _) => items_of(&list)?,
+        V::Texts(texts) => texts.into_value(),
+        V::Host(value) => value,
         V::Absent => Value::None,
         ints => ints.tensor()?.into_value(),
     })

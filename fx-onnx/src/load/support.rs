@@ -127,7 +127,7 @@ pub fn operators() -> Vec<ReadOperator> {
 
 fn note(types: &mut Vec<String>, code: i32) {
     let name = dtype::name(code).to_string();
-    if dtype::known(code).is_none() && !types.contains(&name) {
+    if dtype::known(code).is_none() && code != dtype::TEXT && !types.contains(&name) {
         types.push(name);
     }
 }

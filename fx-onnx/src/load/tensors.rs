@@ -9,8 +9,10 @@ use bytes::Bytes;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, candle_core};
 
+use super::value::V;
 use crate::dtype;
-use crate::proto::TensorProto;
+use crate::proto::{SparseTensorProto, TensorProto};
+use crate::texts::Texts;
 
 /// The sizes, and the number of elements.
 pub(super) fn shape_of(dims: &[i64], what: &str) -> Result<(Vec<usize>, usize)> {
@@ -232,4 +234,91 @@ pub(super) fn of_bytes(
         dtype if dtype::wider(dtype).is_some() => tensor.to_dtype(dtype),
         _ => Ok(tensor),
     }
+}
+
+/// A constant, as a tensor of numbers or of text.
+///
+/// # Errors
+/// As [`tensor`].
+pub(super) fn constant(proto: &TensorProto, folder: Option<&Path>, trained: bool) -> Result<V> {
+    if proto.data_type == dtype::TEXT {
+        return texts(proto).map(V::Texts);
+    }
+    let tensor = tensor(proto, folder, trained)?;
+    let dtype = Tensor::dtype(&tensor)?;
+    Ok(V::of(tensor, dtype))
+}
+
+/// The texts of a constant.
+///
+/// # Errors
+/// Returns an error that names it, if there are more or fewer than its sizes say.
+pub(super) fn texts(proto: &TensorProto) -> Result<Texts> {
+    let what = format!("the constant `{}`", proto.name);
+    let (shape, _) = shape_of(&proto.dims, &what)?;
+    let items = proto.string_data.iter().map(|text| of_utf8(text));
+    Texts::new(items, shape).map_err(|e| Error::msg(format_args!("{what}: {e}")))
+}
+
+/// Text as a file has it.
+pub(super) fn of_utf8(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A constant by its elements that are not zero, with its name.
+///
+/// # Errors
+/// Returns an error that names it, if places are outside of it, or it would take more bytes than the limit.
+pub(super) fn dense(
+    proto: &SparseTensorProto,
+    folder: Option<&Path>,
+    limit: u64,
+) -> Result<(String, Tensor)> {
+    let empty = TensorProto::default();
+    let values = proto.values.as_ref().unwrap_or(&empty);
+    let what = format!("the sparse constant `{}`", values.name);
+    let about = |problem: &dyn std::fmt::Display| Error::msg(format_args!("{what}: {problem}"));
+    let (shape, count) = shape_of(&proto.dims, &what)?;
+    let dtype = dtype::known(values.data_type).ok_or_else(|| {
+        about(&format_args!(
+            "fx has no elements of type {}",
+            dtype::name(values.data_type)
+        ))
+    })?;
+    let width = dtype.size_in_bytes();
+    if (count as u64).saturating_mul(width as u64) > limit {
+        return Err(about(
+            &"it would take more bytes than `Limits::constant_bytes`",
+        ));
+    }
+    let (_, there) = shape_of(&values.dims, &what)?;
+    let elements = raw(values, there, width, folder).map_err(|e| about(&e))?;
+    let places = match &proto.indices {
+        Some(indices) => tensor(indices, folder, false)?,
+        None => Tensor::from_vec(Vec::<i64>::new(), 0)?,
+    };
+    let is_linear = places.dims()?.len() == 1;
+    let places = places.to_vec()?;
+    let rank = if is_linear { 1 } else { shape.len() };
+    if places.len() != there.saturating_mul(rank) {
+        return Err(about(&format_args!(
+            "{there} elements have {} numbers for their places",
+            places.len()
+        )));
+    }
+    let mut bytes = vec![0u8; count * width];
+    for (at, element) in elements.chunks_exact(width.max(1)).enumerate() {
+        let mut place = Some(0usize);
+        for (dim, index) in places[at * rank..(at + 1) * rank].iter().enumerate() {
+            let size = if is_linear { count } else { shape[dim] };
+            let is_inside = *index >= 0.0 && (*index as usize) < size;
+            place = place
+                .filter(|_| is_inside)
+                .map(|place| if is_linear { 0 } else { place * size } + *index as usize);
+        }
+        let place = place.ok_or_else(|| about(&format_args!("element {at} lies outside of it")))?;
+        bytes[place * width..(place + 1) * width].copy_from_slice(element);
+    }
+    let tensor = of_bytes(&bytes, dtype, &shape, false).map_err(|e| about(&e))?;
+    Ok((values.name.clone(), tensor))
 }

@@ -6,6 +6,8 @@ use fx_nn::tensor::Object;
 use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
+use crate::texts::Texts;
+
 /// What a node gives.
 pub(super) type Given = Result<Vec<V>>;
 
@@ -22,6 +24,10 @@ pub(super) enum V {
     Seq(Vec<V>),
     /// A sequence whose length a run decides, of items of one shape: they lie along the first dim.
     List(Tensor, Option<DType>),
+    /// A tensor of text.
+    Texts(Texts),
+    /// A value of the host that is no tensor, such as a list of dicts.
+    Host(Value),
     /// Left out.
     Absent,
 }
@@ -61,6 +67,13 @@ impl V {
                     vec![Dim::from(items.len())]
                 };
                 Some(TensorMeta::new(dims).dtype(DType::I64))
+            }
+            V::Texts(texts) => {
+                let known = match texts.proxy() {
+                    Some(proxy) => proxy.meta().ok().flatten(),
+                    None => Some(ValueMeta::of(&Value::object(texts.clone()))),
+                };
+                known?.tensor().cloned()
             }
             _ => None,
         }
@@ -102,7 +115,18 @@ impl V {
             V::Ints(items, scalar) => of_ints(items, *scalar),
             V::Sizes(of) => shape_of(of),
             V::Seq(_) | V::List(..) => Err(Error::msg("a sequence where a tensor is expected")),
+            V::Texts(_) => Err(Error::msg("text where a tensor of numbers is expected")),
+            V::Host(_) => Err(Error::msg("maps where a tensor is expected")),
             V::Absent => Err(Error::msg("an input is left out that the operator needs")),
+        }
+    }
+
+    /// As a tensor of text.
+    pub fn texts(&self) -> Result<Texts> {
+        match self {
+            V::Texts(texts) => Ok(texts.clone()),
+            V::Absent => Err(Error::msg("an input is left out that the operator needs")),
+            _ => Err(Error::msg("numbers where text is expected")),
         }
     }
 
@@ -226,7 +250,35 @@ pub fn shape_of(x: &Tensor) -> Result<Tensor> {
     Tensor::from_vec(sizes, count)
 }
 
+/// The parts of a tensor along its first dim, as a list: a run knows how many there are.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let rows = fx_onnx::items_of(&Tensor::ones((3, 2))?)?;
+/// assert_eq!(Vec::<Tensor>::from_value(rows)?.len(), 3);
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if it has no dims.
+#[wrap(path = "fx_onnx::items_of")]
+pub fn items_of(x: &Tensor) -> Result<Value> {
+    let count = x.dims()?.first().copied();
+    let count = count.ok_or_else(|| Error::msg("items_of: a tensor without dims has no items"))?;
+    let items = (0..count as i64).map(|at| Ok(Value::object(ops::select(x, 0, at)?)));
+    Ok(Value::List(items.collect::<Result<_>>()?))
+}
+
 fx_nn::function_table! { fx_nn::shapes::ShapeRule {
+    fx_nn::function!(crate::load::items_of) => fx_nn::shapes::ShapeRule(|call| {
+        let x = call.tensor("x")?;
+        let (count, rest) = x.shape.split_first().ok_or_else(|| {
+            Error::msg("items_of: a tensor without dims has no items")
+        })?;
+        let mut item = TensorMeta::new(rest.iter().cloned());
+        item.dtype = x.dtype;
+        Ok(ValueMeta::Repeated(Box::new(item.into()), count.clone()))
+    }),
     fx_nn::function!(crate::load::shape_of) => fx_nn::shapes::ShapeRule(|call| {
         let count = match call.is_unranked("x")? {
             true => call.env().fresh(0, None)?,
@@ -237,6 +289,11 @@ fx_nn::function_table! { fx_nn::shapes::ShapeRule {
 } }
 
 fx_nn::function_table! { crate::out::Rule {
+    fx_nn::function!(crate::load::items_of) => crate::out::Rule::new(|cx, call| {
+        let x = call.tensor("x")?;
+        let node = cx.node("SplitToSequence").input(&x.name).int("axis", 0);
+        Ok(fx_nn::lowering::Val::Sequence(node.int("keepdims", 0).output(), x.dtype))
+    }),
     fx_nn::function!(crate::load::shape_of) => crate::out::Rule::new(|cx, call| {
         let x = call.elements("x")?;
         let name = cx.op("Shape", &[&x.name]);

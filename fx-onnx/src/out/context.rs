@@ -14,9 +14,11 @@ use rustc_hash::{FxBuildHasher, FxHashMap};
 
 use crate::dtype;
 use crate::proto::{
-    AttributeProto, Dimension, DimensionValue, GraphProto, NodeProto, StringStringEntryProto,
-    TensorShapeProto, TensorType, TypeProto, TypeValue, ValueInfoProto, attribute_type,
+    AttributeProto, Dimension, DimensionValue, ElementType, GraphProto, MapType, NodeProto,
+    StringStringEntryProto, TensorShapeProto, TensorType, TypeProto, TypeValue, ValueInfoProto,
+    attribute_type,
 };
+use crate::texts::Texts;
 use fx_nn::lowering::{Name, OpCall, Operand};
 
 /// Where the value of a symbol comes from.
@@ -64,6 +66,8 @@ pub(super) enum Elements {
     Tensor(Value),
     /// Bytes.
     Bytes(Bytes),
+    /// Texts, which have no bytes.
+    Texts(Texts),
 }
 
 /// A constant of the file.
@@ -204,6 +208,17 @@ impl Cx {
         name
     }
 
+    /// The texts of a constant.
+    pub(crate) fn constant_texts(&self, name: &Name) -> Option<Vec<String>> {
+        let mut latest = self.constants.iter().rev();
+        let constant = latest.find(|constant| constant.name == *name)?;
+        let Elements::Texts(texts) = &constant.elements else {
+            return None;
+        };
+        let items = texts.items().ok()?.iter();
+        Some(items.map(ToString::to_string).collect())
+    }
+
     /// Whole numbers, as a constant of shape `[n]`.
     pub fn i64s(&mut self, numbers: &[i64]) -> Name {
         let bytes = numbers.iter().flat_map(|n| n.to_le_bytes()).collect();
@@ -334,14 +349,56 @@ pub(super) fn value_info(name: &str, meta: &TensorMeta) -> Result<ValueInfoProto
     let dtype = meta
         .dtype
         .ok_or_else(|| Error::msg(format_args!("the element type of `{name}` is not known")))?;
-    let dim = meta.shape.iter().map(|dim| Dimension {
+    typed_info(name, dtype, Some(sizes(&meta.shape)))
+}
+
+fn sizes(shape: &[Dim]) -> TensorShapeProto {
+    let dim = shape.iter().map(|dim| Dimension {
         value: Some(match dim.as_number() {
             Some(number) => DimensionValue::Value(number),
             None => DimensionValue::Param(dim.to_string()),
         }),
     });
-    let shape = TensorShapeProto { dim: dim.collect() };
-    typed_info(name, dtype, Some(shape))
+    TensorShapeProto { dim: dim.collect() }
+}
+
+/// A name of a tensor of text with its sizes.
+pub(super) fn texts_info(name: &str, shape: &[Dim]) -> ValueInfoProto {
+    tensor_info(name, dtype::TEXT, Some(sizes(shape)))
+}
+
+/// A name of a sequence of tensors of an element type.
+pub(super) fn sequence_info(name: &str, dtype: DType) -> Result<ValueInfoProto> {
+    let item = tensor_info("", dtype::code(dtype)?, None).r#type;
+    let list = TypeValue::Sequence(Box::new(ElementType {
+        elem_type: item.map(Box::new),
+    }));
+    Ok(ValueInfoProto {
+        name: name.to_string(),
+        r#type: Some(TypeProto { value: Some(list) }),
+        ..ValueInfoProto::default()
+    })
+}
+
+/// A name of a list of maps from text to numbers.
+pub(super) fn maps_info(name: &str) -> ValueInfoProto {
+    let of = |value| TypeProto { value: Some(value) };
+    let number = of(TypeValue::Tensor(TensorType {
+        elem_type: 1,
+        shape: Some(TensorShapeProto::default()),
+    }));
+    let map = of(TypeValue::Map(Box::new(MapType {
+        key_type: dtype::TEXT,
+        value_type: Some(Box::new(number)),
+    })));
+    let list = TypeValue::Sequence(Box::new(ElementType {
+        elem_type: Some(Box::new(map)),
+    }));
+    ValueInfoProto {
+        name: name.to_string(),
+        r#type: Some(of(list)),
+        ..ValueInfoProto::default()
+    }
 }
 
 /// A name with an element type, where a run decides the number of dims.
@@ -350,17 +407,18 @@ pub(super) fn unranked_info(name: &str, dtype: DType) -> Result<ValueInfoProto> 
 }
 
 fn typed_info(name: &str, dtype: DType, shape: Option<TensorShapeProto>) -> Result<ValueInfoProto> {
-    let tensor = TensorType {
-        elem_type: dtype::code(dtype)?,
-        shape,
-    };
-    Ok(ValueInfoProto {
+    Ok(tensor_info(name, dtype::code(dtype)?, shape))
+}
+
+fn tensor_info(name: &str, elem_type: i32, shape: Option<TensorShapeProto>) -> ValueInfoProto {
+    let tensor = TensorType { elem_type, shape };
+    ValueInfoProto {
         name: name.to_string(),
         r#type: Some(TypeProto {
             value: Some(TypeValue::Tensor(tensor)),
         }),
         ..ValueInfoProto::default()
-    })
+    }
 }
 
 /// An entry of a name.

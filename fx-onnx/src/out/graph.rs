@@ -18,16 +18,16 @@ use fx_nn::{Error, Result};
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
 use super::context::{
-    Constant, Cx, Elements, Mark, Place, SymbolSource, modules_of, put_all, unranked_info,
-    value_info,
+    Constant, Cx, Elements, Mark, Place, SymbolSource, modules_of, put_all, texts_info, value_info,
 };
 use super::control::{Graphs, Written};
 use super::model::Model;
 use super::options::{Export, Inputs, Layers};
 use super::report::ExportReport;
-use super::{control, functions, write};
+use super::{control, functions, results, write};
 use crate::opaque::Opaque;
 use crate::proto::{GraphProto, ValueInfoProto};
+use crate::texts::Texts;
 
 /// Writes graphs.
 struct Writer<'e> {
@@ -93,7 +93,7 @@ pub(crate) fn model(gm: &GraphModule, export: &Export) -> Result<Model> {
     let (inputs, input_infos) = writer.inputs(&ready)?;
     let (graph, attributes) = (ready.graph(), ready.attributes());
     let results = writer.graph(graph, attributes, inputs)?;
-    let output_infos = writer.outputs(&input_infos, results)?;
+    let output_infos = results::outputs(&mut writer.cx, export, &input_infos, results)?;
     let constants = std::mem::take(&mut writer.cx.constants);
     let (mut proto, mut marks) = writer.cx.close(gm.class_name());
     proto.input = input_infos;
@@ -298,13 +298,21 @@ impl Writer<'_> {
                 values.push(known);
                 continue;
             }
-            let tensor = as_tensor(meta);
+            // A tensor without an element type is one of text.
+            let text = meta.tensor().filter(|tensor| tensor.dtype.is_none());
+            let tensor = text.map_or_else(|| as_tensor(meta), |text| Ok(text.clone()));
             let tensor = tensor.map_err(|error| node.blame("writing as ONNX", error))?;
             let hint = given
                 .next()
                 .cloned()
                 .unwrap_or_else(|| node.name().to_string());
             let name = self.cx.fresh(&hint);
+            if text.is_some() {
+                infos.push(texts_info(&name, &tensor.shape));
+                self.cx.knows(&name, &tensor.shape);
+                values.push(Val::Texts(name, tensor.shape));
+                continue;
+            }
             infos.push(value_info(&name, &tensor)?);
             values.push(self.input(name, meta, &tensor)?);
         }
@@ -468,6 +476,15 @@ impl Writer<'_> {
             (Val::Unranked(made, dtype), Some(start)) => {
                 Val::Unranked(self.renamed(made, start, &node.name().to_string()), dtype)
             }
+            (Val::Texts(made, shape), Some(start)) => {
+                Val::Texts(self.renamed(made, start, &node.name().to_string()), shape)
+            }
+            (Val::Sequence(made, dtype), Some(start)) => {
+                Val::Sequence(self.renamed(made, start, &node.name().to_string()), dtype)
+            }
+            (Val::Maps(made), Some(start)) => {
+                Val::Maps(self.renamed(made, start, &node.name().to_string()))
+            }
             (val, _) => val,
         };
         let mut pairs = vec![(&val, meta)];
@@ -476,6 +493,11 @@ impl Writer<'_> {
                 (Val::Tensor(operand), ValueMeta::Single(meta)) => {
                     self.cx.knows(&operand.name, &meta.shape);
                     self.cx.describe(&operand.name, meta)?;
+                }
+                (Val::Texts(name, _), ValueMeta::Single(meta)) => {
+                    self.cx.knows(name, &meta.shape);
+                    let info = texts_info(name, &meta.shape);
+                    self.cx.scope().value_info.push(info);
                 }
                 (Val::Tensor(operand), ValueMeta::Int(dim)) => {
                     if let Some(symbol) = dim.as_symbol()
@@ -544,8 +566,13 @@ impl Writer<'_> {
             )));
         };
         let id = object.object_id();
+        let texts = value.downcast_ref::<Texts>();
+        let val = |name: Name| match texts {
+            Some(_) => Ok(Val::Texts(name, meta.shape.clone())),
+            None => operand(name, &meta).map(Val::Tensor),
+        };
         if let Some(known) = id.and_then(|id| self.tied.get(&id)) {
-            return operand(known.clone(), &meta).map(Val::Tensor);
+            return val(known.clone());
         }
         let dims = meta
             .known_shape()
@@ -553,17 +580,27 @@ impl Writer<'_> {
         let name = self.cx.fresh(path);
         let constant = Constant {
             name: name.clone(),
-            dtype: meta.dtype.ok_or_else(|| {
-                Error::msg(format_args!("the element type of `{path}` is not known"))
-            })?,
+            dtype: match (texts, meta.dtype) {
+                (_, Some(dtype)) => dtype,
+                // Of bytes, in which texts are.
+                (Some(_), None) => DType::U8,
+                (None, None) => {
+                    return Err(Error::msg(format_args!(
+                        "the element type of `{path}` is not known"
+                    )));
+                }
+            },
             dims,
-            elements: Elements::Tensor(value.clone()),
+            elements: match texts {
+                Some(texts) => Elements::Texts(texts.clone()),
+                None => Elements::Tensor(value.clone()),
+            },
         };
         self.cx.constants.push(constant);
         if let Some(id) = id {
             self.tied.insert(id, name.clone());
         }
-        operand(name, &meta).map(Val::Tensor)
+        val(name)
     }
 
     /// A node that was read and not understood, as it was.
@@ -583,7 +620,9 @@ impl Writer<'_> {
                 false => match args.next() {
                     None | Some(Val::None) => None,
                     Some(Val::Tensor(of)) => Some(of.name.clone()),
-                    Some(Val::Unranked(name, _)) => Some(name.clone()),
+                    Some(Val::Unranked(name, _) | Val::Texts(name, _) | Val::Maps(name)) => {
+                        Some(name.clone())
+                    }
                     Some(Val::Dim(dim)) => Some(self.cx.size_scalar(dim)?),
                     Some(Val::Float(number)) => Some(self.cx.number(*number, DType::F64)),
                     Some(Val::Bool(truth)) => Some(self.cx.whole(i64::from(*truth), DType::Bool)),
@@ -618,103 +657,6 @@ impl Writer<'_> {
             _ => all.pop().unwrap_or(Val::None),
         })
     }
-
-    /// The outputs with their types: values under the names that the user gives.
-    fn outputs(
-        &mut self,
-        inputs: &[ValueInfoProto],
-        results: Vec<Val>,
-    ) -> Result<Vec<ValueInfoProto>> {
-        let results: Vec<Val> = results
-            .into_iter()
-            .filter(|val| *val != Val::None)
-            .collect();
-        if self.export.outputs.len() > results.len() {
-            return Err(Error::msg(format_args!(
-                "{} names of outputs for {} outputs",
-                self.export.outputs.len(),
-                results.len()
-            )));
-        }
-        // What no node gives: inputs, constants, and what is an output already.
-        let mut taken: FxHashSet<Name> = inputs
-            .iter()
-            .map(|info| info.name.as_str().into())
-            .collect();
-        taken.extend(
-            self.cx
-                .constants
-                .iter()
-                .map(|constant| constant.name.clone()),
-        );
-        let mut constants = self.cx.constants.len();
-        let mut renames: FxHashMap<String, String> = FxHashMap::default();
-        let mut infos = Vec::new();
-        self.cx.mark = Arc::new(Mark {
-            node: "output".to_string(),
-            ..Mark::default()
-        });
-        for (at, result) in results.iter().enumerate() {
-            let dtype = match result {
-                Val::Tensor(of) => of.dtype,
-                Val::Unranked(_, dtype) => *dtype,
-                Val::Float(_) => DType::F64,
-                Val::Bool(_) => DType::Bool,
-                Val::Dim(_) => DType::I64,
-                other => {
-                    return Err(Error::msg(format_args!(
-                        "output {at} is {}, which a file does not give",
-                        other.describe()
-                    )));
-                }
-            };
-            let of = self.cx.elements(result, dtype)?;
-            let made = self.cx.constants[constants..].iter();
-            taken.extend(made.map(|constant| constant.name.clone()));
-            constants = self.cx.constants.len();
-            let wanted = self.export.outputs.get(at);
-            let own = taken.insert(of.name.clone());
-            let name: Name = match (own, wanted) {
-                (true, None) => of.name.clone(),
-                (true, Some(name)) => {
-                    let name = self.cx.fresh(name);
-                    renames.insert(of.name.to_string(), name.to_string());
-                    name
-                }
-                (false, _) => {
-                    let made = self.cx.op("Identity", &[&of.name]);
-                    match wanted {
-                        Some(name) => {
-                            let name = self.cx.fresh(name);
-                            renames.insert(made.to_string(), name.to_string());
-                            name
-                        }
-                        None => made,
-                    }
-                }
-            };
-            infos.push(match result {
-                Val::Unranked(..) => unranked_info(&name, of.dtype)?,
-                _ => value_info(&name, &TensorMeta::new(of.shape).dtype(of.dtype))?,
-            });
-        }
-        if !renames.is_empty() {
-            let scope = self.cx.scope();
-            rename(&mut scope.nodes, &renames);
-            for info in &mut scope.value_info {
-                if let Some(new) = renames.get(&info.name) {
-                    info.name.clone_from(new);
-                }
-            }
-        }
-        // What is an output is described there.
-        let named: FxHashSet<String> = infos.iter().map(|info| info.name.clone()).collect();
-        self.cx
-            .scope()
-            .value_info
-            .retain(|info| !named.contains(&info.name));
-        Ok(infos)
-    }
 }
 
 impl Graphs for Writer<'_> {
@@ -748,29 +690,5 @@ impl Graphs for Writer<'_> {
         let inside = std::mem::replace(&mut self.env, around);
         self.env.learn(&inside);
         results
-    }
-}
-
-/// Other names for values, in nodes and the graphs inside of them.
-fn rename(nodes: &mut [crate::proto::NodeProto], names: &FxHashMap<String, String>) {
-    let mut left: Vec<&mut [crate::proto::NodeProto]> = vec![nodes];
-    while let Some(nodes) = left.pop() {
-        for node in nodes {
-            for text in node.input.iter_mut().chain(&mut node.output) {
-                if let Some(new) = names.get(text) {
-                    text.clone_from(new);
-                }
-            }
-            for attribute in &mut node.attribute {
-                if let Some(graph) = &mut attribute.g {
-                    for info in &mut graph.output {
-                        if let Some(new) = names.get(&info.name) {
-                            info.name.clone_from(new);
-                        }
-                    }
-                    left.push(&mut graph.node);
-                }
-            }
-        }
     }
 }

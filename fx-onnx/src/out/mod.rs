@@ -11,6 +11,7 @@ mod model;
 mod ops;
 mod options;
 mod report;
+mod results;
 mod sizes;
 mod types;
 mod write;

@@ -7,6 +7,7 @@ use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 
+use bytes::Bytes;
 use fx_nn::{Error, Result};
 use prost::Message;
 use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, key_len, message};
@@ -14,7 +15,7 @@ use prost::encoding::{WireType, encode_key, encode_varint, encoded_len_varint, k
 use super::context::{Constant, Elements, Mark, entry};
 use super::model::Model;
 use super::options::{Export, Weights};
-use crate::dtype::code;
+use crate::dtype::{TEXT, code};
 use crate::proto::{
     GraphProto, ModelProto, OperatorSetIdProto, StringStringEntryProto, TensorProto,
 };
@@ -67,6 +68,7 @@ fn byte_len(constant: &Constant) -> Result<u64> {
 fn elements(constant: &Constant, sink: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
     match &constant.elements {
         Elements::Bytes(bytes) => sink(bytes),
+        Elements::Texts(_) => Ok(()),
         Elements::Tensor(value) => {
             let object = value
                 .as_object()
@@ -175,6 +177,22 @@ fn part<'c>(
     constant: &'c Constant,
     external: Option<Vec<StringStringEntryProto>>,
 ) -> Result<Part<'c>> {
+    if let Elements::Texts(texts) = &constant.elements {
+        let items = texts.items()?.iter();
+        return Ok(Part {
+            proto: TensorProto {
+                name: constant.name.to_string(),
+                dims: constant.dims.iter().map(|dim| *dim as i64).collect(),
+                data_type: TEXT,
+                string_data: items
+                    .map(|text| Bytes::copy_from_slice(text.as_bytes()))
+                    .collect(),
+                ..TensorProto::default()
+            },
+            inline: None,
+            constant,
+        });
+    }
     let is_external = external.is_some();
     Ok(Part {
         proto: TensorProto {
@@ -197,7 +215,7 @@ fn part<'c>(
 /// A place outside of the file for each tensor that goes to none.
 fn omitted(constant: &Constant) -> Result<Part<'_>> {
     match constant.elements {
-        Elements::Bytes(_) => part(constant, None),
+        Elements::Bytes(_) | Elements::Texts(_) => part(constant, None),
         Elements::Tensor(_) => part(constant, Some(vec![entry("location", "omitted")])),
     }
 }
@@ -248,7 +266,8 @@ pub(crate) fn to_file(model: &mut Model, path: &Path, export: &Export) -> Result
             let mut at = 0u64;
             for constant in &model.constants {
                 let bytes = byte_len(constant)?;
-                if bytes < *from_bytes as u64 {
+                let has_none = matches!(constant.elements, Elements::Texts(_));
+                if has_none || bytes < *from_bytes as u64 {
                     parts.push(part(constant, None)?);
                     continue;
                 }

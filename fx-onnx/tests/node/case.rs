@@ -1,4 +1,4 @@
-//! A node test: a model, tensors in, tensors out.
+//! A node test: a model, values in, values out: tensors of numbers and of text, lists of them, and none.
 
 #[path = "../../examples/support/tensor_files.rs"]
 mod tensor_files;
@@ -6,9 +6,10 @@ mod tensor_files;
 use std::path::Path;
 
 use fx_nn::prelude::*;
+use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
-use fx_onnx::Load;
 use fx_onnx::proto::{ModelProto, TensorProto};
+use fx_onnx::{Load, Texts};
 use prost::Message;
 use tensor_files::tensor_files;
 
@@ -26,13 +27,66 @@ fn io(error: impl std::fmt::Display) -> Error {
     Error::msg(error)
 }
 
-/// A tensor of a file, as a model reads it.
-fn tensor(bytes: &[u8]) -> Result<Option<Tensor>> {
-    if bytes.is_empty() {
-        return Ok(None);
+/// A value of a test.
+#[derive(Debug, Clone)]
+enum Given {
+    Missing,
+    Tensor(Tensor),
+    Texts(Texts),
+    List(Vec<Given>),
+}
+
+impl Given {
+    /// A value as `node_tests.py` writes it: nothing, a tensor, or a list of them after `[`.
+    fn read(bytes: &[u8]) -> Result<Self> {
+        if bytes.is_empty() {
+            return Ok(Given::Missing);
+        }
+        if bytes[0] != b'[' {
+            let proto = TensorProto::decode(bytes).map_err(io)?;
+            return match proto.data_type {
+                8 => fx_onnx::texts(&proto).map(Given::Texts),
+                _ => fx_onnx::tensor(&proto).map(Given::Tensor),
+            };
+        }
+        let (mut rest, mut items) = (&bytes[1..], Vec::new());
+        while let Some((length, behind)) = rest.split_first_chunk::<4>() {
+            let (item, behind) = behind.split_at(u32::from_le_bytes(*length) as usize);
+            items.push(Given::read(item)?);
+            rest = behind;
+        }
+        Ok(Given::List(items))
     }
-    let proto = TensorProto::decode(bytes).map_err(io)?;
-    fx_onnx::tensor(&proto).map(Some)
+
+    fn value(&self) -> Value {
+        match self {
+            Given::Missing => Value::None,
+            Given::Tensor(tensor) => Value::object(tensor.clone()),
+            Given::Texts(texts) => Value::object(texts.clone()),
+            Given::List(items) => Value::List(items.iter().map(Given::value).collect()),
+        }
+    }
+
+    /// What it is, for one that has items.
+    fn spec(&self) -> Option<Spec> {
+        let is_list = matches!(self, Given::List(_));
+        is_list.then(|| Spec::of(self.value()))
+    }
+
+    fn as_tensor(&self) -> Option<&Tensor> {
+        match self {
+            Given::Tensor(tensor) => Some(tensor),
+            _ => None,
+        }
+    }
+
+    /// The tensors in it, one by one.
+    fn flat(self) -> Vec<Given> {
+        match self {
+            Given::List(items) => items.into_iter().flat_map(Given::flat).collect(),
+            one => vec![one],
+        }
+    }
 }
 
 /// Whether a model draws random numbers.
@@ -67,28 +121,15 @@ impl Case {
         let model = ModelProto::decode(&*self.model).map_err(io)?;
         let graph = model.graph.unwrap_or_default();
         if self.inputs.len() < graph.input.len() {
-            return Err(Error::msg("the test has inputs that are no tensors"));
-        }
-        if self
-            .outputs
-            .iter()
-            .any(|bytes| bytes.first() == Some(&b'!'))
-            || self.inputs.iter().any(|bytes| bytes.first() == Some(&b'!'))
-        {
-            return Err(Error::msg("the test has values that are no tensors"));
+            return Err(Error::msg("the test has fewer inputs than the model"));
         }
         let mut given = Vec::new();
         for (info, bytes) in graph.input.iter().zip(&self.inputs) {
-            let Some(tensor) = tensor(bytes)? else {
-                return Err(Error::msg("an input that may be missing"));
-            };
-            given.push((info.name.clone(), tensor));
+            given.push((info.name.clone(), Given::read(bytes)?));
         }
-        let expected = self
-            .outputs
-            .iter()
-            .map(|bytes| tensor(bytes))
-            .collect::<Result<Vec<_>>>()?;
+        let expected = self.outputs.iter().map(|bytes| Given::read(bytes));
+        let expected: Vec<Given> = expected.collect::<Result<Vec<_>>>()?;
+        let expected: Vec<Given> = expected.into_iter().flat_map(Given::flat).collect();
         let first = self.traced(&given, &[]);
         let found = match first {
             Ok(found) => found,
@@ -96,7 +137,9 @@ impl Case {
                 // Sizes and numbers that decide shapes are constants in models, and inputs in these tests.
                 let small: Vec<usize> = (0..given.len())
                     .filter(|at| {
-                        let x = &given[*at].1;
+                        let Some(x) = given[*at].1.as_tensor() else {
+                            return false;
+                        };
                         let dims = x.dims().map_or(9, <[usize]>::len);
                         dims <= 1
                             && (*at > 0
@@ -111,6 +154,13 @@ impl Case {
                 self.traced(&given, &small).map_err(|_| error)?
             }
         };
+        // A value that may be missing is none of the results that are there.
+        let expected: Vec<Given> = match found.len() < expected.len() {
+            true => (expected.into_iter())
+                .filter(|given| !matches!(given, Given::Missing))
+                .collect(),
+            false => expected,
+        };
         if found.len() < expected.len() {
             return Err(Error::msg(format_args!(
                 "{} results for {}",
@@ -119,8 +169,17 @@ impl Case {
             )));
         }
         for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
-            let Some(expected) = expected else { continue };
-            if let Some(difference) = self.difference(found, expected)? {
+            let difference = match (found, expected) {
+                (_, Given::Missing) => None,
+                (Given::Tensor(found), Given::Tensor(expected)) => {
+                    self.difference(found, expected)?
+                }
+                (Given::Texts(found), Given::Texts(expected)) if found == expected => None,
+                (found, expected) => {
+                    Some(format!("it is {found:?}, and {expected:?} was expected"))
+                }
+            };
+            if let Some(difference) = difference {
                 if difference.starts_with("element") && draws(&self.model)? {
                     return Err(Error::msg(
                         "it draws random numbers, and these are other ones; types and shapes are right",
@@ -132,13 +191,19 @@ impl Case {
         Ok(None)
     }
 
-    fn traced(&self, given: &[(String, Tensor)], fixed: &[usize]) -> Result<Vec<Tensor>> {
+    fn traced(&self, given: &[(String, Given)], fixed: &[usize]) -> Result<Vec<Given>> {
         let mut load = Load::new();
         let mut args = Vec::new();
-        for (at, (name, tensor)) in given.iter().enumerate() {
-            match fixed.contains(&at) {
-                true => load = load.constant(name, tensor.clone()),
-                false => args.push(Value::object(tensor.clone())),
+        for (at, (name, value)) in given.iter().enumerate() {
+            match (value, fixed.contains(&at)) {
+                (Given::Missing, _) => load = load.absent(name),
+                (Given::Tensor(tensor), true) => load = load.constant(name, tensor.clone()),
+                (value, _) => {
+                    if let Some(spec) = value.spec() {
+                        load = load.input(name, spec);
+                    }
+                    args.push(value.value());
+                }
             }
         }
         let module = load.from_bytes(self.model.clone())?.module;
@@ -151,9 +216,12 @@ impl Case {
         while let Some(value) = left.pop() {
             match value {
                 Value::List(items) | Value::Tuple(items) => left.extend(items.iter().rev()),
-                Value::Int(n) => all.push(Tensor::from_vec(vec![*n], ())?),
+                Value::Int(n) => all.push(Given::Tensor(Tensor::from_vec(vec![*n], ())?)),
                 Value::None => {}
-                other => all.push(Tensor::from_value(other.clone())?),
+                other => all.push(match other.downcast_ref::<Texts>() {
+                    Some(texts) => Given::Texts(texts.clone()),
+                    None => Given::Tensor(Tensor::from_value(other.clone())?),
+                }),
             }
         }
         Ok(all)

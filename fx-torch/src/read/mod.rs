@@ -132,7 +132,7 @@ impl<'n> Reader<'n> {
                 .collect();
             let place = places::location(node);
             let shown = place.to_string();
-            placed(place, &modules, || self.node(node, memory)).map_err(|error| {
+            placed(place, &modules, || self.node(graph, node, memory)).map_err(|error| {
                 let name = node.name.as_deref().unwrap_or_default();
                 Error::msg(format_args!(
                     "`{name}` ({}) at {shown}: {error}",
@@ -144,7 +144,7 @@ impl<'n> Reader<'n> {
         outputs.map(|output| argument(output, memory)).collect()
     }
 
-    fn node(&self, node: &'n Node, memory: &mut Memory<'n>) -> Result<()> {
+    fn node(&self, graph: &'n Graph, node: &'n Node, memory: &mut Memory<'n>) -> Result<()> {
         if let Some(Argument::AsGraph(_)) = node
             .inputs
             .iter()
@@ -160,6 +160,7 @@ impl<'n> Reader<'n> {
         let call = Call {
             target: &node.target,
             args: args.collect::<Result<Vec<_>>>()?,
+            dtypes: node.inputs.iter().map(|input| graph.dtype(&input.arg)).collect(),
         };
         let own = node.inputs.first().and_then(|input| match &input.arg {
             Argument::AsTensor(named) => Some(&*named.name),
@@ -179,6 +180,7 @@ impl<'n> Reader<'n> {
                 let same = Call {
                     target: views::SAME,
                     args: vec![("self", Value::None)],
+                    dtypes: call.dtypes.clone(),
                 };
                 memory.insert_view(name, value, own, same, 0);
             }

@@ -30,10 +30,7 @@ macro_rules! pool {
             super::same_function(
                 function!($function),
                 &[],
-                &Call {
-                    target: call.target,
-                    args,
-                },
+                &call.with_args(args),
             )
         }
     };
@@ -50,10 +47,7 @@ fn max_pool2d(call: &Call<'_>) -> Result<Value> {
     if call.get("dilation").is_none() {
         args.push(("dilation", Value::Int(1)));
     }
-    pooled(&Call {
-        target: call.target,
-        args,
-    })
+    pooled(&call.with_args(args))
 }
 
 /// Another size of an image: by sizes, or by factors.

@@ -3,17 +3,72 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
-use super::{Entry, by, same};
+use super::{Entry, by, rank, same};
 use crate::call::Call;
 
-/// Elements by tensors of indices, or of booleans; a dim without one is kept.
+/// Elements by tensors of indices, which are broadcast together, or of booleans; a dim without one is kept.
 fn index(call: &Call<'_>) -> Result<Value> {
-    let all = || Value::Slice(Box::new([Value::None, Value::None, Value::None]));
-    let items = call.items("indices")?.iter().map(|item| match item {
-        Value::None => all(),
-        item => item.clone(),
-    });
-    operator::getitem.call_as((call.at(0)?.clone(), Value::Tuple(items.collect())))
+    let own = call.own()?;
+    let mut given: Vec<(i64, Tensor)> = Vec::new();
+    for (dim, item) in (0..).zip(call.items("indices")?) {
+        if !matches!(item, Value::None) {
+            given.push((dim, Tensor::from_value(item.clone())?));
+        }
+    }
+    let picked = match given.as_slice() {
+        [] => own,
+        [(0, mask)] if Tensor::dtype(mask).ok() == Some(DType::Bool) => {
+            let all = Value::Tuple(vec![Value::object(mask.clone())].into());
+            return operator::getitem.call_as((call.at(0)?.clone(), all));
+        }
+        several => picked(&own, several)?,
+    };
+    Ok(Value::object(picked))
+}
+
+/// Elements by tensors of indices of some dims.
+fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
+    let rank = rank(own)?;
+    let (first, count) = (given[0].0, given.len() as i64);
+    let is_row = given[count as usize - 1].0 == first + count - 1;
+    // The dims with indices come first, and are one.
+    let is_given = |dim: &i64| given.iter().any(|(own, _)| own == dim);
+    let others: Vec<i64> = (0..rank).filter(|dim| !is_given(dim)).collect();
+    let order: Vec<i64> = given.iter().map(|(dim, _)| *dim).chain(others.iter().copied()).collect();
+    let is_ordered = order.iter().copied().eq(0..rank);
+    let front = match is_ordered {
+        true => own.clone(),
+        false => ops::permute(own, order)?,
+    };
+    let mut place: Option<Tensor> = None;
+    for (dim, at) in given {
+        let size = own.size(*dim)?;
+        // Indices count from the end too.
+        let at = Tensor::from_value(function!(ops::remainder).call_as((at.clone(), size.clone()))?)?;
+        place = Some(match place {
+            None => at,
+            Some(before) => ((before * size)? + at)?,
+        });
+    }
+    let place = place.ok_or_else(|| Error::msg("there are no indices"))?;
+    let mut shape: Vec<Int> = vec![Int::from(-1)];
+    let rest = others.iter().map(|dim| own.size(*dim)).collect::<Result<Vec<Int>>>()?;
+    shape.extend(rest.iter().cloned());
+    let rows = match count {
+        1 => front,
+        _ => ops::reshape(&front, shape)?,
+    };
+    let flat = ops::index_select(&rows, 0, &ops::ravel(&place)?)?;
+    let places = super::rank(&place)?;
+    let mut shape = (0..places).map(|dim| place.size(dim)).collect::<Result<Vec<Int>>>()?;
+    shape.extend(rest);
+    let picked = ops::reshape(&flat, shape)?;
+    if !is_row || first == 0 {
+        return Ok(picked);
+    }
+    // Indices of neighbouring dims stand where these were.
+    let order = (places..places + first).chain(0..places).chain(places + first..places + others.len() as i64);
+    ops::permute(&picked, order.collect::<Vec<i64>>())
 }
 
 fn index_put(call: &Call<'_>) -> Result<Value> {

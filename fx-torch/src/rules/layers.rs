@@ -78,10 +78,7 @@ macro_rules! conv {
             super::same_function(
                 function!($function),
                 &[],
-                &Call {
-                    target: call.target,
-                    args,
-                },
+                &call.with_args(args),
             )
         }
     };

@@ -149,7 +149,7 @@ pub(crate) fn in_place(target: &str) -> Option<impl Fn(&Call<'_>) -> Result<Tens
     let known = ["aten.fill", "aten.zero", "aten.copy"].contains(&&*base) || find(&full).is_some();
     known.then_some(move |call: &Call<'_>| {
         let own = call.own()?;
-        let dtype = Tensor::dtype(&own)?;
+        let dtype = call.dtype(0)?;
         let made: Tensor = match &*base {
             "aten.fill" => ops::full_like(&own, call.of::<Number>("value")?, None)?,
             "aten.zero" => ops::zeros_like(&own, None)?,
@@ -158,11 +158,17 @@ pub(crate) fn in_place(target: &str) -> Option<impl Fn(&Call<'_>) -> Result<Tens
                 let call = Call {
                     target: &full,
                     args: call.args.clone(),
+                    dtypes: call.dtypes.clone(),
                 };
                 Tensor::from_value(run(&call)?)?
             }
         };
-        ops::to_dtype(&made, dtype)
+        // A product of halves and a number stays one; other operators give another type than they write.
+        let is_same = Tensor::dtype(&made).ok() == Some(dtype) || call.dtypes.iter().flatten().all(|own| *own == dtype);
+        match is_same {
+            true => Ok(made),
+            false => ops::to_dtype(&made, dtype),
+        }
     })
 }
 

@@ -91,7 +91,7 @@ pub(crate) fn put(call: &Call<'_>, index: usize, new: Tensor) -> Result<Tensor> 
     let whole = call.own()?;
     let operator = operator_of(call.target);
     match operator {
-        _ if IDENTITIES.contains(&operator) => ops::to_dtype(&new, Tensor::dtype(&whole)?),
+        _ if IDENTITIES.contains(&operator) => Ok(new),
         "aten.expand" => Err(Error::msg(
             "it writes what `expand` repeats: make a copy with `clone` first",
         )),
@@ -144,17 +144,14 @@ fn identity(call: &Call<'_>) -> Result<Value> {
 
 /// The tensor in the element type that is named, if one is.
 fn to(call: &Call<'_>) -> Result<Value> {
-    let own = call.own()?;
-    let dtype = match call.maybe::<DType>("dtype")? {
-        Some(dtype) => Some(dtype),
-        None => call
-            .maybe::<Tensor>("other")?
-            .map(|other| Tensor::dtype(&other))
-            .transpose()?,
+    let other = call.args.iter().position(|(name, _)| *name == "other");
+    let dtype = match (call.maybe::<DType>("dtype")?, other) {
+        (None, Some(other)) => Some(call.dtype(other)?),
+        (dtype, _) => dtype,
     };
     match dtype {
-        Some(dtype) if Tensor::dtype(&own).ok() != Some(dtype) => {
-            Ok(Value::object(ops::to_dtype(&own, dtype)?))
+        Some(dtype) if call.dtype(0)? != dtype => {
+            Ok(Value::object(ops::to_dtype(&call.own()?, dtype)?))
         }
         _ => identity(call),
     }

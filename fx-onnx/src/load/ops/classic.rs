@@ -3,7 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use super::scores::{Transform, best, classified, labels, rows, vector};
+use super::scores::{Labels, Transform, best, classified, rows, vector};
 use super::trees::Trees;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
@@ -54,7 +54,8 @@ pub(super) const TABLE: &[Operator] = &[
             _ => y,
         })
     })
-    .domain(DOMAIN),
+    .domain(DOMAIN)
+    .moves_text(),
     op("LinearRegressor", |cx| {
         let targets = cx.int("targets", 1);
         let y = linear(cx, targets)?;
@@ -62,7 +63,7 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .domain(DOMAIN),
     op("LinearClassifier", |cx| {
-        let labels = labels(cx, "classlabels_ints")?;
+        let labels = Labels::of(cx, "classlabels_ints")?;
         let lines = cx.floats("intercepts").unwrap_or_default().len();
         if lines == 1 && labels.len() == 2 {
             let score = linear(cx, 1)?;
@@ -112,7 +113,7 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .domain(DOMAIN),
     op("TreeEnsembleClassifier", |cx| {
-        let labels = labels(cx, "classlabels_int64s")?;
+        let labels = Labels::of(cx, "classlabels_int64s")?;
         let classes = labels.len() as i64;
         let scores = Trees::of(cx, "class", classes, 0.0)?.sums(cx)?;
         let scores = as_type(&scores, DType::F32)?;
@@ -175,7 +176,7 @@ fn base_values(cx: &NodeCx<'_>, results: i64) -> Result<Option<Tensor>> {
 }
 
 /// The scores of two classes, of which leaves may score one alone: by ONNX Runtime's rules.
-fn of_two(cx: &NodeCx<'_>, labels: &[i64], scores: &Tensor) -> Given {
+fn of_two(cx: &NodeCx<'_>, labels: &Labels, scores: &Tensor) -> Given {
     let ids = cx.ints("class_ids").unwrap_or_default();
     let (transform, base) = (
         Transform::of(cx),

@@ -13,9 +13,10 @@ use crate::load::operator::{Operator, op};
 use crate::load::scope::{Scope, Scopes};
 use crate::load::value::{Given, V};
 use crate::proto::GraphProto;
+use crate::texts::Texts;
 
 pub(super) const TABLE: &[Operator] = &[
-    op("If", branch).any_type(),
+    op("If", branch).any_type().reads_text(),
     op("Scan", scan_of_batch).any_type(),
     op("Scan", scan).since(9).any_type(),
 ];
@@ -31,23 +32,85 @@ pub(super) fn inside(cx: &NodeCx<'_>, graph: &GraphProto, inputs: Vec<V>) -> Giv
     cx.reader.graph(graph, &mut scopes, false)
 }
 
-pub(super) fn values(given: Vec<V>) -> Result<Value> {
-    let all = given
-        .into_iter()
-        .map(|v| Ok(v.tensor()?.into_value()))
-        .collect::<Result<Vec<Value>>>()?;
-    Ok(Value::Tuple(all.into()))
+/// What a value of a graph inside of another one is, as the outer one finds it again.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Kind {
+    Tensor(Option<DType>),
+    Texts,
+    /// A sequence of such items.
+    Seq(Vec<Kind>),
+    /// A sequence whose length a run decides.
+    List(Option<DType>),
+    Absent,
 }
 
-pub(super) fn back(value: Value, dtypes: &[Option<DType>]) -> Given {
+impl Kind {
+    pub fn of(v: &V) -> Self {
+        match v {
+            V::Texts(_) => Kind::Texts,
+            V::Seq(items) => Kind::Seq(items.iter().map(Kind::of).collect()),
+            V::List(_, dtype) => Kind::List(*dtype),
+            V::Absent => Kind::Absent,
+            other => Kind::Tensor(other.dtype()),
+        }
+    }
+
+    pub fn all(given: &[V]) -> Vec<Self> {
+        given.iter().map(Kind::of).collect()
+    }
+
+    /// Whether values of both are built alike.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Kind::Tensor(_), Kind::Tensor(_)) | (Kind::List(_), Kind::List(_)) => true,
+            (Kind::Seq(a), Kind::Seq(b)) => a.len() == b.len(),
+            (a, b) => a == b,
+        }
+    }
+
+    fn back(&self, value: &Value) -> Result<V> {
+        Ok(match (self, value) {
+            (Kind::Tensor(dtype), value) => V::Tensor(Tensor::from_value(value.clone())?, *dtype),
+            (Kind::List(dtype), value) => V::List(Tensor::from_value(value.clone())?, *dtype),
+            (Kind::Texts, value) => V::Texts(Texts::from_value(value.clone())?),
+            (Kind::Seq(kinds), Value::List(items)) if kinds.len() == items.len() => {
+                let items = kinds.iter().zip(items).map(|(kind, item)| kind.back(item));
+                V::Seq(items.collect::<Result<_>>()?)
+            }
+            (Kind::Seq(_), _) => return Err(Error::msg("a sequence was lost")),
+            (Kind::Absent, _) => V::Absent,
+        })
+    }
+}
+
+/// Values as one of a graph.
+pub(super) fn values(given: Vec<V>) -> Result<Value> {
+    let one = |v: V| match v {
+        V::List(list, _) => Ok(list.into_value()),
+        V::Texts(texts) => Ok(texts.into_value()),
+        V::Absent => Ok(Value::None),
+        other => Ok(other.tensor()?.into_value()),
+    };
+    let all = given.into_iter().map(|v| match v {
+        V::Seq(items) => {
+            let items = items.into_iter().map(one);
+            Ok(Value::List(items.collect::<Result<_>>()?))
+        }
+        other => one(other),
+    });
+    Ok(Value::Tuple(all.collect::<Result<_>>()?))
+}
+
+/// Values of these kinds, of one of a graph.
+pub(super) fn back(value: Value, kinds: &[Kind]) -> Given {
     let Value::Tuple(items) = &value else {
         return Err(Error::msg("a graph gives no list of values"));
     };
-    let dtype = |at: usize| dtypes.get(at).copied().flatten();
+    let unknown = Kind::Tensor(None);
     items
         .iter()
         .enumerate()
-        .map(|(at, item)| Ok(V::Tensor(Tensor::from_value(item.clone())?, dtype(at))))
+        .map(|(at, item)| kinds.get(at).unwrap_or(&unknown).back(item))
         .collect()
 }
 
@@ -70,15 +133,24 @@ fn branch(cx: &mut NodeCx<'_>) -> Given {
             look(cx.reader, cx.scopes, graph, &[], 0..0, 0);
         }
     }
-    let dtypes = std::cell::RefCell::new(Vec::new());
+    let kinds = std::cell::RefCell::new(Vec::new());
     let side = |graph: &GraphProto| -> Result<Value> {
         let given = inside(cx, graph, Vec::new())?;
-        *dtypes.borrow_mut() = given.iter().map(V::dtype).collect();
+        let own = Kind::all(&given);
+        let mut kinds = kinds.borrow_mut();
+        let mut pairs = own.iter().zip(kinds.iter());
+        if pairs.any(|(own, other): (&Kind, &Kind)| !own.is_like(other)) {
+            return Err(Error::msg(
+                "the sides of a branch that only a run decides give sequences of other lengths, or one of them gives none",
+            ));
+        }
+        *kinds = own;
+        drop(kinds);
         values(given)
     };
     let condition = ops::reshape(&condition, [1])?;
     let given = control::cond(condition, || side(then), || side(otherwise))?;
-    let mut given = back(given, &dtypes.borrow())?;
+    let mut given = back(given, &kinds.borrow())?;
     if cx.scopes.len() > 1 {
         // A look may know which side is taken, where the graph knows nothing that both have in common.
         for (v, name) in given.iter_mut().zip(&cx.node.output) {
@@ -183,6 +255,7 @@ fn scanned(cx: &NodeCx<'_>, inputs: Vec<V>, axes: &[i64], turned: &[i64]) -> Giv
         .checked_sub(sequences)
         .ok_or_else(|| Error::msg("a scan over more than its inputs"))?;
     let dtypes: Vec<Option<DType>> = inputs.iter().map(V::dtype).collect();
+    let kinds = Kind::all(&inputs);
     let mut lists = Vec::new();
     let mut first = inputs[..carries].to_vec();
     for at in 0..sequences {
@@ -206,15 +279,15 @@ fn scanned(cx: &NodeCx<'_>, inputs: Vec<V>, axes: &[i64], turned: &[i64]) -> Giv
     let begin = values(inputs[..carries].to_vec())?;
     let given_types = std::cell::RefCell::new(Vec::new());
     let step = |state: Value, items: Value| -> Result<(Value, Value)> {
-        let mut inputs = back(state, &dtypes[..carries])?;
-        inputs.extend(back(items, &dtypes[carries..])?);
+        let mut inputs = back(state, &kinds[..carries])?;
+        inputs.extend(back(items, &kinds[carries..])?);
         let mut given = inside(cx, body, inputs)?;
         let rest = given.split_off(carries.min(given.len()));
-        *given_types.borrow_mut() = rest.iter().map(V::dtype).collect();
+        *given_types.borrow_mut() = Kind::all(&rest);
         Ok((values(given)?, values(rest)?))
     };
     let (state, stacked): (Value, Value) = control::scan(begin, Value::Tuple(lists.into()), step)?;
-    let mut all = back(state, &dtypes)?;
+    let mut all = back(state, &kinds)?;
     all.extend(back(stacked, &given_types.borrow())?);
     Ok(all)
 }

@@ -9,15 +9,29 @@ use crate::load::operator::{Operator, op};
 use crate::load::tensors;
 use crate::load::value::{Given, V, as_type};
 use crate::load::whole::Whole;
+use crate::texts::Texts;
 
 pub(super) const TABLE: &[Operator] = &[
     op("Constant", |cx| {
         let of = |name: &str| cx.attribute(name);
         if let Some(tensor) = of("value").and_then(|a| a.t.as_ref()) {
             let proto = tensor;
-            let tensor = tensors::tensor(proto, cx.reader.folder, false)?;
+            return Ok(vec![tensors::constant(proto, cx.reader.folder, false)?]);
+        }
+        if let Some(sparse) = of("sparse_value").and_then(|a| a.sparse_tensor.as_ref()) {
+            let limit = cx.reader.limits.constant_bytes as u64;
+            let (_, tensor) = tensors::dense(sparse, cx.reader.folder, limit)?;
             let dtype = Tensor::dtype(&tensor)?;
             return cx.of(tensor, dtype);
+        }
+        if let Some(a) = of("value_string") {
+            let text =
+                a.s.as_ref()
+                    .map_or(String::new(), |text| tensors::of_utf8(text));
+            return Ok(vec![V::Texts(Texts::new([text], [])?)]);
+        }
+        if let Some(all) = cx.texts("value_strings") {
+            return Ok(vec![V::Texts(Texts::from(all))]);
         }
         if let Some(a) = of("value_float") {
             return cx.of(Tensor::from_vec(vec![a.f.unwrap_or(0.0)], ())?, DType::F32);
@@ -33,10 +47,11 @@ pub(super) const TABLE: &[Operator] = &[
             let count = a.ints.len();
             return cx.of(Tensor::from_vec(a.ints.clone(), count)?, DType::I64);
         }
-        Err(Error::msg("a constant of text, or of a sparse tensor"))
+        Err(Error::msg("a constant without a value"))
     })
     .any_numbers()
-    .makes(|of| of.first()),
+    .makes(|of| of.first())
+    .reads_text(),
     op("ConstantOfShape", |cx| {
         let sizes = cx
             .wholes(0)?

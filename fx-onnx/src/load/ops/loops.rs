@@ -9,7 +9,7 @@ use fx_nn::tensor::Object;
 use fx_nn::value::{Dim, IntoValue};
 use fx_nn::{Error, Result};
 
-use super::control::{back, inside, values};
+use super::control::{Kind, back, inside, values};
 use crate::load::known::address;
 use crate::load::look::look;
 use crate::load::node::NodeCx;
@@ -18,7 +18,7 @@ use crate::load::scope::Scope;
 use crate::load::value::{Given, V};
 use crate::proto::GraphProto;
 
-pub(super) const TABLE: &[Operator] = &[op("Loop", turns).any_type()];
+pub(super) const TABLE: &[Operator] = &[op("Loop", turns).any_type().reads_text()];
 
 /// The inputs of a turn before those that are carried.
 fn counters() -> Result<Vec<V>> {
@@ -197,34 +197,21 @@ fn recorded(cx: &NodeCx<'_>, body: &GraphProto, mut carried: Vec<V>) -> Given {
             }
         }
     }
-    let is_list: Vec<bool> = carried.iter().map(|v| matches!(v, V::List(..))).collect();
-    let dtypes: Vec<Option<DType>> = carried.iter().map(V::dtype).collect();
+    let kinds = Kind::all(&carried);
     let lists = Lists::of(cx, body, carried.len())?;
+    let rows_of: Vec<Kind> = lists.dtypes.iter().copied().map(Kind::Tensor).collect();
     let limit = if cx.has(0) { Some(cx.tensor(0)?) } else { None };
     let start = if cx.has(1) {
         cx.tensor(1)?
     } else {
         Tensor::full((), true, DType::Bool)?
     };
-    let plain = |v: V| match v {
-        V::List(list, dtype) => V::Tensor(list, dtype),
-        other => other,
-    };
-    // What is carried, as the body takes it.
-    let as_carried = |value: Value| -> Given {
-        let all = back(value, &dtypes)?.into_iter().zip(&is_list);
-        let each = all.map(|(v, is_list)| match (v, is_list) {
-            (V::Tensor(list, dtype), true) => V::List(list, dtype),
-            (other, _) => other,
-        });
-        Ok(each.collect())
-    };
     let tuple =
         |all: Vec<Tensor>| Value::Tuple(all.into_iter().map(IntoValue::into_value).collect());
     let begin = vec![
         Tensor::from_vec(vec![0i64], ())?.into_value(),
         ops::reshape(&start, ())?.into_value(),
-        values(carried.into_iter().map(plain).collect())?,
+        values(carried)?,
         tuple(lists.begin),
     ];
     let parts = |state: &Value| -> Result<(Tensor, Tensor, Value, Value)> {
@@ -250,11 +237,11 @@ fn recorded(cx: &NodeCx<'_>, body: &GraphProto, mut carried: Vec<V>) -> Given {
         |state: Value| {
             let (turn, goes, carried, rows) = parts(&state)?;
             let mut inputs = vec![V::of(turn.clone(), DType::I64), V::of(goes, DType::Bool)];
-            inputs.extend(as_carried(carried)?);
+            inputs.extend(back(carried, &kinds)?);
             let mut given = inside(cx, body, inputs)?.into_iter();
             let goes = given.next().unwrap_or(V::Absent).tensor()?;
-            let next: Vec<V> = given.by_ref().take(dtypes.len()).map(plain).collect();
-            let rows = back(rows, &lists.dtypes)?.into_iter().zip(given);
+            let next: Vec<V> = given.by_ref().take(kinds.len()).collect();
+            let rows = back(rows, &rows_of)?.into_iter().zip(given);
             let rows = rows.map(|(list, row)| longer(&list.tensor()?, &row.tensor()?));
             let state = vec![
                 (turn + 1)?.into_value(),
@@ -266,7 +253,7 @@ fn recorded(cx: &NodeCx<'_>, body: &GraphProto, mut carried: Vec<V>) -> Given {
         },
     )?;
     let (_, _, carried, rows) = parts(&given)?;
-    let mut all = as_carried(carried)?;
-    all.extend(back(rows, &lists.dtypes)?);
+    let mut all = back(carried, &kinds)?;
+    all.extend(back(rows, &rows_of)?);
     Ok(all)
 }

@@ -4,9 +4,11 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 
+use crate::dtype::TEXT;
 use crate::load::leaves::bit_cast;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
+use crate::load::text_leaves::{text_equal, text_numbers, text_of};
 use crate::load::value::{Given, V, as_type};
 
 pub(super) const TABLE: &[Operator] = &[
@@ -23,7 +25,9 @@ pub(super) const TABLE: &[Operator] = &[
     op("Erf", |cx| unary(cx, ops::erf)),
     op("Exp", |cx| unary(cx, ops::exp)),
     op("Floor", |cx| unary(cx, ops::floor)),
-    op("Identity", |cx| Ok(vec![cx.input(0).clone()])).views(),
+    op("Identity", |cx| Ok(vec![cx.input(0).clone()]))
+        .views()
+        .reads_text(),
     op("Log", |cx| unary(cx, ops::log)),
     op("Neg", |cx| match cx.input(0) {
         V::Ints(items, scalar) => {
@@ -127,7 +131,14 @@ pub(super) const TABLE: &[Operator] = &[
         };
         cx.like(y)
     }),
-    op("Equal", |cx| compared(cx, |a, b| a.eq(b))),
+    op("Equal", |cx| {
+        if cx.inputs.iter().any(|v| matches!(v, V::Texts(_))) {
+            let is = text_equal(&cx.input(0).texts()?, &cx.input(1).texts()?)?;
+            return cx.of(is, DType::Bool);
+        }
+        compared(cx, |a, b| a.eq(b))
+    })
+    .reads_text(),
     op("Less", |cx| compared(cx, |a, b| a.lt(b))),
     op("LessOrEqual", |cx| compared(cx, |a, b| a.le(b))),
     op("Greater", |cx| compared(cx, |a, b| a.gt(b))),
@@ -145,7 +156,8 @@ pub(super) const TABLE: &[Operator] = &[
         let dtype = cx.input(1).dtype();
         Ok(vec![V::Tensor(ops::r#where(&c, &a, &b)?, dtype)])
     })
-    .any_type(),
+    .any_type()
+    .moves_text(),
     op("Clip", clip),
     op("IsNaN", |cx| {
         let x = cx.tensor(0)?;
@@ -162,6 +174,15 @@ pub(super) const TABLE: &[Operator] = &[
         cx.of(y, DType::Bool)
     }),
     op("Cast", |cx| {
+        match (cx.input(0), cx.int("to", 0) == i64::from(TEXT)) {
+            (V::Texts(_), true) => return Ok(vec![cx.input(0).clone()]),
+            (V::Texts(x), false) => {
+                let dtype = cx.type_of("to")?.unwrap_or(DType::F32);
+                return cx.of(text_numbers(x, dtype)?, dtype);
+            }
+            (_, true) => return Ok(vec![V::Texts(text_of(&cx.tensor(0)?)?)]),
+            (_, false) => {}
+        }
         let dtype = cx
             .type_of("to")?
             .ok_or_else(|| Error::msg("the type to cast to is missing"))?;
@@ -176,7 +197,8 @@ pub(super) const TABLE: &[Operator] = &[
         }
         cast(cx, dtype)
     })
-    .any_type(),
+    .any_type()
+    .reads_text(),
     op("BitCast", |cx| {
         let dtype = cx
             .type_of("to")?

@@ -29,6 +29,7 @@ mod slices;
 mod spectral;
 mod stateful;
 mod support_vectors;
+mod texts;
 mod trees;
 mod windows;
 mod words;
@@ -41,7 +42,7 @@ use super::operator::Operator;
 use super::versions;
 
 /// The entries of the families.
-const FAMILIES: [&[Operator]; 27] = [
+const FAMILIES: [&[Operator]; 28] = [
     math::TABLE,
     reduce::TABLE,
     shape::TABLE,
@@ -69,6 +70,7 @@ const FAMILIES: [&[Operator]; 27] = [
     maps::TABLE,
     support_vectors::TABLE,
     words::TABLE,
+    texts::TABLE,
 ];
 
 /// The entries by name, the newest first.

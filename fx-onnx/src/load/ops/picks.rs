@@ -76,13 +76,15 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .any_type()
     .makes(|of| of.products())
-    .weights(&[0]),
+    .weights(&[0])
+    .moves_text(),
     op("GatherElements", |cx| {
         let (x, at) = (cx.tensor(0)?, cx.tensor(1)?);
         let axis = cx.axis("axis", 0, cx.rank(0)?)?;
         let at = wrapped(cx, &at, axis)?;
         cx.like(ops::gather(&x, axis, &at)?)
-    }),
+    })
+    .moves_text(),
     op("GatherND", |cx| {
         let (x, at) = (cx.tensor(0)?, cx.tensor(1)?);
         let batch = cx.int("batch_dims", 0) as usize;
@@ -96,9 +98,10 @@ pub(super) const TABLE: &[Operator] = &[
         result.extend(ints(&sizes[deep..])?);
         cx.like(ops::reshape(&picked, result)?)
     })
-    .check(depths),
-    op("ScatterElements", scatter),
-    op("Scatter", scatter),
+    .check(depths)
+    .moves_text(),
+    op("ScatterElements", scatter).moves_text(),
+    op("Scatter", scatter).moves_text(),
     op("ScatterND", |cx| {
         let (x, at, from) = (cx.tensor(0)?, cx.tensor(1)?, cx.tensor(2)?);
         let (sizes, places) = (cx.sizes(0)?, cx.sizes(1)?);
@@ -123,7 +126,8 @@ pub(super) const TABLE: &[Operator] = &[
         };
         cx.like(ops::reshape(&y, ints(&sizes)?)?)
     })
-    .check(depths),
+    .check(depths)
+    .moves_text(),
     op("TensorScatter", |cx| {
         let (cache, update) = (cx.tensor(0)?, cx.tensor(1)?);
         let rank = cx.rank(0)?;
@@ -178,7 +182,8 @@ pub(super) const TABLE: &[Operator] = &[
                 cx.like(ops::index_select(&x, axis, &places)?)
             }
         }
-    }),
+    })
+    .moves_text(),
     op("OneHot", |cx| {
         let at = cx.tensor(0)?;
         let depth = cx.whole(1)?;

@@ -6,6 +6,7 @@ use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
 use crate::load::node::NodeCx;
+use crate::load::texts;
 use crate::load::value::{Given, V, as_type};
 
 /// An attribute of floats as a vector.
@@ -103,28 +104,52 @@ fn probit(share: &Tensor) -> Result<Tensor> {
     ops::r#where(&x.lt(0.0)?, &(-&size)?, &size)
 }
 
-/// The whole numbers that classes are called.
-pub(super) fn labels(cx: &NodeCx<'_>, name: &str) -> Result<Vec<i64>> {
-    match cx.ints(name).filter(|labels| !labels.is_empty()) {
-        Some(labels) => Ok(labels),
-        None => Err(Error::msg(format_args!(
-            "`{name}` is missing: classes that are texts have no tensor; export the model with numbers for classes"
-        ))),
+/// What classes are called.
+#[derive(Debug, Clone)]
+pub(super) enum Labels {
+    Numbers(Vec<i64>),
+    Texts(Vec<String>),
+}
+
+impl Labels {
+    /// The attribute of numbers of this name, or that of texts.
+    pub fn of(cx: &NodeCx<'_>, numbers: &str) -> Result<Self> {
+        if let Some(labels) = cx.ints(numbers).filter(|labels| !labels.is_empty()) {
+            return Ok(Labels::Numbers(labels));
+        }
+        let texts = cx
+            .texts("classlabels_strings")
+            .filter(|labels| !labels.is_empty());
+        texts.map(Labels::Texts).ok_or_else(|| {
+            Error::msg(format_args!(
+                "`{numbers}` and `classlabels_strings` are missing: the classes have no names"
+            ))
+        })
+    }
+
+    pub fn len(&self) -> usize {
+        match self {
+            Labels::Numbers(labels) => labels.len(),
+            Labels::Texts(labels) => labels.len(),
+        }
     }
 }
 
 /// The labels of classes by their places, one a row, and the scores.
-pub(super) fn classified(labels: &[i64], places: &Tensor, scores: Tensor) -> Given {
-    let names = Tensor::from_vec(labels.to_vec(), labels.len())?;
+pub(super) fn classified(labels: &Labels, places: &Tensor, scores: Tensor) -> Given {
     let places = as_type(&ops::reshape(places, [-1])?, DType::I64)?;
-    Ok(vec![
-        V::of(ops::index_select(&names, 0, &places)?, DType::I64),
-        V::of(scores, DType::F32),
-    ])
+    let names = match labels {
+        Labels::Numbers(labels) => {
+            let names = Tensor::from_vec(labels.clone(), labels.len())?;
+            V::of(ops::index_select(&names, 0, &places)?, DType::I64)
+        }
+        Labels::Texts(labels) => texts::picked(labels, &places)?,
+    };
+    Ok(vec![names, V::of(scores, DType::F32)])
 }
 
 /// The class with the best score, and the scores as an attribute asks for them.
-pub(super) fn best(cx: &NodeCx<'_>, labels: &[i64], scores: &Tensor) -> Given {
+pub(super) fn best(cx: &NodeCx<'_>, labels: &Labels, scores: &Tensor) -> Given {
     let place = ops::argmax(scores, -1, false)?;
     let given = Transform::of(cx).apply(scores, labels.len() as i64)?;
     classified(labels, &place, given)

@@ -1,13 +1,19 @@
 //! Sequences, whose lengths are known while a file is read, and values that may be left out.
 
+use std::cell::RefCell;
+
+use fx_nn::control;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
+use super::control::{Kind, back, inside, values};
 use crate::load::checks::pieces;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
+use crate::load::texts;
 use crate::load::value::{Given, V};
 use crate::load::whole::Whole;
+use crate::proto::GraphProto;
 
 pub(super) const TABLE: &[Operator] = &[
     op("SequenceEmpty", |_| Ok(vec![V::Seq(Vec::new())])),
@@ -15,7 +21,8 @@ pub(super) const TABLE: &[Operator] = &[
         cx.inputs.iter().try_for_each(item)?;
         Ok(vec![V::Seq(cx.inputs.clone())])
     })
-    .any_type(),
+    .any_type()
+    .reads_text(),
     op("SequenceLength", |cx| {
         if let V::List(list, _) = cx.input(0) {
             return Ok(vec![V::Ints(vec![list.size(0)?], true)]);
@@ -38,7 +45,8 @@ pub(super) const TABLE: &[Operator] = &[
             .map(|v| vec![v])
             .ok_or_else(|| Error::msg("an item that is not there"))
     })
-    .any_type(),
+    .any_type()
+    .reads_text(),
     op("SequenceInsert", |cx| {
         if let V::List(list, dtype) = cx.input(0) {
             item(cx.input(1))?;
@@ -63,7 +71,8 @@ pub(super) const TABLE: &[Operator] = &[
         all.insert(at, cx.input(1).clone());
         Ok(vec![V::Seq(all)])
     })
-    .any_type(),
+    .any_type()
+    .reads_text(),
     op("SequenceErase", |cx| {
         let mut all = items(cx)?;
         let at = if cx.has(1) {
@@ -78,30 +87,34 @@ pub(super) const TABLE: &[Operator] = &[
         Ok(vec![V::Seq(all)])
     })
     .any_type(),
+    op("SequenceMap", mapped).any_type(),
     op("ConcatFromSequence", |cx| {
         if let V::List(list, dtype) = cx.input(0) {
             return together(cx, list, *dtype);
+        }
+        if items(cx)?.iter().any(|v| matches!(v, V::Texts(_))) {
+            let items = items(cx)?;
+            let all = items.iter().map(V::texts).collect::<Result<Vec<_>>>()?;
+            return texts::joined(&all, |places| joined(cx, places));
         }
         let all = items(cx)?
             .iter()
             .map(V::tensor)
             .collect::<Result<Vec<Tensor>>>()?;
-        let axis = cx.int("axis", 0);
         let dtype = items(cx)?.first().and_then(V::dtype);
-        let y = if cx.flag("new_axis") {
-            ops::stack(&all, axis)?
-        } else {
-            ops::cat(&all, axis)?
-        };
-        Ok(vec![V::Tensor(y, dtype)])
+        Ok(vec![V::Tensor(joined(cx, &all)?, dtype)])
     })
     .any_type(),
     op("SplitToSequence", |cx| {
         let x = cx.tensor(0)?;
         let axis = cx.axis("axis", 0, cx.rank(0)?)?;
-        let size = cx.shape(0)?[axis as usize]
-            .as_number()
-            .ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
+        let size = cx.shape(0)?[axis as usize].as_number();
+        if size.is_none() && !cx.has(1) && cx.int("keepdims", 1) == 0 {
+            // As many items as a run has.
+            let items = ops::movedim(&x, axis, 0)?;
+            return Ok(vec![V::List(items, cx.input(0).dtype())]);
+        }
+        let size = size.ok_or_else(|| Error::msg("pieces of a size that is not known"))?;
         let (sizes, keep) = match cx.has(1) {
             false => (vec![1; size as usize], cx.int("keepdims", 1) != 0),
             true if cx.rank(1)? == 0 => {
@@ -127,19 +140,78 @@ pub(super) const TABLE: &[Operator] = &[
         }
         Ok(vec![V::Seq(all)])
     })
-    .check(|cx| pieces(cx, None)),
+    .check(|cx| pieces(cx, None))
+    .moves_text(),
     // What is there or not is known while a file is read.
-    op("Optional", |cx| Ok(vec![cx.input(0).clone()])).views(),
+    op("Optional", |cx| Ok(vec![cx.input(0).clone()]))
+        .views()
+        .reads_text(),
     op("OptionalHasElement", |cx| {
         let is_there = Tensor::full((), cx.has(0), DType::Bool)?;
         cx.of(is_there, DType::Bool)
-    }),
+    })
+    .any_type()
+    .reads_text(),
     op("OptionalGetElement", |cx| match cx.has(0) {
         true => Ok(vec![cx.input(0).clone()]),
         false => Err(Error::msg("the element of an optional value that has none")),
     })
-    .views(),
+    .views()
+    .reads_text(),
 ];
+
+/// What a body gives for each item: sequences of its results. A sequence among the other inputs gives an item too.
+fn mapped(cx: &mut NodeCx<'_>) -> Given {
+    let body = cx.graph("body")?;
+    if let V::List(..) = cx.input(0) {
+        return scanned(cx, body);
+    }
+    let count = items(cx)?.len();
+    let mut results: Vec<Vec<V>> = vec![Vec::new(); body.output.len()];
+    for at in 0..count {
+        let own = cx.inputs.iter().map(|v| match v {
+            V::Seq(items) => items.get(at).cloned().ok_or_else(|| {
+                Error::msg(format_args!(
+                    "sequences of {count} and of {} items are mapped together",
+                    items.len()
+                ))
+            }),
+            other => Ok(other.clone()),
+        });
+        let given = inside(cx, body, own.collect::<Result<_>>()?)?;
+        for (all, v) in results.iter_mut().zip(given) {
+            item(&v)?;
+            all.push(v);
+        }
+    }
+    Ok(results.into_iter().map(V::Seq).collect())
+}
+
+/// The same of sequences whose length a run decides: what the body gives is stacked.
+fn scanned(cx: &NodeCx<'_>, body: &GraphProto) -> Given {
+    let is_list = |v: &&V| matches!(v, V::List(..));
+    let lists: Vec<V> = cx.inputs.iter().filter(is_list).cloned().collect();
+    let kinds: Vec<Kind> = lists.iter().map(|v| Kind::Tensor(v.dtype())).collect();
+    let dtypes = RefCell::new(Vec::new());
+    let step = |state: Value, items: Value| -> Result<(Value, Value)> {
+        let mut items = back(items, &kinds)?.into_iter();
+        let own = cx.inputs.iter().map(|v| match v {
+            V::List(..) => Ok(items.next().unwrap_or(V::Absent)),
+            V::Seq(_) => Err(Error::msg(
+                "sequences are mapped together, and a run decides the length of one alone",
+            )),
+            other => Ok(other.clone()),
+        });
+        let given = inside(cx, body, own.collect::<Result<_>>()?)?;
+        given.iter().try_for_each(item)?;
+        *dtypes.borrow_mut() = given.iter().map(V::dtype).collect();
+        Ok((state, values(given)?))
+    };
+    let (_, stacked): (Value, Value) = control::scan(values(Vec::new())?, values(lists)?, step)?;
+    let kinds = dtypes.borrow();
+    let kinds: Vec<Kind> = kinds.iter().copied().map(Kind::List).collect();
+    back(stacked, &kinds)
+}
 
 /// The items of a sequence whose length a run decides, put together.
 fn together(cx: &NodeCx<'_>, list: &Tensor, dtype: Option<DType>) -> Given {
@@ -153,11 +225,21 @@ fn together(cx: &NodeCx<'_>, list: &Tensor, dtype: Option<DType>) -> Given {
     Ok(vec![V::Tensor(y, dtype)])
 }
 
+/// Items put together, as the attributes say.
+fn joined(cx: &NodeCx<'_>, all: &[Tensor]) -> Result<Tensor> {
+    let axis = cx.int("axis", 0);
+    match cx.flag("new_axis") {
+        true => ops::stack(all, axis),
+        false => ops::cat(all, axis),
+    }
+}
+
 /// Refuses what is no item of a sequence.
 fn item(of: &V) -> Result<()> {
     match of {
-        V::Tensor(..) | V::Ints(..) | V::Sizes(_) => Ok(()),
+        V::Tensor(..) | V::Ints(..) | V::Sizes(_) | V::Texts(_) => Ok(()),
         V::Seq(_) | V::List(..) => Err(Error::msg("a sequence in a sequence")),
+        V::Host(_) => Err(Error::msg("maps in a sequence")),
         V::Absent => Err(Error::msg("an item is left out")),
     }
 }

@@ -33,7 +33,8 @@ pub(super) const TABLE: &[Operator] = &[
             .collect::<Result<Vec<Int>>>()?;
         Ok(vec![V::Ints(sizes, false)])
     })
-    .any_type(),
+    .any_type()
+    .sizes_text(),
     op("Size", |cx| {
         if let V::Sizes(of) = cx.input(0) {
             return Ok(vec![V::Ints(vec![of.dim()?], true)]);
@@ -49,7 +50,8 @@ pub(super) const TABLE: &[Operator] = &[
         }
         Ok(vec![V::Ints(vec![product], true)])
     })
-    .any_type(),
+    .any_type()
+    .sizes_text(),
     op("Reshape", |cx| {
         let mut sizes: Vec<Whole> = if cx.version < 5 {
             let sizes = cx.ints("shape").unwrap_or_default();
@@ -82,7 +84,8 @@ pub(super) const TABLE: &[Operator] = &[
         let sizes = sizes.iter().map(Whole::int);
         cx.like(ops::reshape(&x, sizes.collect::<Result<Vec<Int>>>()?)?)
     })
-    .views(),
+    .views()
+    .moves_text(),
     op("Flatten", |cx| {
         let x = cx.tensor(0)?;
         let rank = cx.rank(0)? as i64;
@@ -101,7 +104,8 @@ pub(super) const TABLE: &[Operator] = &[
         }
         cx.like(ops::reshape(&x, vec![rows, columns])?)
     })
-    .views(),
+    .views()
+    .moves_text(),
     op("Squeeze", |cx| {
         let axes = cx.axes(1)?;
         if let V::Ints(items, false) = cx.input(0)
@@ -129,7 +133,8 @@ pub(super) const TABLE: &[Operator] = &[
         };
         squeezed(cx, x, &shape, axes)
     })
-    .views(),
+    .views()
+    .moves_text(),
     op("Unsqueeze", |cx| {
         let axes = cx.axes(1)?.unwrap_or_default();
         if let V::Ints(items, true) = cx.input(0)
@@ -152,7 +157,8 @@ pub(super) const TABLE: &[Operator] = &[
         }
         cx.like(x)
     })
-    .views(),
+    .views()
+    .moves_text(),
     op("Transpose", |cx| {
         let x = cx.tensor(0)?;
         let perm = match cx.ints("perm") {
@@ -167,7 +173,8 @@ pub(super) const TABLE: &[Operator] = &[
         cx.like(ops::permute(&x, perm)?)
     })
     .views()
-    .weights(&[0]),
+    .weights(&[0])
+    .moves_text(),
     op("Concat", |cx| {
         let is_sized = cx.inputs.iter().any(|v| matches!(v, V::Ints(..)));
         let of_run = |v: &V| match (is_sized, v) {
@@ -202,7 +209,8 @@ pub(super) const TABLE: &[Operator] = &[
             .collect::<Result<Vec<Tensor>>>()?;
         cx.like(ops::cat(&all, axis)?)
     })
-    .any_type(),
+    .any_type()
+    .moves_text(),
     op("Split", |cx| {
         let x = cx.tensor(0)?;
         let axis = cx.dim_of(cx.int("axis", 0), 0)?;
@@ -256,7 +264,8 @@ pub(super) const TABLE: &[Operator] = &[
             false => Err(Error::msg("other pieces than outputs")),
         }
     })
-    .views(),
+    .views()
+    .moves_text(),
     op("Expand", |cx| {
         let x = cx.tensor(0)?;
         let sizes = cx.wholes(1)?;
@@ -286,13 +295,15 @@ pub(super) const TABLE: &[Operator] = &[
         cx.like(ops::expand(&x, target)?)
     })
     .makes(asked)
-    .views(),
+    .views()
+    .moves_text(),
     op("Tile", |cx| {
         let x = cx.tensor(0)?;
         let times = cx.input(1).ints()?;
         cx.like(ops::tile(&x, times)?)
     })
-    .makes(|of| of.first().saturating_mul(of.product(1))),
+    .makes(|of| of.first().saturating_mul(of.product(1)))
+    .moves_text(),
     op("DepthToSpace", |cx| {
         let x = cx.tensor(0)?;
         let block = cx.int("blocksize", 1);

@@ -9,7 +9,7 @@ use crate::load::operator::{Operator, op};
 use crate::load::value::{Given, V};
 use crate::load::whole::Whole;
 
-pub(super) const TABLE: &[Operator] = &[op("Slice", slice).any_numbers().views()];
+pub(super) const TABLE: &[Operator] = &[op("Slice", slice).any_numbers().views().moves_text()];
 
 /// From this number on, an end means all that is left.
 const END: i64 = i32::MAX as i64;

@@ -35,26 +35,23 @@ fn transform(cx: &mut NodeCx<'_>) -> Given {
         ));
     }
     let (inverse, half) = (cx.flag("inverse"), cx.flag("onesided"));
-    if inverse && !half {
-        return Err(Error::msg("an inverse transform to complex numbers"));
-    }
     let given = cx.sizes(0)?[axis as usize].clone();
-    let length = match (cx.has(1), inverse) {
+    let length = match (cx.has(1), inverse && half) {
         (true, _) => cx.whole(1)?,
         (false, false) => given.clone(),
         (false, true) => given.minus(1)?.times(2)?,
     };
     let bins = length.over(2)?.plus(1)?;
     let (taken, made) = match (inverse, half) {
-        (true, _) => (bins.clone(), length.clone()),
+        (true, true) => (bins.clone(), length.clone()),
         (false, true) => (length.clone(), bins.clone()),
-        (false, false) => (length.clone(), length.clone()),
+        (_, false) => (length.clone(), length.clone()),
     };
     fits(cx, &taken, &made)?;
     let (x, parts) = numbers(cx)?;
     let x = fitted(&ops::movedim(&x, axis, -2)?, &given, &taken)?;
     let part = |at: i64| ops::select(&x, -1, at);
-    let y = if inverse {
+    let y = if inverse && half {
         let (cosines, sines) = roots(cx, &made, &taken, &length)?;
         // Each bin but the first and the middle one stands for its mirror image too.
         let places = cx.numbers(taken.int()?)?;
@@ -69,6 +66,8 @@ fn transform(cx: &mut NodeCx<'_>) -> Given {
             y = (y - by(&(part(1)? * &weight)?, &sines)?)?;
         }
         ops::unsqueeze(&(y / whole)?, -1)?
+    } else if inverse {
+        (turned(cx, &x, parts, &made, &length, 1.0)? / as_type(&length.tensor()?, DType::F64)?)?
     } else {
         forward(cx, &x, parts, &made, &length)?
     };
@@ -104,8 +103,21 @@ fn forward(
     made: &Whole,
     length: &Whole,
 ) -> Result<Tensor> {
+    turned(cx, x, parts, made, length, -1.0)
+}
+
+/// As [`forward`], with angles of a sign: below 0 the transform, above 0 its inverse but for the length.
+fn turned(
+    cx: &NodeCx<'_>,
+    x: &Tensor,
+    parts: i64,
+    made: &Whole,
+    length: &Whole,
+    sign: f64,
+) -> Result<Tensor> {
     let part = |at: i64| ops::select(x, -1, at);
     let (cosines, sines) = roots(cx, made, length, length)?;
+    let sines = if sign < 0.0 { sines } else { (-sines)? };
     let re = part(0)?;
     let (mut real, mut imaginary) = (by(&re, &cosines)?, (-by(&re, &sines)?)?);
     if parts == 2 {

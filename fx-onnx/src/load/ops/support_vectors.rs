@@ -8,7 +8,7 @@ use fx_nn::value::IntoValue;
 use fx_nn::{Error, Result};
 
 use super::classic::DOMAIN;
-use super::scores::{Transform, classified, labels, rows, vector};
+use super::scores::{Labels, Transform, classified, rows, vector};
 use super::trees::table;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
@@ -43,7 +43,7 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .domain(DOMAIN),
     op("SVMClassifier", |cx| {
-        let labels = labels(cx, "classlabels_ints")?;
+        let labels = Labels::of(cx, "classlabels_ints")?;
         let counts = cx.ints("vectors_per_class").unwrap_or_default();
         match counts.iter().any(|count| *count > 0) {
             true => by_pairs(cx, &labels, &counts),
@@ -114,7 +114,7 @@ impl<'c, 'n> Kernel<'c, 'n> {
 }
 
 /// A line for each class.
-fn by_lines(cx: &NodeCx<'_>, labels: &[i64]) -> Given {
+fn by_lines(cx: &NodeCx<'_>, labels: &Labels) -> Given {
     let numbers = cx.floats("coefficients").unwrap_or_default();
     let weights = vector(cx, "coefficients")?.ok_or_else(missing)?;
     let classes = labels.len() as i64;
@@ -141,7 +141,7 @@ fn by_lines(cx: &NodeCx<'_>, labels: &[i64]) -> Given {
 }
 
 /// A decision for each pair of classes, and the class that most of them are for.
-fn by_pairs(cx: &NodeCx<'_>, labels: &[i64], counts: &[i64]) -> Given {
+fn by_pairs(cx: &NodeCx<'_>, labels: &Labels, counts: &[i64]) -> Given {
     let classes = labels.len();
     let total = counts.iter().try_fold(0i64, |sum, count| {
         if *count < 0 {

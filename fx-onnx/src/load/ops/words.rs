@@ -7,11 +7,14 @@ use rustc_hash::FxHashMap;
 use crate::load::checks::rank;
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
+use crate::load::text_leaves::text_ids;
 use crate::load::value::{Given, as_type};
 use crate::load::whole::Whole;
+use crate::texts::Texts;
 
-pub(super) const TABLE: &[Operator] =
-    &[op("TfIdfVectorizer", counts).check(|cx| rank(cx, 0, 1..3))];
+pub(super) const TABLE: &[Operator] = &[op("TfIdfVectorizer", counts)
+    .check(|cx| rank(cx, 0, 1..3))
+    .reads_text()];
 
 /// The most words that stand together, and the most that are between two of them.
 const LONGEST: i64 = 1 << 6;
@@ -20,15 +23,19 @@ const LONGEST: i64 = 1 << 6;
 fn counts(cx: &mut NodeCx<'_>) -> Given {
     let wrong = || Error::msg("lists of words that do not fit each other");
     let ints = |name: &str| cx.ints(name).unwrap_or_default();
-    let (pool, starts, targets) = (
-        ints("pool_int64s"),
-        ints("ngram_counts"),
-        ints("ngram_indexes"),
-    );
+    let (starts, targets) = (ints("ngram_counts"), ints("ngram_indexes"));
+    // Words that are texts are counted by their places among those of the file.
+    let (pool, known) = match cx.texts("pool_strings").filter(|all| !all.is_empty()) {
+        None => (ints("pool_int64s"), None),
+        Some(all) => {
+            let known = Texts::from(all);
+            let places = text_ids(&known, &known)?.to_vec()?;
+            let pool = places.into_iter().map(|place| place as i64).collect();
+            (pool, Some(known))
+        }
+    };
     if pool.is_empty() {
-        return Err(Error::msg(
-            "`pool_int64s` is missing: words that are texts have no tensor",
-        ));
+        return Err(Error::msg("`pool_int64s` and `pool_strings` are missing"));
     }
     let (shortest, longest) = (cx.int("min_gram_length", 1), cx.int("max_gram_length", 1));
     let skips = cx.int("max_skip_count", 0);
@@ -58,11 +65,17 @@ fn counts(cx: &mut NodeCx<'_>) -> Given {
         return Err(wrong());
     }
     let is_row = cx.rank(0)? == 1;
-    let mut x = as_type(&cx.tensor(0)?, DType::I64)?;
+    let mut x = match &known {
+        Some(known) => text_ids(&cx.input(0).texts()?, known)?,
+        None => as_type(&cx.tensor(0)?, DType::I64)?,
+    };
     if is_row {
         x = ops::unsqueeze(&x, 0)?;
     }
-    let columns = cx.sizes(0)?[usize::from(!is_row)].clone();
+    let columns = match cx.shape(0)?[usize::from(!is_row)].as_number() {
+        Some(columns) => Whole::from(columns),
+        None => Whole::from(x.size(1)?),
+    };
     let mut sum: Option<Tensor> = None;
     let mut first = 0;
     for (at, start) in starts.iter().enumerate() {
