@@ -8,11 +8,17 @@ use std::path::Path;
 
 use fx_nn::{Error, Result};
 use zip::ZipArchive;
+use zip::read::{ArchiveOffset, Config};
 
 use crate::schema::{MAJOR, Program};
 
 /// The largest description of a graph that is read, in bytes.
 const MOST: u64 = 1 << 30;
+
+/// The zip file begins where the file does. Samples of inputs are zip files inside of it, which a search would find.
+const FROM_ITS_START: Config = Config {
+    archive_offset: ArchiveOffset::Known(0),
+};
 
 /// The program of a file.
 ///
@@ -21,8 +27,8 @@ const MOST: u64 = 1 << 30;
 pub(crate) fn program(path: &Path) -> Result<Program> {
     let about = |problem: String| Error::msg(format_args!("{}: {problem}", path.display()));
     let file = File::open(path).map_err(|e| about(e.to_string()))?;
-    let mut archive =
-        ZipArchive::new(BufReader::new(file)).map_err(|e| about(format!("no zip file: {e}")))?;
+    let mut archive = ZipArchive::with_config(FROM_ITS_START, BufReader::new(file))
+        .map_err(|e| about(format!("no zip file: {e}")))?;
     let is_graph = |name: &str| {
         name.ends_with("/models/model.json") || name == "serialized_exported_program.json"
     };

@@ -12,6 +12,7 @@ use fx_core::tensor::TensorData;
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 use indexmap::IndexMap;
+use zip::read::{ArchiveOffset, Config};
 use zip::{CompressionMethod, ZipArchive};
 
 use super::pickle::{Id, Item, Pickle};
@@ -54,7 +55,12 @@ impl Pth {
     /// the elements that the file has.
     pub fn open(file: File) -> Result<Self> {
         let length = file.metadata().map_err(Error::msg)?.len();
-        let mut archive = ZipArchive::new(BufReader::new(file)).map_err(Error::msg)?;
+        // Zip files may lie inside of it, which a search for its start would find.
+        let config = Config {
+            archive_offset: ArchiveOffset::Known(0),
+        };
+        let file = BufReader::new(file);
+        let mut archive = ZipArchive::with_config(config, file).map_err(Error::msg)?;
         let mut files = Files::new();
         let mut packed = None;
         for at in 0..archive.len() {

@@ -160,7 +160,11 @@ impl<'n> Reader<'n> {
         let call = Call {
             target: &node.target,
             args: args.collect::<Result<Vec<_>>>()?,
-            dtypes: node.inputs.iter().map(|input| graph.dtype(&input.arg)).collect(),
+            dtypes: node
+                .inputs
+                .iter()
+                .map(|input| graph.dtype(&input.arg))
+                .collect(),
         };
         let own = node.inputs.first().and_then(|input| match &input.arg {
             Argument::AsTensor(named) => Some(&*named.name),

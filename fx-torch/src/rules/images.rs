@@ -27,11 +27,7 @@ macro_rules! pool {
                     args.push((name, Value::Int(0)));
                 }
             }
-            super::same_function(
-                function!($function),
-                &[],
-                &call.with_args(args),
-            )
+            super::same_function(function!($function), &[], &call.with_args(args))
         }
     };
 }

@@ -34,7 +34,11 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
     // The dims with indices come first, and are one.
     let is_given = |dim: &i64| given.iter().any(|(own, _)| own == dim);
     let others: Vec<i64> = (0..rank).filter(|dim| !is_given(dim)).collect();
-    let order: Vec<i64> = given.iter().map(|(dim, _)| *dim).chain(others.iter().copied()).collect();
+    let order: Vec<i64> = given
+        .iter()
+        .map(|(dim, _)| *dim)
+        .chain(others.iter().copied())
+        .collect();
     let is_ordered = order.iter().copied().eq(0..rank);
     let front = match is_ordered {
         true => own.clone(),
@@ -44,7 +48,8 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
     for (dim, at) in given {
         let size = own.size(*dim)?;
         // Indices count from the end too.
-        let at = Tensor::from_value(function!(ops::remainder).call_as((at.clone(), size.clone()))?)?;
+        let at =
+            Tensor::from_value(function!(ops::remainder).call_as((at.clone(), size.clone()))?)?;
         place = Some(match place {
             None => at,
             Some(before) => ((before * size)? + at)?,
@@ -52,7 +57,10 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
     }
     let place = place.ok_or_else(|| Error::msg("there are no indices"))?;
     let mut shape: Vec<Int> = vec![Int::from(-1)];
-    let rest = others.iter().map(|dim| own.size(*dim)).collect::<Result<Vec<Int>>>()?;
+    let rest = others
+        .iter()
+        .map(|dim| own.size(*dim))
+        .collect::<Result<Vec<Int>>>()?;
     shape.extend(rest.iter().cloned());
     let rows = match count {
         1 => front,
@@ -60,14 +68,18 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
     };
     let flat = ops::index_select(&rows, 0, &ops::ravel(&place)?)?;
     let places = super::rank(&place)?;
-    let mut shape = (0..places).map(|dim| place.size(dim)).collect::<Result<Vec<Int>>>()?;
+    let mut shape = (0..places)
+        .map(|dim| place.size(dim))
+        .collect::<Result<Vec<Int>>>()?;
     shape.extend(rest);
     let picked = ops::reshape(&flat, shape)?;
     if !is_row || first == 0 {
         return Ok(picked);
     }
     // Indices of neighbouring dims stand where these were.
-    let order = (places..places + first).chain(0..places).chain(places + first..places + others.len() as i64);
+    let order = (places..places + first)
+        .chain(0..places)
+        .chain(places + first..places + others.len() as i64);
     ops::permute(&picked, order.collect::<Vec<i64>>())
 }
 

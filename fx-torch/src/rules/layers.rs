@@ -75,11 +75,7 @@ macro_rules! conv {
                     }
                 }
             }
-            super::same_function(
-                function!($function),
-                &[],
-                &call.with_args(args),
-            )
+            super::same_function(function!($function), &[], &call.with_args(args))
         }
     };
 }

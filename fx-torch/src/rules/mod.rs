@@ -164,7 +164,8 @@ pub(crate) fn in_place(target: &str) -> Option<impl Fn(&Call<'_>) -> Result<Tens
             }
         };
         // A product of halves and a number stays one; other operators give another type than they write.
-        let is_same = Tensor::dtype(&made).ok() == Some(dtype) || call.dtypes.iter().flatten().all(|own| *own == dtype);
+        let is_same = Tensor::dtype(&made).ok() == Some(dtype)
+            || call.dtypes.iter().flatten().all(|own| *own == dtype);
         match is_same {
             true => Ok(made),
             false => ops::to_dtype(&made, dtype),
