@@ -1,5 +1,7 @@
 //! Tests of `choice`.
 
+#![allow(clippy::disallowed_methods, reason = "they are what the tests compare with")]
+
 use crate::testing::{check, varied};
 use candle_core::{DType, Device};
 use candle_core::{Result, Tensor};

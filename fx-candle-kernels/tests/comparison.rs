@@ -1,5 +1,7 @@
 //! Tests of `comparison`.
 
+#![allow(clippy::disallowed_methods, reason = "they are what the tests compare with")]
+
 use candle_core::{DType, Device};
 use candle_core::{Result, Tensor};
 use fx_candle_kernels::comparison::*;

@@ -23,12 +23,13 @@ use serde_json::{Value as Json, json};
 
 use crate::input::Input;
 use crate::json::nodes;
-use crate::open::{input_names, is_onnx, known_inputs, limited, open, opened};
+use crate::open::{input_names, is_onnx, is_program, known_inputs, limited, open, opened};
 use crate::runs::{Call, Setting};
 
 /// Shows, draws, compares, converts and checks graph modules in files.
 ///
-/// The files are those that `GraphModule::save` writes, of modules with the layers of fx-nn, and ONNX files (`.onnx`).
+/// The files are those that `GraphModule::save` writes, of modules with the layers of fx-nn, ONNX files (`.onnx`), and
+/// programs of torch.export (`.pt2`).
 #[derive(Debug, Parser)]
 #[command(name = "fx", version)]
 struct Cli {
@@ -245,7 +246,7 @@ impl Of {
 
     /// What the module is called with, as far as the command or the file says it.
     fn known(&self, gm: &GraphModule) -> Option<Vec<Spec>> {
-        match self.inputs.is_empty() || is_onnx(&self.file) {
+        match self.inputs.is_empty() || is_onnx(&self.file) || is_program(&self.file) {
             true => known_inputs(gm),
             false => self.specs(gm).ok(),
         }
@@ -472,7 +473,36 @@ fn convert(of: &Of, output: &Path, opset: i64, json: bool) -> Result<()> {
     }
 }
 
+/// What a program of torch.export needs.
+fn support_of_program(of: &Of, json: bool) -> Result<u8> {
+    let support = fx_torch::support(&of.file)?;
+    let refused = match support.missing.is_empty() {
+        true => of.load().err().map(|error| error.to_string()),
+        false => None,
+    };
+    match json {
+        true => {
+            let operators = support.operators.iter().map(|(name, nodes)| {
+                let known = !support.missing.contains_key(name);
+                json!({"name": name, "nodes": nodes, "known": known})
+            });
+            let operators: Vec<Json> = operators.collect();
+            print::json(&json!({"operators": operators, "refused": refused}))?;
+        }
+        false => {
+            print::line(&support)?;
+            if let Some(refused) = &refused {
+                print::line(format_args!("refused: {refused}"))?;
+            }
+        }
+    }
+    Ok(u8::from(!support.missing.is_empty() || refused.is_some()))
+}
+
 fn support(of: &Of, json: bool) -> Result<u8> {
+    if is_program(&of.file) {
+        return support_of_program(of, json);
+    }
     let support = fx_onnx::support(&of.file)?;
     // What is missing is listed at once; whether the rest goes together, reading it says.
     let refused = match support.is_complete() {

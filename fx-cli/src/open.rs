@@ -1,4 +1,4 @@
-//! Files as graph modules, by what they are: those of `GraphModule::save`, and ONNX files.
+//! Files as graph modules, by what they are: those of `GraphModule::save`, ONNX files, and programs of torch.export.
 
 use std::path::Path;
 
@@ -13,6 +13,11 @@ pub fn is_onnx(path: &Path) -> bool {
         .is_some_and(|extension| extension == "onnx")
 }
 
+/// Whether a path is that of a program of torch.export.
+pub fn is_program(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "pt2")
+}
+
 /// Whether a file can be read, whatever is in it.
 ///
 /// # Errors
@@ -23,8 +28,11 @@ pub fn opened(path: &Path) -> Result<()> {
 
 /// The graph module of a file.
 pub fn open(path: &Path) -> Result<GraphModule> {
-    match is_onnx(path) {
-        true => Ok(fx_onnx::load(path)?.module),
+    if is_onnx(path) {
+        return Ok(fx_onnx::load(path)?.module);
+    }
+    match is_program(path) {
+        true => fx_torch::load(path),
         false => GraphModule::load(path),
     }
 }

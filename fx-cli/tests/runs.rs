@@ -209,3 +209,27 @@ fn text_goes_in_and_out() -> Result<()> {
     assert!(code != 0 && wrong.contains("words.json"), "{wrong}");
     Ok(())
 }
+
+/// A program of torch.export is taken wherever an ONNX file is.
+#[test]
+fn programs_of_torch_export_run() -> Result<()> {
+    let folder = Folder::new("pt2")?;
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../fx-torch/tests/data/written.pt2"
+    );
+    let (code, told, _) = folder.fx(&["support", file])?;
+    assert_eq!(code, 0, "{told}");
+    assert!(told.contains("nothing is missing"), "{told}");
+    let (code, told, _) = folder.fx(&["show", file])?;
+    assert!(
+        code == 0 && told.contains("placeholder[target=x]"),
+        "{told}"
+    );
+    let (code, told, error) = folder.fx(&["run", file, "--input", "x=3,6", "--random", "1"])?;
+    assert_eq!(code, 0, "{error}");
+    assert!(told.starts_with("0: float32[3, 6] ["), "{told}");
+    let (code, _, error) = folder.fx(&["convert", file, "out.onnx"])?;
+    assert_eq!(code, 0, "{error}");
+    Ok(())
+}

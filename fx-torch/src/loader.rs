@@ -89,7 +89,7 @@ impl Loader {
         let (weights, tensors) = weights(&program, path)?;
         for output in &program.graph_module.signature.output_specs {
             let (what, name) = match output {
-                OutputSpec::UserOutput { .. } => continue,
+                OutputSpec::UserOutput(_) => continue,
                 OutputSpec::BufferMutation { buffer_name } => ("the buffer", buffer_name.as_str()),
                 OutputSpec::ParameterMutation { parameter_name } => {
                     ("the parameter", parameter_name.as_str())
@@ -212,7 +212,6 @@ fn weights(program: &Program, path: &Path) -> Result<(Vec<Weight>, Tensors)> {
         weights.push(Weight {
             name: arg.name.clone(),
             path: path_in.clone(),
-            held,
         });
     }
     Ok((weights, tensors))

@@ -20,8 +20,6 @@ pub(crate) struct Program {
     pub range_constraints: IndexMap<String, Range>,
     #[serde(default)]
     pub torch_version: String,
-    #[serde(default)]
-    pub guards_code: Vec<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,8 +52,6 @@ pub(crate) struct Graph {
     pub nodes: Vec<Node>,
     #[serde(default)]
     pub tensor_values: IndexMap<String, TensorMeta>,
-    #[serde(default)]
-    pub is_single_tensor_return: bool,
 }
 
 impl Graph {
@@ -94,6 +90,7 @@ pub(crate) struct Named {
 /// A size or another number: known, or what a node gives.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "the names of the schema")]
 pub(crate) enum Sym {
     AsName(String),
     AsInt(i64),
@@ -125,6 +122,7 @@ impl Number {
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "the names of the schema")]
 pub(crate) enum OptionalTensor {
     AsTensor(Named),
     AsNone(IgnoredAny),
@@ -132,12 +130,12 @@ pub(crate) enum OptionalTensor {
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct SubGraph {
-    pub name: String,
     pub graph: Box<Graph>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "the names of the schema")]
 pub(crate) enum Argument {
     AsNone(IgnoredAny),
     AsTensor(Named),
@@ -161,7 +159,7 @@ pub(crate) enum Argument {
     AsGraph(SubGraph),
     AsOptionalTensors(Vec<OptionalTensor>),
     AsCustomObj(IgnoredAny),
-    AsOperator(String),
+    AsOperator(IgnoredAny),
     AsSymFloat(Sym),
     AsSymFloats(Vec<Sym>),
     AsOptionalTensor(OptionalTensor),
@@ -169,12 +167,13 @@ pub(crate) enum Argument {
     AsNestedTensors(Vec<Vec<Named>>),
     AsIntLists(Vec<Vec<i64>>),
     AsFloatLists(Vec<Vec<Number>>),
-    AsStringToArgument(IndexMap<String, Argument>),
+    AsStringToArgument(IgnoredAny),
 }
 
 /// A size of a tensor: a number, or an expression of sizes as sympy writes it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "the names of the schema")]
 pub(crate) enum Size {
     AsExpr(Expression),
     AsInt(i64),
@@ -226,6 +225,7 @@ pub(crate) enum InputSpec {
 /// What an input was when the program was exported, and is in each of its runs.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "the names of the schema")]
 pub(crate) enum Constant {
     AsNone(IgnoredAny),
     AsInt(i64),
@@ -237,7 +237,7 @@ pub(crate) enum Constant {
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum OutputSpec {
-    UserOutput { arg: Argument },
+    UserOutput(IgnoredAny),
     BufferMutation { buffer_name: String },
     ParameterMutation { parameter_name: String },
     UserInputMutation { user_input_name: String },

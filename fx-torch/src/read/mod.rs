@@ -35,7 +35,6 @@ pub(crate) enum Held {
 pub(crate) struct Weight {
     pub name: String,
     pub path: String,
-    pub held: Held,
 }
 
 /// An input of the program.

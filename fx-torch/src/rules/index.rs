@@ -48,8 +48,7 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
     for (dim, at) in given {
         let size = own.size(*dim)?;
         // Indices count from the end too.
-        let at =
-            Tensor::from_value(function!(ops::remainder).call_as((at.clone(), size.clone()))?)?;
+        let at = Tensor::from_value(function!(ops::remainder).call_as((at.clone(), size))?)?;
         place = Some(match place {
             None => at,
             Some(before) => ((before * size)? + at)?,
