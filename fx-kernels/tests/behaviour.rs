@@ -7,3 +7,4 @@ mod levels;
 mod linear;
 mod reference;
 mod rows;
+mod sequences;
