@@ -32,11 +32,17 @@ pub(super) fn absorb(draft: &mut Draft) -> Result<()> {
     for (item, uses) in std::mem::take(&mut draft.items).into_iter().zip(uses) {
         let mut item = item;
         item.visit_uses(&mut |id| *id = renamed[*id]);
+        made.with_numbers(&mut item)?;
         let id = match made.absorbed(&item, uses)? {
             Some(id) => id,
             None => {
-                made.gate(&mut item);
-                made.moved_late(item, uses)?
+                let curve = made.gate(&mut item);
+                let id = made.moved_late(item, uses)?;
+                let is_there = matches!(made.draft.items[id].kind, Kind::Pointwise(_));
+                if let Some(curve) = curve.filter(|_| is_there) {
+                    made.curves.insert(id, curve);
+                }
+                id
             }
         };
         renamed.push(id);
@@ -59,8 +65,11 @@ struct Made {
     /// Whether an item gives images of one row.
     is_row: Vec<bool>,
     /// Items that are a curve of another one, with the nodes from there on.
-    curves: HashMap<Id, (Id, Curve, Vec<String>)>,
+    curves: HashMap<Id, CurveOf>,
 }
+
+/// The item that a curve is of, the curve, and the nodes from there on.
+type CurveOf = (Id, Curve, Vec<String>);
 
 /// What is done to each channel.
 enum By {
@@ -98,6 +107,50 @@ impl Made {
         self.uses.push(uses);
         self.draft.items.push(item);
         self.uses.len() - 1
+    }
+
+    /// Turns constants of one element into numbers, where that leaves the sizes as they are.
+    fn with_numbers(&self, item: &mut Item) -> Result<()> {
+        let Kind::Pointwise(points) = &mut item.kind else {
+            return Ok(());
+        };
+        let most = if item.inputs.iter().any(|id| self.is_image[*id]) {
+            4
+        } else {
+            0
+        };
+        let mut numbers: Vec<Option<f32>> = Vec::with_capacity(item.inputs.len());
+        for id in &item.inputs {
+            let constant = &self.draft.items[*id];
+            numbers.push(match &constant.kind {
+                Kind::Constant(tensor) if constant.is_floats => {
+                    let dims = tensor.dims()?;
+                    let is_one = dims.len() <= most && dims.iter().all(|size| *size == 1);
+                    match is_one {
+                        true => tensor.to_vec()?.first().map(|x| *x as f32),
+                        false => None,
+                    }
+                }
+                _ => None,
+            });
+        }
+        if numbers.iter().all(Option::is_some) || numbers.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        for point in points.iter_mut() {
+            if let PointOp::Input(at) = point {
+                *point = match numbers[*at] {
+                    Some(x) => PointOp::Number(x),
+                    None => {
+                        let before = numbers[..*at].iter();
+                        PointOp::Input(before.filter(|number| number.is_none()).count())
+                    }
+                };
+            }
+        }
+        let mut kept = numbers.iter().map(Option::is_none);
+        item.inputs.retain(|_| kept.next().unwrap_or(true));
+        Ok(())
     }
 
     /// The item whose weights do what this item does, if there is one.
@@ -307,10 +360,10 @@ impl Made {
         Ok(self.push(view, uses))
     }
 
-    /// Turns the last step of a gate that is written out into the activation that it is.
-    fn gate(&mut self, item: &mut Item) {
+    /// The curve that an item is. The last step of a gate that is written out becomes the activation that it is.
+    fn gate(&self, item: &mut Item) -> Option<CurveOf> {
         let Kind::Pointwise(points) = &item.kind else {
-            return;
+            return None;
         };
         // All that it reads is of one item.
         let known = |id: &Id| self.curves.get(id);
@@ -322,16 +375,14 @@ impl Made {
             .next()
             .filter(|base| bases.all(|other| other == *base))
         else {
-            return;
+            return None;
         };
         let inputs: Vec<Curve> = item
             .inputs
             .iter()
             .map(|id| known(id).map_or(Curve::SAME, |(_, curve, _)| *curve))
             .collect();
-        let Some(curve) = Curve::of(points, &inputs) else {
-            return;
-        };
+        let curve = Curve::of(points, &inputs)?;
         let mut nodes: Vec<String> = Vec::new();
         for id in &item.inputs {
             for node in known(id).map_or(&[][..], |(.., nodes)| nodes) {
@@ -346,9 +397,9 @@ impl Made {
             item.kind = Kind::Pointwise(vec![PointOp::Input(0), step]);
             item.inputs = vec![base];
             item.nodes = nodes;
-            return;
+            return None;
         }
-        self.curves.insert(self.uses.len(), (base, curve, nodes));
+        Some((base, curve, nodes))
     }
 
     /// One use less of an item, and of what only it reads where it is a view.

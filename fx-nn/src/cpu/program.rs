@@ -412,7 +412,15 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
             tape: (!is_image).then(|| affine(activation)),
         },
         Kind::Recurrent(how, Some(weights)) => {
-            Kernel::Recurrent(how, Box::new(recurrent::packed(how, &weights)?))
+            let floats: Vec<Buffer> = weights.iter().map(floats_of).collect::<Result<_>>()?;
+            let dims = weights.iter().map(Tensor::dims);
+            let dims: Vec<&[usize]> = dims.collect::<Result<_>>()?;
+            let lent: Vec<(&[f32], &[usize])> = floats
+                .iter()
+                .zip(dims)
+                .map(|(floats, dims)| (&**floats, dims))
+                .collect();
+            Kernel::Recurrent(how, Box::new(recurrent::network(how, &lent)?))
         }
         Kind::Pointwise(points) => Kernel::Tape(tape(&points)),
         Kind::ImagePointwise(points, channels) => {

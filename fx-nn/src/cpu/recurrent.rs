@@ -12,7 +12,6 @@ use super::call::{Args, Lowering};
 use super::draft::{Id, Kind, Recurring};
 use super::frame::{Reading, Register, filled, sizes_differ};
 use super::memory::Pool;
-use super::program::floats_of;
 use crate::Tensor;
 
 impl Recurring {
@@ -110,7 +109,7 @@ pub(super) fn name(how: Recurring, network: &Network) -> String {
 }
 
 /// A network of the weights of its layers, with their sizes.
-fn network(how: Recurring, weights: &[(&[f32], &[usize])]) -> Result<Network> {
+pub(super) fn network(how: Recurring, weights: &[(&[f32], &[usize])]) -> Result<Network> {
     let each = if how.has_biases { 4 } else { 2 };
     if how.layers == 0 || how.layers.checked_mul(how.directions * each) != Some(weights.len()) {
         return Err(Error::msg("a network has another number of weights"));
@@ -127,18 +126,6 @@ fn network(how: Recurring, weights: &[(&[f32], &[usize])]) -> Result<Network> {
         })
         .collect();
     Network::new(how.unit, *inputs, *hidden, how.directions, &layers).map_err(sizes_differ)
-}
-
-/// A network of weights that are the same in every run.
-pub(super) fn packed(how: Recurring, weights: &[Tensor]) -> Result<Network> {
-    let floats: Vec<_> = weights.iter().map(floats_of).collect::<Result<_>>()?;
-    let dims: Vec<_> = weights.iter().map(Tensor::dims).collect::<Result<_>>()?;
-    let lent: Vec<(&[f32], &[usize])> = floats
-        .iter()
-        .zip(&dims)
-        .map(|(floats, dims)| (&**floats, &**dims))
-        .collect();
-    network(how, &lent)
 }
 
 impl Reading<'_> {

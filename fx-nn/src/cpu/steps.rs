@@ -500,7 +500,8 @@ impl Reading<'_> {
             let own = sizes_of(image, step.halo);
             own == sizes || (is_pixel(&image) && (own.0, own.1) == (sizes.0, sizes.1))
         };
-        if !images.iter().all(fits) {
+        let is_spread = |floats: &Buffer| floats.len() == 1 || floats.len() == sizes.1;
+        if !images.iter().all(fits) || !channels.iter().all(is_spread) {
             return self.uneven_tape(step, tape, channels, pool);
         }
         // A number for all channels stands for each.
@@ -708,7 +709,11 @@ impl Reading<'_> {
     /// A convolution whose weight is there only now.
     fn convolved_by(&self, step: &Step, spec: ConvSpec, pool: &mut Pool) -> Result<Register> {
         let inputs = &step.inputs;
-        let (x, weight) = (self.array(inputs[0], pool)?, self.array(inputs[1], pool)?);
+        let (mut x, weight) = (self.array(inputs[0], pool)?, self.array(inputs[1], pool)?);
+        let is_single = x.dims.len() == 3;
+        if is_single {
+            x = x.with_one(0);
+        }
         let bias = match inputs.get(2) {
             Some(id) => {
                 let bias = self.array(*id, pool)?;
@@ -744,7 +749,10 @@ impl Reading<'_> {
             let run = conv.run_nchw(self.floats(&x), size, ConvFinish::default(), out);
             run.map_err(sizes_differ)
         })?;
-        let dims = SmallVec::from_slice(&[size.0, spec.out_channels, height, width]);
+        let mut dims: Dims = SmallVec::from_slice(&[size.0, spec.out_channels, height, width]);
+        if is_single {
+            dims.remove(0);
+        }
         array(dims, pool, |out| made.to_nchw(out))
     }
 }
