@@ -371,12 +371,9 @@ impl Made {
             .inputs
             .iter()
             .map(|id| known(id).map_or(*id, |(base, ..)| *base));
-        let Some(base) = bases
+        let base = bases
             .next()
-            .filter(|base| bases.all(|other| other == *base))
-        else {
-            return None;
-        };
+            .filter(|base| bases.all(|other| other == *base))?;
         let inputs: Vec<Curve> = item
             .inputs
             .iter()

@@ -26,7 +26,7 @@ pub(super) enum Register {
     Array(Array),
     Image(Arc<Blocked>),
     /// The results of a network over sequences.
-    Parts(SmallVec<[Array; 3]>),
+    Parts(Vec<Array>),
     Value(Value),
 }
 

@@ -433,7 +433,7 @@ impl<'g> Lowering<'g> {
     }
 
     /// Elements as `f32`: what they are, or what a call gives.
-    fn to_dtype(&mut self, args: &Args<'_>) -> Option<Id> {
+    fn converted(&mut self, args: &Args<'_>) -> Option<Id> {
         if !matches!(*args.get("dtype")?, Argument::DType(DType::F32)) {
             return None;
         }
@@ -653,7 +653,7 @@ kernels! { view:
     function!(ops::stochastic_depth) => as_it_is;
     function!(ops::index_select) => |l, args| Ok(l.index_select(args));
     function!(ops::pad) => |l, args| Ok(l.pad(args));
-    function!(ops::to_dtype) => |l, args| Ok(l.to_dtype(args));
+    function!(ops::to_dtype) => |l, args| Ok(l.converted(args));
     function!(ops::contiguous) => |l, args| Ok(l.view(args, View::Contiguous));
     function!(ops::size) => |l, args| Ok(l.size_of(args));
     function!(ops::tensor_size) => |l, args| Ok(l.size_of(args));

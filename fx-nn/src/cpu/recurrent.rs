@@ -217,9 +217,7 @@ impl Reading<'_> {
         if is_batched && how.is_batch_first {
             out = out.permuted(&[1, 0, 2]);
         }
-        let mut parts: SmallVec<[Array; 3]> = SmallVec::new();
-        parts.push(out);
-        parts.push(part(length, &states));
+        let mut parts = vec![out, part(length, &states)];
         if how.unit == Unit::Lstm {
             parts.push(part(length + each, &states));
         }

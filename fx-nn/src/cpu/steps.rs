@@ -735,6 +735,9 @@ impl Reading<'_> {
         if spec.in_channels != *channels {
             return Err(Error::msg("a convolution is of other channels"));
         }
+        if x.numel() == 0 {
+            return Err(Error::msg("a convolution is of images without elements"));
+        }
         let size = (*batch, *height, *width);
         let (x, weight) = (self.contiguous(x, pool)?, self.contiguous(weight, pool)?);
         let options = ConvOptions {
