@@ -8,3 +8,4 @@ mod levels;
 mod linear;
 mod reference;
 mod rows;
+mod sequences;

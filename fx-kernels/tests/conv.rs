@@ -113,6 +113,31 @@ fn common_windows() {
 }
 
 #[test]
+fn few_pixels_of_many_channels() {
+    let mut random = Random::new(21);
+    for i in 0..150 {
+        let inputs = 60 + random.below(140);
+        let mut spec = ConvSpec::new(inputs, 1 + random.below(70), [1, 3, 2][i % 3]);
+        spec.stride = [1 + random.below(3); 2];
+        let (height, width) = (1 + random.below(4), 1 + random.below(7));
+        check(&mut random, spec, 1 + i % 2, height, width, false);
+    }
+}
+
+#[test]
+fn columns() {
+    let mut random = Random::new(22);
+    for _ in 0..150 {
+        let (inputs, outputs) = (1 + random.below(40), 1 + random.below(70));
+        let mut spec = random_spec(&mut random, 1, inputs, outputs);
+        spec.kernel[1] = 1;
+        spec.padding[1] = 0;
+        let height = 1 + random.below(60);
+        check(&mut random, spec, 1, height, 1, false);
+    }
+}
+
+#[test]
 fn few_channels() {
     let mut random = Random::new(7);
     for _ in 0..300 {

@@ -4,6 +4,7 @@ mod bad_input;
 mod checkpoints;
 mod compiled;
 mod compiled_inputs;
+mod compiled_kernels;
 mod contract;
 mod control;
 mod core_set;

@@ -135,6 +135,8 @@ impl Direct {
         let pointwise = spec.kernel == [1, 1] && spec.stride == [1, 1] && spec.padding == [0, 0];
         let flat = pointwise && input.halo() == 0 && out.halo() == 0;
         let width = out.width();
+        // A single column is computed as a row: its pixels lie next to each other.
+        let is_column = !flat && width == 1 && out.halo() == 0;
         // With few weights a task computes all channels of a band, which stays in the cache; otherwise few channels of
         // large bands.
         let weights = self.weights.len() * 4;
@@ -171,6 +173,8 @@ impl Direct {
                 } = task;
                 let (rows, length, first) = if flat {
                     (1, rows * out_row, y0 * out_row)
+                } else if is_column {
+                    (1, rows, 0)
                 } else {
                     (rows, width, 0)
                 };
@@ -188,7 +192,11 @@ impl Direct {
                         corner: if flat { first } else { corner },
                         row: row * spec.stride[0],
                         plane: input.plane(),
-                        stride: spec.stride[1],
+                        stride: if is_column {
+                            row * spec.stride[0]
+                        } else {
+                            spec.stride[1]
+                        },
                         taps: &taps,
                         slabs: &set.slabs,
                         weights: &self.weights[set.weights.clone()],
@@ -302,12 +310,12 @@ impl Kernel<'_, '_> {
                         (8, _) => call!(tile8),
                         (7, true) => call!(tile7x2),
                         (7, false) => call!(tile7),
-                        (6, _) => call!(tile6),
+                        (6, _) => call!(split6),
                         (4, true) => call!(tile4x2),
-                        (4, false) => call!(tile4),
-                        (3, _) => call!(tile3),
-                        (2, _) => call!(tile2),
-                        _ => call!(tile1),
+                        (4, false) => call!(split4),
+                        (3, _) => call!(split3),
+                        (2, _) => call!(split2),
+                        _ => call!(split1),
                     }
                 } else if const { S::F32_LANES > 1 } {
                     match tile {

@@ -130,6 +130,77 @@ tile!(tile14, 14, 0, [0 1 2 3 4 5 6 7 8 9 10 11 12 13], []);
 tile!(tile4x2, 4, 4, [0 1 2 3], [4 5 6 7]);
 tile!(tile7x2, 7, 7, [0 1 2 3 4 5 6], [7 8 9 10 11 12 13]);
 
+/// Makes a tile of a few pixels that walks along several parts of the input channels at once: their weights come from memory
+/// faster than those of one part, and no sum waits for the one before.
+macro_rules! split_tile {
+    (
+        $name:ident, $count:literal, $ways:literal, $sums:literal, [$($p:literal)*], [$($way:literal)*],
+        [$(($k:literal $w:literal $q:literal))*], [$(($from:literal $to:literal))*]
+    ) => {
+        #[inline(always)]
+        pub(crate) fn $name<S: Simd, const V: usize, const STRIDE: usize>(
+            simd: S,
+            from: &From<'_>,
+            weights: &[[S::f32s; V]],
+            bias: &[S::f32s; V],
+            to: &mut To<'_, '_>,
+        ) {
+            let stride = if STRIDE == 0 { from.stride } else { STRIDE };
+            let reach = ($count - 1) * stride + 1;
+            let mut sums = [[simd.splat_f32s(0.0); V]; $sums];
+            $(sums[$p] = *bias;)*
+            let is_full = |slab: &Slab| (slab.low, slab.high) == (0, BLOCK);
+            let full = from.slabs.iter().take_while(|slab| is_full(slab)).count();
+            // The slabs of a part, and their weights.
+            let part = full / $ways;
+            let step = part * from.taps.len() * BLOCK;
+            let lines = [$(weights[$way * step..][..step].as_chunks::<BLOCK>().0),*];
+            for s in 0..part {
+                for (t, &tap) in from.taps.iter().enumerate() {
+                    let pixels = [$({
+                        let at = from.at + from.slabs[$way * part + s].block * from.plane + tap;
+                        &from.blocks[at..at + reach]
+                    }),*];
+                    let now = [$(&lines[$way][s * from.taps.len() + t]),*];
+                    for i in 0..BLOCK {
+                        $(let x = simd.splat_f32s(pixels[$w][$q * stride][i]);
+                        for v in 0..V {
+                            sums[$k][v] = simd.mul_add_e_f32s(now[$w][i][v], x, sums[$k][v]);
+                        })*
+                    }
+                }
+            }
+            $(for v in 0..V {
+                sums[$to][v] = simd.add_f32s(sums[$to][v], sums[$from][v]);
+            })*
+            let mut rest = &weights[$ways * step..];
+            for slab in &from.slabs[$ways * part..] {
+                let base = from.at + slab.block * from.plane;
+                let (low, high) = (slab.low, slab.high.min(BLOCK));
+                for &tap in from.taps {
+                    let at = base + tap;
+                    let pixels = &from.blocks[at..at + reach];
+                    let (now, later) = rest.split_at(high - low);
+                    rest = later;
+                    for (i, w) in (low..high).zip(now) {
+                        $(let x = simd.splat_f32s(pixels[$p * stride][i]);
+                        for v in 0..V {
+                            sums[$p][v] = simd.mul_add_e_f32s(w[v], x, sums[$p][v]);
+                        })*
+                    }
+                }
+            }
+            store!(simd, S, V, sums, to, to.at, 0, $count, [$($p)*]);
+        }
+    };
+}
+
+split_tile!(split1, 1, 4, 4, [0], [0 1 2 3], [(0 0 0) (1 1 0) (2 2 0) (3 3 0)], [(1 0) (2 0) (3 0)]);
+split_tile!(split2, 2, 4, 8, [0 1], [0 1 2 3], [(0 0 0) (1 0 1) (2 1 0) (3 1 1) (4 2 0) (5 2 1) (6 3 0) (7 3 1)], [(2 0) (3 1) (4 0) (5 1) (6 0) (7 1)]);
+split_tile!(split3, 3, 4, 12, [0 1 2], [0 1 2 3], [(0 0 0) (1 0 1) (2 0 2) (3 1 0) (4 1 1) (5 1 2) (6 2 0) (7 2 1) (8 2 2) (9 3 0) (10 3 1) (11 3 2)], [(3 0) (4 1) (5 2) (6 0) (7 1) (8 2) (9 0) (10 1) (11 2)]);
+split_tile!(split4, 4, 2, 8, [0 1 2 3], [0 1], [(0 0 0) (1 0 1) (2 0 2) (3 0 3) (4 1 0) (5 1 1) (6 1 2) (7 1 3)], [(4 0) (5 1) (6 2) (7 3)]);
+split_tile!(split6, 6, 2, 12, [0 1 2 3 4 5], [0 1], [(0 0 0) (1 0 1) (2 0 2) (3 0 3) (4 0 4) (5 0 5) (6 1 0) (7 1 1) (8 1 2) (9 1 3) (10 1 4) (11 1 5)], [(6 0) (7 1) (8 2) (9 3) (10 4) (11 5)]);
+
 /// Where a tile of a plain image reads: one channel at a pixel.
 pub(crate) struct Plain<'a> {
     pub floats: &'a [f32],

@@ -129,6 +129,7 @@ walks! {
     walk_1_4 1 4 4 [0 1 2 3] [(0 0 0) (1 0 1) (2 0 2) (3 0 3)]
     walk_1_1 1 1 1 [0] [(0 0 0)]
     walk_2_2 2 2 4 [0 1] [(0 0 0) (1 1 0) (2 0 1) (3 1 1)]
+    walk_2_4 2 4 8 [0 1 2 3] [(0 0 0) (1 1 0) (2 0 1) (3 1 1) (4 0 2) (5 1 2) (6 0 3) (7 1 3)]
     walk_2_1 2 1 2 [0] [(0 0 0) (1 1 0)]
     walk_3_2 3 2 6 [0 1] [(0 0 0) (1 1 0) (2 2 0) (3 0 1) (4 1 1) (5 2 1)]
     walk_3_1 3 1 3 [0] [(0 0 0) (1 1 0) (2 2 0)]
@@ -172,8 +173,10 @@ impl Job<'_, '_> {
         let rows = self.out.len();
         let mut p = 0;
         while p < count {
+            // Several panels come from memory faster than one.
             let together = match rows {
                 1 => 4,
+                2 if S::REGISTER_COUNT >= 32 && count - p >= 4 => 4,
                 2 | 3 => 2,
                 _ => 1,
             };
@@ -217,6 +220,7 @@ impl Job<'_, '_> {
                     match (n, together) {
                         (1, 4) => walk!(walk_1_4 1 4),
                         (1, _) => walk!(walk_1_1 1 1),
+                        (2, 4) => walk!(walk_2_4 2 4),
                         (2, 2) => walk!(walk_2_2 2 2),
                         (2, _) => walk!(walk_2_1 2 1),
                         (3, 2) => walk!(walk_3_2 3 2),

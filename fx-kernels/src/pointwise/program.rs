@@ -356,6 +356,16 @@ impl Tape {
         }
     }
 
+    /// The operands that it reads.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// The results that it writes.
+    pub fn outputs(&self) -> usize {
+        self.outputs
+    }
+
     /// The steps that the tape does for each block: after fusion fewer than the operations.
     pub fn steps(&self) -> usize {
         self.steps.len()

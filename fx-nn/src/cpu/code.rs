@@ -23,7 +23,7 @@ use super::program::Program;
 use super::run::OnStep;
 use super::signature::Signature;
 use super::support::refusal;
-use super::{fuse, layout, lower};
+use super::{absorb, fuse, layout, lower};
 use crate::Tensor;
 use crate::nn::replace::replace;
 use crate::passes::{FuseBatchNorm, RemoveDropout};
@@ -185,6 +185,7 @@ impl Made {
 fn program(source: &GraphModule, key: &Key, options: &Options) -> Result<Arc<Program>> {
     let mut draft = lower::lower(&opened(source)?, key)?;
     draft.without_dead();
+    absorb::absorb(&mut draft)?;
     fuse::fuse(&mut draft);
     layout::choose(&mut draft);
     Program::of(draft, options).map(Arc::new)

@@ -10,6 +10,8 @@ use fx_kernels::Activation;
 use fx_kernels::conv::{ConvSpec, PoolSpec};
 use fx_kernels::matrix::Order;
 use fx_kernels::pointwise::{Binary, Unary};
+use fx_kernels::recurrent::Unit;
+use fx_kernels::reduce::Reduction;
 
 use crate::Tensor;
 
@@ -46,6 +48,13 @@ pub(super) enum View {
     Narrow(i64, SizeArg, SizeArg),
     /// One place of a dimension, which goes.
     Select(i64, SizeArg),
+    /// Some places of a dimension, `step` apart.
+    Every {
+        dim: i64,
+        first: usize,
+        count: usize,
+        step: usize,
+    },
     /// Part of a dimension cut into pieces of a size.
     Piece(i64, SizeArg, i64),
     /// Part of a dimension cut into a number of pieces.
@@ -104,6 +113,18 @@ pub(super) struct Attending {
     pub is_safe: bool,
 }
 
+/// A network over sequences. Its inputs are the sequences, then the first states that are given.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Recurring {
+    pub unit: Unit,
+    /// Whether the first state is given, and the first cells.
+    pub is_given: [bool; 2],
+    pub has_biases: bool,
+    pub layers: usize,
+    pub directions: usize,
+    pub is_batch_first: bool,
+}
+
 /// What an item does.
 #[derive(Debug, Clone)]
 pub(super) enum Kind {
@@ -155,10 +176,34 @@ pub(super) enum Kind {
     Embedding(Tensor),
     Pointwise(Vec<PointOp>),
     Cat(i64),
-    Mean {
+    Reduce {
+        how: Reduction,
         dims: Vec<i64>,
         keepdim: bool,
     },
+    /// Places of a dimension.
+    Gather {
+        dim: i64,
+        places: Vec<usize>,
+    },
+    /// Elements of a number around the last dimensions: before and after each, the last first.
+    Pad {
+        sides: Vec<[usize; 2]>,
+        value: f32,
+    },
+    /// The elements of a tensor of another type.
+    Convert,
+    /// A convolution whose weight a run decides, and its bias if there is a third input.
+    ConvOf {
+        groups: usize,
+        stride: [usize; 2],
+        padding: [usize; 2],
+        dilation: [usize; 2],
+    },
+    /// A network over sequences, of the weights that are the same in every run; else the last inputs are the weights.
+    Recurrent(Recurring, Option<Vec<Tensor>>),
+    /// One of the results of a network.
+    Part(usize),
     /// Each channel times a factor plus a shift: a batch norm with its statistics.
     ChannelAffine {
         factors: Tensor,
@@ -172,6 +217,18 @@ pub(super) enum Kind {
     /// Each channel times a number: the second input is `[n, c, 1, 1]`.
     ImageScale,
     ImageCat,
+    /// Steps of images, whose other inputs are numbers of channels.
+    ImagePointwise(Vec<PointOp>, Vec<Tensor>),
+    /// Chosen rows or columns of images.
+    ImagePlaces {
+        is_row: bool,
+        places: Vec<usize>,
+    },
+    /// Pixels of a number around images: columns, then rows.
+    ImagePad {
+        sides: [[usize; 2]; 2],
+        value: f32,
+    },
     ToImage,
     ToArray,
 }
@@ -258,6 +315,9 @@ impl Item {
                 | Kind::ImageActivate(_)
                 | Kind::ImageScale
                 | Kind::ImageCat
+                | Kind::ImagePointwise(..)
+                | Kind::ImagePlaces { .. }
+                | Kind::ImagePad { .. }
                 | Kind::ChannelAffine { is_image: true, .. }
                 | Kind::ToImage
         )

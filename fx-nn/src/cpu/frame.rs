@@ -9,7 +9,7 @@ use fx_core::trace::FromValue;
 use fx_core::value::{IntoValue, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::Blocked;
-use fx_kernels::{Level, SizeError, transpose};
+use fx_kernels::{Level, SizeError, convert, transpose};
 use smallvec::SmallVec;
 
 use super::array::{Array, Dims, Memory, strides_of};
@@ -25,6 +25,8 @@ pub(super) enum Register {
     Empty,
     Array(Array),
     Image(Arc<Blocked>),
+    /// The results of a network over sequences.
+    Parts(Vec<Array>),
     Value(Value),
 }
 
@@ -108,6 +110,7 @@ impl<'r> Reading<'r> {
                 let tensor = tensor.ok_or_else(|| Error::msg("an operand is no tensor"))?;
                 Ok(tensor.dims()?.iter().copied().collect())
             }
+            Register::Parts(_) => Err(Error::msg("an operand is several tensors")),
             Register::Empty => Err(Error::msg("a register is read before it is written")),
         }
     }
@@ -124,7 +127,9 @@ impl<'r> Reading<'r> {
                 let tensor = tensor.ok_or_else(|| Error::msg("an operand is no tensor"))?;
                 let (storage, layout) = tensor.candle()?.storage_and_layout();
                 let dims = layout.dims().iter().copied().collect();
-                filled(dims, pool, |out| converted(&storage, layout, out))
+                filled(dims, pool, |out| {
+                    converted(self.level, &storage, layout, out)
+                })
             }
             _ => Err(Error::msg("an operand is not there as an array")),
         }
@@ -155,22 +160,28 @@ impl<'r> Reading<'r> {
         }
     }
 
+    fn tensor(&self, array: &Array) -> Result<Tensor> {
+        let mut floats = vec![0.0; array.numel()];
+        let Array {
+            start,
+            dims,
+            strides,
+            ..
+        } = array;
+        let memory = self.memory(array);
+        transpose::contiguous(self.level, memory, *start, dims, strides, &mut floats)
+            .map_err(sizes_differ)?;
+        Tensor::from_vec(floats, &dims[..])
+    }
+
     /// What a register holds, as a value.
     pub fn value(&self, id: Id) -> Result<Value> {
         match &self.registers[id] {
             Register::Value(value) => Ok(value.clone()),
-            Register::Array(array) => {
-                let mut floats = vec![0.0; array.numel()];
-                let Array {
-                    start,
-                    dims,
-                    strides,
-                    ..
-                } = array;
-                let memory = self.memory(array);
-                transpose::contiguous(self.level, memory, *start, dims, strides, &mut floats)
-                    .map_err(sizes_differ)?;
-                Ok(Tensor::from_vec(floats, &dims[..])?.into_value())
+            Register::Array(array) => Ok(self.tensor(array)?.into_value()),
+            Register::Parts(parts) => {
+                let parts = parts.iter().map(|part| Ok(self.tensor(part)?.into_value()));
+                Ok(Value::Tuple(parts.collect::<Result<_>>()?))
             }
             _ => Err(Error::msg("a value is not there")),
         }
@@ -178,7 +189,7 @@ impl<'r> Reading<'r> {
 }
 
 /// Writes the elements of a tensor as floats, in order.
-fn converted(storage: &Storage, layout: &Layout, out: &mut [f32]) -> Result<()> {
+fn converted(level: Level, storage: &Storage, layout: &Layout, out: &mut [f32]) -> Result<()> {
     fn each<T: Copy>(data: &[T], layout: &Layout, out: &mut [f32], float: impl Fn(T) -> f32) {
         let (dims, strides) = (layout.dims(), layout.stride());
         let (width, step) = match (dims.last(), strides.last()) {
@@ -196,15 +207,27 @@ fn converted(storage: &Storage, layout: &Layout, out: &mut [f32]) -> Result<()> 
             }
         }
     }
+    /// Elements that lie in order go through a kernel.
+    macro_rules! number {
+        ($data:ident, $convert:path, $float:expr) => {
+            match layout.contiguous_offsets() {
+                Some((first, end)) => $convert(&$data[first..end], out).map_err(sizes_differ)?,
+                None => each($data, layout, out, $float),
+            }
+        };
+    }
     match storage {
-        Storage::Cpu(CpuStorage::U8(data)) => each(data, layout, out, f32::from),
-        Storage::Cpu(CpuStorage::U32(data)) => each(data, layout, out, |x| x as f32),
-        Storage::Cpu(CpuStorage::I16(data)) => each(data, layout, out, f32::from),
-        Storage::Cpu(CpuStorage::I32(data)) => each(data, layout, out, |x| x as f32),
-        Storage::Cpu(CpuStorage::I64(data)) => each(data, layout, out, |x| x as f32),
+        Storage::Cpu(CpuStorage::U8(data)) => number!(data, convert::from_u8, f32::from),
+        Storage::Cpu(CpuStorage::U32(data)) => number!(data, convert::from_u32, |x| x as f32),
+        Storage::Cpu(CpuStorage::I16(data)) => number!(data, convert::from_i16, f32::from),
+        Storage::Cpu(CpuStorage::I32(data)) => number!(data, convert::from_i32, |x| x as f32),
+        Storage::Cpu(CpuStorage::I64(data)) => number!(data, convert::from_i64, |x| x as f32),
         Storage::Cpu(CpuStorage::BF16(data)) => each(data, layout, out, f32::from),
         Storage::Cpu(CpuStorage::F16(data)) => each(data, layout, out, f32::from),
-        Storage::Cpu(CpuStorage::F32(data)) => each(data, layout, out, |x| x),
+        Storage::Cpu(CpuStorage::F32(data)) => {
+            let (start, dims, strides) = (layout.start_offset(), layout.dims(), layout.stride());
+            transpose::contiguous(level, data, start, dims, strides, out).map_err(sizes_differ)?;
+        }
         _ => return Err(Error::msg("an operand has elements without kernels")),
     }
     Ok(())

@@ -9,6 +9,7 @@ use fx_kernels::pointwise::Binary;
 
 use super::draft::{Draft, Id, Item, Kind, PointOp};
 use super::fuse::{is_sum, only_activation};
+use crate::Tensor;
 
 /// Chooses layouts, and adds the items that change them.
 pub(super) fn choose(draft: &mut Draft) {
@@ -84,6 +85,25 @@ fn on_images(item: &mut Item, made: &Draft) {
     match &mut item.kind {
         Kind::Cat(1 | -3) if all => item.kind = Kind::ImageCat,
         Kind::ChannelAffine { is_image, .. } => *is_image = all,
+        Kind::Gather { dim, places } if all => {
+            let is_row = match dim {
+                2 | -2 => true,
+                3 | -1 => false,
+                _ => return,
+            };
+            let places = std::mem::take(places);
+            item.kind = Kind::ImagePlaces { is_row, places };
+        }
+        Kind::Pad { sides, value } if all => {
+            let sides = match sides[..] {
+                [] => [[0; 2]; 2],
+                [columns] => [columns, [0; 2]],
+                [columns, rows] => [columns, rows],
+                _ => return,
+            };
+            let value = *value;
+            item.kind = Kind::ImagePad { sides, value };
+        }
         Kind::Pointwise(points) if all => {
             if let Some(activation) = only_activation(points) {
                 item.kind = Kind::ImageActivate(activation);
@@ -101,20 +121,69 @@ fn on_images(item: &mut Item, made: &Draft) {
                 PointOp::Binary(Binary::Mul, 0, 1),
             ] = points[..]
                 && a != b
+                && is_gate(item.inputs[a], made) != is_gate(item.inputs[b], made)
             {
                 // The gate comes from a pool over all places.
                 let (a, b) = (item.inputs[a], item.inputs[b]);
-                let gates = (is_gate(a, made), is_gate(b, made));
-                match gates {
-                    (false, true) => item.inputs = vec![a, b],
-                    (true, false) => item.inputs = vec![b, a],
-                    _ => return,
-                }
+                item.inputs = if is_gate(b, made) {
+                    vec![a, b]
+                } else {
+                    vec![b, a]
+                };
                 item.kind = Kind::ImageScale;
+            } else {
+                steps_on_images(item, made);
             }
         }
+        Kind::Pointwise(_) => steps_on_images(item, made),
         _ => {}
     }
+}
+
+/// Turns steps into those of images of one size and numbers of channels, if that is all that they read.
+fn steps_on_images(item: &mut Item, made: &Draft) {
+    let Kind::Pointwise(points) = &item.kind else {
+        return;
+    };
+    let (mut images, mut channels) = (Vec::new(), Vec::new());
+    for id in &item.inputs {
+        match &made.items[*id].kind {
+            _ if made.items[*id].is_image() => images.push(*id),
+            Kind::Constant(tensor) if made.items[*id].is_floats && is_of_channels(tensor) => {
+                channels.push(tensor.clone());
+            }
+            _ => return,
+        }
+    }
+    if images.is_empty() {
+        return;
+    }
+    // Images come first.
+    let place = |at: usize| {
+        let before = item.inputs[..at].iter();
+        let images_before = before.filter(|id| made.items[**id].is_image()).count();
+        match made.items[item.inputs[at]].is_image() {
+            true => images_before,
+            false => images.len() + at - images_before,
+        }
+    };
+    let points = points
+        .iter()
+        .map(|point| match *point {
+            PointOp::Input(at) => PointOp::Input(place(at)),
+            other => other,
+        })
+        .collect();
+    item.inputs = images;
+    item.kind = Kind::ImagePointwise(points, channels);
+}
+
+/// Whether a tensor has one number, or one for each channel of images.
+fn is_of_channels(tensor: &Tensor) -> bool {
+    matches!(
+        tensor.dims(),
+        Ok([] | [1] | [1, 1] | [_, 1, 1] | [1, _, 1, 1])
+    )
 }
 
 /// Whether an image has one pixel: behind a pool to one pixel, through 1x1 convolutions.
@@ -123,7 +192,9 @@ fn is_gate(mut id: Id, made: &Draft) -> bool {
         let item = &made.items[id];
         match &item.kind {
             Kind::AdaptivePool([1, 1]) => return true,
-            Kind::Conv { .. } | Kind::ImageActivate(_) => id = item.inputs[0],
+            Kind::Conv { .. } | Kind::ImageActivate(_) | Kind::ImagePointwise(..) => {
+                id = item.inputs[0];
+            }
             _ => return false,
         }
     }

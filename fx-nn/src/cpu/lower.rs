@@ -10,6 +10,8 @@ use fx_core::{Error, GraphModule, Result, function, function_table, operator};
 use fx_kernels::Activation;
 use fx_kernels::conv::{ConvSpec, PoolSpec};
 use fx_kernels::matrix::Order;
+use fx_kernels::recurrent::Unit;
+use fx_kernels::reduce::Reduction;
 
 use super::call::{Args, Lowering};
 use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, View};
@@ -115,7 +117,7 @@ impl<'g> Lowering<'g> {
     fn call(&mut self, function: Function, args: &Args<'g>) -> Result<Option<Id>> {
         match CpuLowering::of(function)?.map(CpuLowering::how) {
             Some(How::Pointwise(steps)) => Ok(self.pointwise(args, steps)),
-            Some(How::Kernel(item) | How::View(item)) => item(self, args),
+            Some(How::Kernel(item) | How::Work(item) | How::View(item)) => item(self, args),
             None => Ok(None),
         }
     }
@@ -154,36 +156,57 @@ impl<'g> Lowering<'g> {
     }
 
     fn conv(&mut self, args: &Args<'_>) -> Option<Id> {
-        let (x, weight, bias) = self.weighted(args)?;
-        let kind = convolution(
-            args,
-            weight,
-            bias,
-            ["stride", "padding", "dilation"].map(|name| args.sizes(name)),
-        )?;
+        let sizes = ["stride", "padding", "dilation"].map(|name| args.sizes(name));
+        let Some((x, weight, bias)) = self.weighted(args) else {
+            let (kind, inputs) = self.convolution_of(args, sizes)?;
+            return self.push(args, kind, inputs);
+        };
+        let kind = convolution(args, weight, bias, sizes)?;
         self.push(args, kind, vec![x])
+    }
+
+    /// A convolution whose weight a run decides, with its inputs.
+    fn convolution_of(
+        &mut self,
+        args: &Args<'_>,
+        [stride, padding, dilation]: [Option<[usize; 2]>; 3],
+    ) -> Option<(Kind, Vec<Id>)> {
+        let mut inputs = vec![self.floats(args, "x")?, self.floats(args, "weight")?];
+        if !args.is_none("bias") {
+            inputs.push(self.floats(args, "bias")?);
+        }
+        let kind = Kind::ConvOf {
+            groups: usize::try_from(args.int("groups")?).ok()?,
+            stride: stride?,
+            padding: padding?,
+            dilation: dilation?,
+        };
+        Some((kind, inputs))
     }
 
     /// A convolution of rows, as one of images of height 1.
     fn conv1d(&mut self, args: &Args<'_>) -> Result<Option<Id>> {
-        let Some((x, weight, bias)) = self.weighted(args) else {
-            return Ok(None);
-        };
-        let weight = weight.unsqueeze(2)?;
         let row = |name: &str, one: usize| Some([one, usize::try_from(args.int(name)?).ok()?]);
         let sizes = [row("stride", 1), row("padding", 0), row("dilation", 1)];
-        let Some(kind) = convolution(args, weight, bias, sizes) else {
+        let made = match self.weighted(args) {
+            Some((x, weight, bias)) => {
+                convolution(args, weight.unsqueeze(2)?, bias, sizes).map(|kind| (kind, vec![x]))
+            }
+            None => self.convolution_of(args, sizes),
+        };
+        let Some((kind, mut inputs)) = made else {
             return Ok(None);
         };
-        let mut made = Some(x);
-        for kind in [
-            Kind::View(View::Unsqueeze(-2)),
-            kind,
-            Kind::View(View::Squeeze(-2)),
-        ] {
-            made = made.and_then(|x| self.push(args, kind, vec![x]));
+        for id in inputs.iter_mut().take(2) {
+            *id = self.draft.push(
+                Kind::View(View::Unsqueeze(-2)),
+                vec![*id],
+                args.node.name(),
+                true,
+            );
         }
-        Ok(made)
+        let made = self.push(args, kind, inputs);
+        Ok(made.and_then(|x| self.push(args, Kind::View(View::Squeeze(-2)), vec![x])))
     }
 
     /// A batch norm with its statistics, as a factor and a shift of each channel.
@@ -349,11 +372,89 @@ impl<'g> Lowering<'g> {
         self.push(args, Kind::Cat(dim), parts)
     }
 
-    fn mean(&mut self, args: &Args<'_>) -> Option<Id> {
+    fn reduce(&mut self, args: &Args<'_>, how: Reduction) -> Option<Id> {
         let x = self.floats(args, "x")?;
-        let dims = args.ints("dim")?;
+        let dims = match args.is_none("dim") {
+            true => vec![],
+            false => args.ints("dim")?,
+        };
         let keepdim = args.flag("keepdim");
-        self.push(args, Kind::Mean { dims, keepdim }, vec![x])
+        self.push(args, Kind::Reduce { how, dims, keepdim }, vec![x])
+    }
+
+    /// The places that a vector of integers names, which is the same in every run.
+    fn index_select(&mut self, args: &Args<'_>) -> Option<Id> {
+        let (x, dim) = (self.floats(args, "x")?, args.int("dim")?);
+        let index = self.item_of(&*args.get("index")?)?;
+        let Kind::Constant(index) = &self.draft.items[index].kind else {
+            return None;
+        };
+        if !matches!(index.dtype(), Ok(DType::I64 | DType::I32)) || index.dims().ok()?.len() != 1 {
+            return None;
+        }
+        let index = index.to_dtype(DType::I64).ok()?;
+        let places: Vec<i64> = index.candle().ok()?.to_vec1().ok()?;
+        let places: Result<Vec<usize>, _> = places.into_iter().map(usize::try_from).collect();
+        let places = places.ok()?;
+        // Places in even steps are a view.
+        let step = match places[..] {
+            [first, second, ..] => second.checked_sub(first).filter(|step| *step > 0),
+            _ => None,
+        };
+        let is_even = |step: usize| places.windows(2).all(|pair| pair[0] + step == pair[1]);
+        let kind = match step.filter(|step| is_even(*step)) {
+            Some(step) => Kind::View(View::Every {
+                dim,
+                first: places[0],
+                count: places.len(),
+                step,
+            }),
+            None => Kind::Gather { dim, places },
+        };
+        self.push(args, kind, vec![x])
+    }
+
+    fn pad(&mut self, args: &Args<'_>) -> Option<Id> {
+        let x = self.floats(args, "x")?;
+        if !matches!(args.get("mode").as_deref(), Some(Argument::Str(mode)) if **mode == *"constant")
+        {
+            return None;
+        }
+        let value = match args.is_none("value") {
+            true => 0.0,
+            false => args.float("value")? as f32,
+        };
+        let given: Result<Vec<usize>, _> =
+            args.ints("pad")?.into_iter().map(usize::try_from).collect();
+        let given = given.ok()?;
+        let (sides, rest) = given.as_chunks::<2>();
+        let sides = rest.is_empty().then(|| sides.to_vec())?;
+        self.push(args, Kind::Pad { sides, value }, vec![x])
+    }
+
+    /// Elements as `f32`: what they are, or what a call gives.
+    fn converted(&mut self, args: &Args<'_>) -> Option<Id> {
+        if !matches!(*args.get("dtype")?, Argument::DType(DType::F32)) {
+            return None;
+        }
+        let given = args.get("x")?;
+        let id = self.item_of(&given)?;
+        if let Some(floats) = self.floats_of(id) {
+            return Some(floats);
+        }
+        let node = self.gm.graph().node(given.as_node()?).ok()?;
+        let known = [
+            DType::Bool,
+            DType::U8,
+            DType::U32,
+            DType::I16,
+            DType::I32,
+            DType::I64,
+        ];
+        match self.is_known && dtype_of(node).is_some_and(|dtype| known.contains(&dtype)) {
+            true => self.push(args, Kind::Convert, vec![id]),
+            false => None,
+        }
     }
 
     fn getattr(&mut self, args: &Args<'_>) -> Option<Id> {
@@ -392,6 +493,14 @@ impl<'g> Lowering<'g> {
         let Some(x) = self.item_of(&source) else {
             return Ok(None);
         };
+        if let (Kind::Recurrent(how, _), Argument::Int(at)) = (&self.draft.items[x].kind, &*index) {
+            let count = how.results() as i64;
+            let at = if *at < 0 { *at + count } else { *at };
+            return Ok(match (0..count).contains(&at) {
+                true => self.push(args, Kind::Part(at as usize), vec![x]),
+                false => None,
+            });
+        }
         if let (Kind::ShapeOf, Argument::Int(at)) = (&self.draft.items[x].kind, &*index) {
             let of = self.draft.items[x].inputs[0];
             return Ok(self.number(args, Kind::SizeOf(*at), of));
@@ -497,22 +606,32 @@ macro_rules! kernels {
 
 kernels! { kernel:
     function!(ops::batch_norm) => |l, args| l.batch_norm(args);
-    function!(ops::conv1d) => |l, args| l.conv1d(args);
-    function!(ops::conv2d) => |l, args| Ok(l.conv(args));
     function!(ops::max_pool2d) => |l, args| Ok(l.pool(args, true));
     function!(ops::avg_pool2d) => |l, args| Ok(l.pool(args, false));
     function!(ops::adaptive_avg_pool2d) => |l, args| Ok(l.adaptive(args));
-    function!(ops::linear) => |l, args| l.linear(args);
     function!(ops::matmul) => |l, args| Ok(l.matmul(args));
     operator::matmul => |l, args| Ok(l.matmul(args));
-    function!(ops::scaled_dot_product_attention) => |l, args| Ok(l.attention(args));
     function!(ops::layer_norm) => |l, args| Ok(l.norm(args, true));
     function!(ops::rms_norm) => |l, args| Ok(l.norm(args, false));
     function!(ops::softmax) => |l, args| Ok(l.softmax(args, true));
     function!(ops::log_softmax) => |l, args| Ok(l.softmax(args, false));
     function!(ops::embedding) => |l, args| Ok(l.embedding(args));
     function!(ops::cat) => |l, args| Ok(l.cat(args));
-    function!(ops::mean) => |l, args| Ok(l.mean(args));
+    function!(ops::mean) => |l, args| Ok(l.reduce(args, Reduction::Mean));
+    function!(ops::sum) => |l, args| Ok(l.reduce(args, Reduction::Sum));
+    function!(ops::amax) => |l, args| Ok(l.reduce(args, Reduction::Max));
+    function!(ops::amin) => |l, args| Ok(l.reduce(args, Reduction::Min));
+}
+
+kernels! { work:
+    function!(ops::conv1d) => |l, args| l.conv1d(args);
+    function!(ops::conv2d) => |l, args| Ok(l.conv(args));
+    function!(ops::linear) => |l, args| l.linear(args);
+    function!(ops::scaled_dot_product_attention) => |l, args| Ok(l.attention(args));
+    function!(ops::lstm) => |l, args| Ok(l.recurrent(args, Unit::Lstm));
+    function!(ops::gru) => |l, args| Ok(l.recurrent(args, Unit::Gru));
+    function!(ops::rnn_tanh) => |l, args| Ok(l.recurrent(args, Unit::Tanh));
+    function!(ops::rnn_relu) => |l, args| Ok(l.recurrent(args, Unit::Relu));
 }
 
 /// Nothing is dropped outside of training.
@@ -532,6 +651,9 @@ kernels! { view:
     function!(ops::alpha_dropout) => as_it_is;
     function!(ops::feature_alpha_dropout) => as_it_is;
     function!(ops::stochastic_depth) => as_it_is;
+    function!(ops::index_select) => |l, args| Ok(l.index_select(args));
+    function!(ops::pad) => |l, args| Ok(l.pad(args));
+    function!(ops::to_dtype) => |l, args| Ok(l.converted(args));
     function!(ops::contiguous) => |l, args| Ok(l.view(args, View::Contiguous));
     function!(ops::size) => |l, args| Ok(l.size_of(args));
     function!(ops::tensor_size) => |l, args| Ok(l.size_of(args));

@@ -25,6 +25,8 @@ pub(super) enum How {
     Pointwise(fn(&mut Points<'_, '_>) -> Option<Point>),
     /// By a kernel of its own.
     Kernel(MakeItem),
+    /// By a kernel that packs weights, or does as much work.
+    Work(MakeItem),
     /// By other sizes and strides over the same elements, or as a number: nothing is computed.
     View(MakeItem),
 }
@@ -38,6 +40,10 @@ impl CpuLowering {
 
     pub(super) const fn kernel(item: MakeItem) -> Self {
         CpuLowering(How::Kernel(item))
+    }
+
+    pub(super) const fn work(item: MakeItem) -> Self {
+        CpuLowering(How::Work(item))
     }
 
     pub(super) const fn view(item: MakeItem) -> Self {
@@ -57,6 +63,11 @@ impl CpuLowering {
         self.0
     }
 
+    /// Whether a program is worth it for one call.
+    pub(super) fn is_work(self) -> bool {
+        matches!(self.0, How::Work(_))
+    }
+
     /// Whether a program computes something for it.
     pub(super) fn has_kernel(self) -> bool {
         !matches!(self.0, How::View(_))
@@ -67,7 +78,7 @@ impl fmt::Debug for CpuLowering {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self.0 {
             How::Pointwise(_) => "CpuLowering(pointwise)",
-            How::Kernel(_) => "CpuLowering(kernel)",
+            How::Kernel(_) | How::Work(_) => "CpuLowering(kernel)",
             How::View(_) => "CpuLowering(view)",
         })
     }

@@ -44,9 +44,11 @@
 //!
 //! Sizes are read when a program runs, so that one program serves every batch and every length.
 
+mod absorb;
 mod array;
 mod call;
 mod code;
+mod curve;
 mod draft;
 mod elementwise;
 mod frame;
@@ -59,6 +61,7 @@ mod options;
 mod points;
 mod products;
 mod program;
+mod recurrent;
 mod run;
 mod signature;
 mod steps;
@@ -212,6 +215,9 @@ impl Backend for Cpu {
             let call = node.op().is_call().then(|| gm.call(node).ok()).flatten();
             let function = call.and_then(|call| call.function());
             let lowering = function.and_then(|f| CpuLowering::of(f).ok().flatten());
+            if lowering.is_some_and(CpuLowering::is_work) {
+                return true;
+            }
             kernels += usize::from(lowering.is_some_and(CpuLowering::has_kernel));
         }
         kernels >= 2

@@ -101,6 +101,9 @@ impl Reading<'_> {
         if (kb, vb, v_heads, v_keys, k_size) != (batch, batch, kv_heads, keys, size) {
             return Err(Error::msg("queries, keys and values do not fit"));
         }
+        if size == 0 {
+            return Err(Error::msg("queries have no elements"));
+        }
         let mut kind = Attention::new(batch, heads, queries, size);
         kind.kv_heads = kv_heads;
         kind.keys = keys;

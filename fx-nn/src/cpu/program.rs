@@ -11,13 +11,16 @@ use fx_core::{Error, Result};
 use fx_kernels::conv::{Conv2d, ConvOptions};
 use fx_kernels::matrix::{Order, PackedMatrix, WeightOrder};
 use fx_kernels::pointwise::{Chain, Tape, Unary};
+use fx_kernels::recurrent::Network;
+use fx_kernels::reduce::Reduction;
 use fx_kernels::{Activation, Buffer, Level};
 
 use super::array::{Array, Memory};
-use super::draft::{Draft, Id, Item, Kind, PointOp};
+use super::draft::{Draft, Id, Item, Kind, PointOp, Recurring};
 use super::frame::{Frame, Register, slice};
 use super::memory::Pool;
 use super::options::{Options, Progress};
+use super::recurrent;
 use crate::Tensor;
 
 /// A weight of a kernel that reads it as it is.
@@ -59,7 +62,10 @@ pub(super) enum Kernel {
         /// For arrays; images have a kernel of their own.
         tape: Option<Tape>,
     },
+    Recurrent(Recurring, Box<Network>),
     Tape(Tape),
+    /// Of images, then of numbers of channels.
+    ImageTape(Tape, Vec<Buffer>),
 }
 
 /// A step: it reads registers and writes one.
@@ -259,6 +265,8 @@ impl Kernel {
             Kernel::LayerNorm { .. } => "layer norm".into(),
             Kernel::RmsNorm { .. } => "RMS norm".into(),
             Kernel::Embedding { .. } => "embedding".into(),
+            Kernel::Recurrent(how, network) => recurrent::name(*how, network),
+            Kernel::ImageTape(tape, _) => format!("pointwise, {} steps", tape.steps()),
             Kernel::Tape(tape) => format!("pointwise, {} steps", tape.steps()),
             Kernel::Plain(kind) => match kind {
                 Kind::Host { function, .. } => format!("call of {}", function.path()),
@@ -271,10 +279,23 @@ impl Kernel {
                 Kind::Attention(_) => "attention".into(),
                 Kind::Softmax(_) | Kind::LogSoftmax(_) => "softmax".into(),
                 Kind::Cat(_) | Kind::ImageCat => "concatenation".into(),
-                Kind::Mean { .. } => "mean".into(),
+                Kind::Reduce { how, .. } => match how {
+                    Reduction::Mean => "mean".into(),
+                    Reduction::Max => "largest".into(),
+                    Reduction::Min => "smallest".into(),
+                    _ => "sum".into(),
+                },
+                Kind::Gather { .. } => "places".into(),
+                Kind::Pad { .. } => "padding".into(),
+                Kind::Convert => "floats of other elements".into(),
+                Kind::ConvOf { .. } => "convolution by a weight of the run".into(),
+                Kind::Recurrent(..) => "recurrent network by weights of the run".into(),
+                Kind::Part(_) => "view".into(),
                 Kind::ImageAdd(activation) => with("sum of images", *activation),
                 Kind::ImageActivate(activation) => with("image", *activation),
                 Kind::ImageScale => "channels scaled".into(),
+                Kind::ImagePlaces { .. } => "places".into(),
+                Kind::ImagePad { .. } => "padding".into(),
                 Kind::ToImage => "to blocks of channels".into(),
                 Kind::ToArray => "from blocks of channels".into(),
                 _ => "value".into(),
@@ -390,7 +411,22 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
             activation,
             tape: (!is_image).then(|| affine(activation)),
         },
+        Kind::Recurrent(how, Some(weights)) => {
+            let floats: Vec<Buffer> = weights.iter().map(floats_of).collect::<Result<_>>()?;
+            let dims = weights.iter().map(Tensor::dims);
+            let dims: Vec<&[usize]> = dims.collect::<Result<_>>()?;
+            let lent: Vec<(&[f32], &[usize])> = floats
+                .iter()
+                .zip(dims)
+                .map(|(floats, dims)| (&**floats, dims))
+                .collect();
+            Kernel::Recurrent(how, Box::new(recurrent::network(how, &lent)?))
+        }
         Kind::Pointwise(points) => Kernel::Tape(tape(&points)),
+        Kind::ImagePointwise(points, channels) => {
+            let channels = channels.iter().map(floats_of).collect::<Result<_>>()?;
+            Kernel::ImageTape(tape(&points), channels)
+        }
         kind => Kernel::Plain(kind),
     })
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use fx_core::value::{DType, Value};
 use fx_core::{Error, Result};
-use fx_kernels::conv::{self, Blocked, ConvFinish};
+use fx_kernels::conv::{self, Blocked, Conv2d, ConvFinish, ConvOptions, ConvSpec};
 use fx_kernels::matrix::{Finish, linear};
-use fx_kernels::pointwise::Operand;
-use fx_kernels::{SizeError, embedding, norm};
+use fx_kernels::pointwise::{Operand, Tape};
+use fx_kernels::reduce::{Reduction, reduce};
+use fx_kernels::{Buffer, SizeError, embedding, gather, norm};
 use smallvec::SmallVec;
 
 use super::array::{Array, Dims, broadcast};
@@ -134,6 +135,8 @@ impl Reading<'_> {
                 })
             }
             Kernel::Embedding { table, size } => self.embedding(inputs[0], table, *size, pool),
+            Kernel::ImageTape(tape, channels) => self.image_tape(step, tape, channels, pool),
+            Kernel::Recurrent(how, network) => self.recurrent(inputs, *how, network, pool),
             Kernel::Tape(tape) => {
                 let arrays: Result<SmallVec<[Array; 6]>> =
                     inputs.iter().map(|id| self.array(*id, pool)).collect();
@@ -352,7 +355,37 @@ impl Reading<'_> {
                 Register::Array(made.permuted(&order))
             }
             Kind::Cat(dim) => self.cat(inputs, *dim, pool)?,
-            Kind::Mean { dims, keepdim } => self.mean(inputs[0], dims, *keepdim, pool)?,
+            Kind::Reduce { how, dims, keepdim } => {
+                self.reduced(inputs[0], *how, (dims, *keepdim), pool)?
+            }
+            Kind::Gather { dim, places } => self.gathered(inputs[0], *dim, places, pool)?,
+            Kind::Pad { sides, value } => self.padded(inputs[0], sides, *value, pool)?,
+            Kind::Convert => Register::Array(self.array(inputs[0], pool)?),
+            Kind::ConvOf {
+                groups,
+                stride,
+                padding,
+                dilation,
+            } => {
+                let spec = ConvSpec {
+                    groups: *groups,
+                    stride: *stride,
+                    padding: *padding,
+                    dilation: *dilation,
+                    ..ConvSpec::new(1, 1, 1)
+                };
+                self.convolved_by(step, spec, pool)?
+            }
+            Kind::Recurrent(how, _) => self.recurrent_by(inputs, *how, pool)?,
+            Kind::Part(at) => match &self.registers[inputs[0]] {
+                Register::Parts(parts) => {
+                    let part = parts.get(*at).cloned();
+                    Register::Array(
+                        part.ok_or_else(|| Error::msg("a network gives fewer results"))?,
+                    )
+                }
+                _ => return Err(Error::msg("a network gave no results")),
+            },
             Kind::ImageAdd(activation) => {
                 let (a, b) = (self.image(inputs[0])?, self.image(inputs[1])?);
                 let sizes = sizes_of(a, step.halo);
@@ -395,6 +428,37 @@ impl Reading<'_> {
                 );
                 image(sizes, pool, |out| conv::concat_channels(&parts, out))?
             }
+            Kind::ImagePlaces { is_row, places } => {
+                let x = self.image(inputs[0])?;
+                let side = if *is_row { x.height() } else { x.width() };
+                if places.iter().any(|at| *at >= side) {
+                    return Err(Error::msg("an index is behind the end"));
+                }
+                let (batch, channels, height, width, halo) = sizes_of(x, step.halo);
+                let sizes = match is_row {
+                    true => (batch, channels, places.len(), width, halo),
+                    false => (batch, channels, height, places.len(), halo),
+                };
+                image(sizes, pool, |out| conv::places(x, *is_row, places, out))?
+            }
+            Kind::ImagePad { sides, value } => {
+                let x = self.image(inputs[0])?;
+                let (batch, channels, height, width, halo) = sizes_of(x, step.halo);
+                let more = |side: usize, at: usize| {
+                    let sum = side.checked_add(sides[at][0])?;
+                    sum.checked_add(sides[at][1])
+                };
+                let larger = more(height, 1).zip(more(width, 0));
+                let (height, width) =
+                    larger.ok_or_else(|| Error::msg("the padded sizes are too large"))?;
+                if height == 0 || width == 0 {
+                    return Err(Error::msg("nothing is left of a dimension"));
+                }
+                let sizes = (batch, channels, height, width, halo);
+                image(sizes, pool, |out| {
+                    conv::pad(x, sides[1], sides[0], *value, out)
+                })?
+            }
             Kind::ToImage => {
                 let x = self.array(inputs[0], pool)?;
                 let [batch, channels, height, width] = x.dims[..] else {
@@ -411,6 +475,94 @@ impl Reading<'_> {
             }
             _ => return Err(Error::msg("an item has no kernel")),
         })
+    }
+
+    /// Steps of images and of numbers of channels.
+    fn image_tape(
+        &self,
+        step: &Step,
+        tape: &Tape,
+        channels: &[Buffer],
+        pool: &mut Pool,
+    ) -> Result<Register> {
+        let images: SmallVec<[&Blocked; 4]> = step
+            .inputs
+            .iter()
+            .map(|id| self.image(*id).map(|image| &**image))
+            .collect::<Result<_>>()?;
+        // An image of one pixel stands for each.
+        let is_pixel = |image: &&&Blocked| (image.height(), image.width()) == (1, 1);
+        let mut larger = images.iter().filter(|image| !is_pixel(image));
+        let first = larger.next().or(images.first());
+        let first = first.ok_or_else(|| Error::msg("no image is there"))?;
+        let sizes = sizes_of(first, step.halo);
+        let fits = |image: &&Blocked| {
+            let own = sizes_of(image, step.halo);
+            own == sizes || (is_pixel(&image) && (own.0, own.1) == (sizes.0, sizes.1))
+        };
+        let is_spread = |floats: &Buffer| floats.len() == 1 || floats.len() == sizes.1;
+        if !images.iter().all(fits) || !channels.iter().all(is_spread) {
+            return self.uneven_tape(step, tape, channels, pool);
+        }
+        // A number for all channels stands for each.
+        let count = first.channels();
+        let spread: SmallVec<[Vec<f32>; 4]> = channels
+            .iter()
+            .map(|floats| match floats[..] {
+                [one] => vec![one; count],
+                _ => floats.to_vec(),
+            })
+            .collect();
+        let lent: SmallVec<[&[f32]; 4]> = spread.iter().map(|floats| &floats[..]).collect();
+        image(sizes, pool, |out| {
+            conv::pointwise(self.level, tape, &images, &lent, out)
+        })
+    }
+
+    /// Steps of images of several sizes, which are broadcast.
+    fn uneven_tape(
+        &self,
+        step: &Step,
+        tape: &Tape,
+        channels: &[Buffer],
+        pool: &mut Pool,
+    ) -> Result<Register> {
+        let mut arrays: SmallVec<[Array; 6]> = SmallVec::new();
+        for id in &step.inputs {
+            let (x, dims) = (self.image(*id)?, self.dims(*id)?);
+            arrays.push(filled(dims, pool, |out| {
+                x.to_nchw(out).map_err(sizes_differ)
+            })?);
+        }
+        for floats in channels {
+            let dims = SmallVec::from_slice(&[floats.len(), 1, 1]);
+            arrays.push(filled(dims, pool, |out| {
+                out.copy_from_slice(floats);
+                Ok(())
+            })?);
+        }
+        let misfit = || Error::msg("the sizes of operands do not fit");
+        let dims = broadcast(arrays.iter().map(|array| &array.dims[..])).ok_or_else(misfit)?;
+        let wide: Option<SmallVec<[Array; 6]>> =
+            arrays.iter().map(|array| array.expanded(&dims)).collect();
+        let wide = wide.ok_or_else(misfit)?;
+        let operands: SmallVec<[Operand<'_>; 6]> = wide
+            .iter()
+            .map(|array| Operand {
+                data: self.memory(array),
+                start: array.start,
+                strides: &array.strides,
+            })
+            .collect();
+        let made = filled(dims.clone(), pool, |out| {
+            let run = tape.run(self.level, &dims, &operands, &mut [out]);
+            run.map_err(sizes_differ)
+        })?;
+        let [batch, channels, height, width] = dims[..] else {
+            return Err(Error::msg("an image has four dimensions"));
+        };
+        let sizes = (batch, channels, height, width, step.halo);
+        image(sizes, pool, |out| out.copy_from_nchw(self.floats(&made)))
     }
 
     fn cat(&self, inputs: &[Id], dim: i64, pool: &mut Pool) -> Result<Register> {
@@ -434,70 +586,176 @@ impl Reading<'_> {
         }
         let outer: usize = dims[..dim].iter().product();
         let inner: usize = dims[dim + 1..].iter().product();
-        let total = dims[dim] * inner;
         let parts: Result<SmallVec<[Array; 8]>> = parts
             .into_iter()
             .map(|part| self.contiguous(part, pool))
             .collect();
         let parts = parts?;
         array(dims, pool, |out| {
-            let mut first = 0;
-            for part in &parts {
-                let length = part.dims[dim] * inner;
-                let floats = self.floats(part);
-                for row in 0..outer {
-                    out[row * total + first..][..length]
-                        .copy_from_slice(&floats[row * length..][..length]);
-                }
-                first += length;
-            }
-            Ok(())
+            let lent: SmallVec<[(&[f32], usize); 8]> = parts
+                .iter()
+                .map(|part| (self.floats(part), part.dims[dim] * inner))
+                .collect();
+            gather::join(outer, &lent, out)
         })
     }
 
-    fn mean(&self, id: Id, dims: &[i64], keepdim: bool, pool: &mut Pool) -> Result<Register> {
+    /// Reduces some dimensions of an array, or all if none are named.
+    fn reduced(
+        &self,
+        id: Id,
+        how: Reduction,
+        (dims, keepdim): (&[i64], bool),
+        pool: &mut Pool,
+    ) -> Result<Register> {
         let x = self.array(id, pool)?;
         let rank = x.dims.len();
-        let mut is_mean: SmallVec<[bool; 6]> = SmallVec::from_elem(dims.is_empty(), rank);
+        let mut is_gone: SmallVec<[bool; 6]> = SmallVec::from_elem(dims.is_empty(), rank);
         for dim in dims {
-            let is_mean = &mut is_mean[place(*dim, rank)?];
-            if std::mem::replace(is_mean, true) {
-                return Err(Error::msg("a mean is over a dimension twice"));
+            if rank == 0 && matches!(dim, -1 | 0) {
+                continue;
+            }
+            let is_gone = &mut is_gone[place(*dim, rank)?];
+            if std::mem::replace(is_gone, true) {
+                return Err(Error::msg("a reduction is over a dimension twice"));
             }
         }
-        let order: Dims = (0..rank)
-            .filter(|at| !is_mean[*at])
-            .chain((0..rank).filter(|at| is_mean[*at]))
-            .collect();
-        let count: usize = (0..rank)
-            .filter(|at| is_mean[*at])
-            .map(|at| x.dims[at])
-            .product();
+        let size = |gone: bool| -> usize {
+            let left = (0..rank).filter(|at| is_gone[*at] == gone);
+            left.map(|at| x.dims[at]).product()
+        };
+        let (count, all) = (size(true), size(false));
+        if count == 0 && matches!(how, Reduction::Max | Reduction::Min) {
+            return Err(Error::msg("there is nothing to take the largest of"));
+        }
         let left: Dims = (0..rank)
-            .filter(|at| keepdim || !is_mean[*at])
-            .map(|at| if is_mean[at] { 1 } else { x.dims[at] })
+            .filter(|at| keepdim || !is_gone[*at])
+            .map(|at| if is_gone[at] { 1 } else { x.dims[at] })
             .collect();
-        let x = self.contiguous(x.permuted(&order), pool)?;
-        array(left, pool, |out| {
-            let floats = self.floats(&x);
-            for (row, mean) in out.iter_mut().enumerate() {
-                let row = &floats[row * count..][..count];
-                *mean = sum(row) / count as f32;
+        // Dimensions next to each other are reduced where they are; others go to the end.
+        let first = is_gone.iter().position(|gone| *gone).unwrap_or(rank);
+        let last = is_gone
+            .iter()
+            .rposition(|gone| *gone)
+            .map_or(first, |at| at + 1);
+        let (x, sizes) = match is_gone[first..last].iter().all(|gone| *gone) {
+            true => {
+                let outer = x.dims[..first].iter().product();
+                let inner = x.dims[last..].iter().product();
+                (x, [outer, count, inner])
             }
-            Ok(())
+            false => {
+                let kept = (0..rank).filter(|at| !is_gone[*at]);
+                let order: Dims = kept.chain((0..rank).filter(|at| is_gone[*at])).collect();
+                (x.permuted(&order), [all, count, 1])
+            }
+        };
+        let x = self.contiguous(x, pool)?;
+        array(left, pool, |out| {
+            reduce(self.level, how, sizes, self.floats(&x), out)
         })
     }
-}
 
-/// The sum of floats, in lanes.
-fn sum(floats: &[f32]) -> f32 {
-    let (chunks, rest) = floats.as_chunks::<16>();
-    let mut lanes = [0.0f64; 16];
-    for chunk in chunks {
-        for (lane, x) in lanes.iter_mut().zip(chunk) {
-            *lane += f64::from(*x);
+    /// Places of a dimension of an array.
+    fn gathered(&self, id: Id, dim: i64, places: &[usize], pool: &mut Pool) -> Result<Register> {
+        let x = self.array(id, pool)?;
+        let dim = place(dim, x.dims.len())?;
+        if places.iter().any(|at| *at >= x.dims[dim]) {
+            return Err(Error::msg("an index is behind the end"));
         }
+        let mut dims = x.dims.clone();
+        dims[dim] = places.len();
+        let outer = x.dims[..dim].iter().product();
+        let inner = x.dims[dim + 1..].iter().product();
+        let sizes = [outer, x.dims[dim], inner];
+        let x = self.contiguous(x, pool)?;
+        array(dims, pool, |out| {
+            gather::places(sizes, self.floats(&x), places, out)
+        })
     }
-    let rest: f64 = rest.iter().map(|x| f64::from(*x)).sum();
-    (lanes.iter().sum::<f64>() + rest) as f32
+
+    /// An array with elements of a number around its last dimensions.
+    fn padded(
+        &self,
+        id: Id,
+        sides: &[[usize; 2]],
+        value: f32,
+        pool: &mut Pool,
+    ) -> Result<Register> {
+        let x = self.array(id, pool)?;
+        let rank = x.dims.len();
+        if sides.len() > rank {
+            return Err(Error::msg("there are more sides than dimensions"));
+        }
+        let side = |at: usize, which: usize| sides.get(rank - 1 - at).map_or(0, |side| side[which]);
+        let before: Dims = (0..rank).map(|at| side(at, 0)).collect();
+        let after: Dims = (0..rank).map(|at| side(at, 1)).collect();
+        let larger = |at: usize| {
+            let sum = x.dims[at].checked_add(before[at])?;
+            sum.checked_add(after[at])
+        };
+        let dims: Option<Dims> = (0..rank).map(larger).collect();
+        let dims = dims.ok_or_else(|| Error::msg("the padded sizes are too large"))?;
+        if dims.contains(&0) {
+            return Err(Error::msg("nothing is left of a dimension"));
+        }
+        room_of(&dims)?;
+        let x = self.contiguous(x, pool)?;
+        array(dims, pool, |out| {
+            gather::pad(&x.dims, self.floats(&x), &before, &after, value, out)
+        })
+    }
+
+    /// A convolution whose weight is there only now.
+    fn convolved_by(&self, step: &Step, spec: ConvSpec, pool: &mut Pool) -> Result<Register> {
+        let inputs = &step.inputs;
+        let (mut x, weight) = (self.array(inputs[0], pool)?, self.array(inputs[1], pool)?);
+        let is_single = x.dims.len() == 3;
+        if is_single {
+            x = x.with_one(0);
+        }
+        let bias = match inputs.get(2) {
+            Some(id) => {
+                let bias = self.array(*id, pool)?;
+                Some(self.contiguous(bias, pool)?)
+            }
+            None => None,
+        };
+        let ([batch, channels, height, width], [out_channels, group_in, rows, columns]) =
+            (&x.dims[..], &weight.dims[..])
+        else {
+            return Err(Error::msg("a convolution is of images by windows"));
+        };
+        let spec = ConvSpec {
+            in_channels: group_in * spec.groups,
+            out_channels: *out_channels,
+            kernel: [*rows, *columns],
+            ..spec
+        };
+        if spec.in_channels != *channels {
+            return Err(Error::msg("a convolution is of other channels"));
+        }
+        if x.numel() == 0 {
+            return Err(Error::msg("a convolution is of images without elements"));
+        }
+        let size = (*batch, *height, *width);
+        let (x, weight) = (self.contiguous(x, pool)?, self.contiguous(weight, pool)?);
+        let options = ConvOptions {
+            level: self.level,
+            winograd: false,
+        };
+        let bias = bias.as_ref().map(|bias| self.floats(bias));
+        let conv = Conv2d::new(spec, self.floats(&weight), bias, options).map_err(sizes_differ)?;
+        let (height, width) = spec.out_size(size.1, size.2);
+        let sizes = (size.0, spec.out_channels, height, width, 0);
+        let made = pool.image(sizes, |out| {
+            let run = conv.run_nchw(self.floats(&x), size, ConvFinish::default(), out);
+            run.map_err(sizes_differ)
+        })?;
+        let mut dims: Dims = SmallVec::from_slice(&[size.0, spec.out_channels, height, width]);
+        if is_single {
+            dims.remove(0);
+        }
+        array(dims, pool, |out| made.to_nchw(out))
+    }
 }

@@ -57,7 +57,9 @@ pub(super) fn refusal(part: &GraphModule) -> Result<Option<String>> {
 /// Whether a call has an argument that says so; `None` if it has no such argument.
 fn is_training(call: &Call<'_>) -> Option<bool> {
     let bound = call.bind().ok()?;
-    match bound.get("training").as_deref() {
+    // Networks over sequences have another word for it.
+    let given = bound.get("training").or_else(|| bound.get("train"));
+    match given.as_deref() {
         Some(Argument::Bool(training)) => Some(*training),
         _ => None,
     }

@@ -118,6 +118,19 @@ impl Reading<'_> {
                 let dim = place(*dim, rank)?;
                 self.selected(&x, dim, *at)?
             }
+            View::Every {
+                dim,
+                first,
+                count,
+                step,
+            } => {
+                let dim = place(*dim, rank)?;
+                let last = first + count.saturating_sub(1) * step;
+                if *count > 0 && last >= x.dims[dim] {
+                    return Err(Error::msg("an index is behind the end"));
+                }
+                x.sliced(dim, *first, *count, *step)
+            }
             View::Piece(dim, size, at) => {
                 let dim = place(*dim, rank)?;
                 piece(&x, dim, self.count(*size)?, *at)?
