@@ -1,6 +1,9 @@
 //! Tests of `choice`.
 
-#![allow(clippy::disallowed_methods, reason = "they are what the tests compare with")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "they are what the tests compare with"
+)]
 
 use crate::testing::{check, varied};
 use candle_core::{DType, Device};

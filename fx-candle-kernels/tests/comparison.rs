@@ -1,6 +1,9 @@
 //! Tests of `comparison`.
 
-#![allow(clippy::disallowed_methods, reason = "they are what the tests compare with")]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "they are what the tests compare with"
+)]
 
 use candle_core::{DType, Device};
 use candle_core::{Result, Tensor};

@@ -15,6 +15,7 @@ mod pth;
 mod report;
 mod save;
 mod state;
+mod stored;
 
 use std::path::Path as FilePath;
 

@@ -16,7 +16,8 @@ use fx_core::tensor::TensorData;
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 
-use super::pth::{Pth, Stored};
+use super::pth::Pth;
+use super::stored::Stored;
 use crate::device::PROCESSOR;
 use crate::error::Fx;
 use crate::tensor::saved::PATH;

@@ -5,7 +5,7 @@ use fx_core::{Error, Result};
 use indexmap::IndexMap;
 use serde_json::Value as Json;
 
-use super::pth::{Files, Stored};
+use super::stored::{Files, Stored};
 
 /// The lists of tensors, each in its folder: parameters and buffers, then constants.
 const LISTS: [&str; 2] = [

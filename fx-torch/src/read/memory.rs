@@ -6,8 +6,8 @@ use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 use rustc_hash::FxHashMap;
 
+use super::views;
 use crate::call::Call;
-use crate::rules::views;
 
 /// How a view was made of another name.
 #[derive(Debug)]

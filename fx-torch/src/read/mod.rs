@@ -3,6 +3,7 @@
 //! Invariant: a node reads what stands before it, and what it writes is seen by all behind it.
 
 mod memory;
+mod views;
 
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ use rustc_hash::FxHashSet;
 use self::memory::Memory;
 use crate::call::Call;
 use crate::places;
-use crate::rules::{self, views};
+use crate::rules;
 use crate::schema::{Argument, Graph, Node, OptionalTensor, Program, Sym};
 use crate::tree::Tree;
 use crate::{element, schema};

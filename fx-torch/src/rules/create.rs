@@ -3,7 +3,7 @@
 use fx_nn::Result;
 use fx_nn::prelude::*;
 
-use super::{Entry, by, same};
+use super::entry::{Entry, by, same};
 use crate::call::Call;
 
 /// `start..end`, every `step`th; whole numbers, which may be sizes that a run decides.

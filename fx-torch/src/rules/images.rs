@@ -3,7 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use super::{Entry, by, same};
+use super::entry::{Entry, by, same, same_function};
 use crate::call::Call;
 
 /// A pool: without a stride it is the window's size.
@@ -27,7 +27,7 @@ macro_rules! pool {
                     args.push((name, Value::Int(0)));
                 }
             }
-            super::same_function(function!($function), &[], &call.with_args(args))
+            same_function(function!($function), &[], &call.with_args(args))
         }
     };
 }

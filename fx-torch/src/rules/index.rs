@@ -3,7 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
-use super::{Entry, by, rank, same};
+use super::entry::{Entry, by, rank, same};
 use crate::call::Call;
 
 /// Elements by tensors of indices, which are broadcast together, or of booleans; a dim without one is kept.
@@ -28,18 +28,18 @@ fn index(call: &Call<'_>) -> Result<Value> {
 
 /// Elements by tensors of indices of some dims.
 fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
-    let rank = rank(own)?;
+    let dims = rank(own)?;
     let (first, count) = (given[0].0, given.len() as i64);
     let is_row = given[count as usize - 1].0 == first + count - 1;
     // The dims with indices come first, and are one.
     let is_given = |dim: &i64| given.iter().any(|(own, _)| own == dim);
-    let others: Vec<i64> = (0..rank).filter(|dim| !is_given(dim)).collect();
+    let others: Vec<i64> = (0..dims).filter(|dim| !is_given(dim)).collect();
     let order: Vec<i64> = given
         .iter()
         .map(|(dim, _)| *dim)
         .chain(others.iter().copied())
         .collect();
-    let is_ordered = order.iter().copied().eq(0..rank);
+    let is_ordered = order.iter().copied().eq(0..dims);
     let front = match is_ordered {
         true => own.clone(),
         false => ops::permute(own, order)?,
@@ -66,7 +66,7 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
         _ => ops::reshape(&front, shape)?,
     };
     let flat = ops::index_select(&rows, 0, &ops::ravel(&place)?)?;
-    let places = super::rank(&place)?;
+    let places = rank(&place)?;
     let mut shape = (0..places)
         .map(|dim| place.size(dim))
         .collect::<Result<Vec<Int>>>()?;

@@ -3,7 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use super::{Entry, by, same};
+use super::entry::{Entry, by, rank, same, same_function};
 use crate::call::Call;
 
 /// Dropout: in evaluation the very tensor.
@@ -75,7 +75,7 @@ macro_rules! conv {
                     }
                 }
             }
-            super::same_function(function!($function), &[], &call.with_args(args))
+            same_function(function!($function), &[], &call.with_args(args))
         }
     };
 }
@@ -86,7 +86,7 @@ conv!(conv3d, ops::conv3d);
 /// The weight of a norm over all dims but one, times its length.
 fn weight_norm(call: &Call<'_>) -> Result<Value> {
     let (v, g, dim): (Tensor, Tensor, i64) = (call.of("v")?, call.of("g")?, call.or("dim", 0)?);
-    let rank = super::rank(&v)?;
+    let rank = rank(&v)?;
     let kept = dim.rem_euclid(rank);
     let others: Vec<i64> = (0..rank).filter(|at| *at != kept).collect();
     let norm = ops::vector_norm(&v, 2.0, others, true)?;

@@ -3,7 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use super::{Entry, by, same};
+use super::entry::{Entry, by, same};
 use crate::call::Call;
 
 /// The largest or smallest of all elements, or along a dim with its index.

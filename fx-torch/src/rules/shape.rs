@@ -3,7 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
-use super::{Entry, by, same};
+use super::entry::{Entry, by, rank, same};
 use crate::call::Call;
 
 /// Elements `start..end` of a dim, every `step`th; ends may be sizes that a run decides.
@@ -22,11 +22,7 @@ fn slice(call: &Call<'_>) -> Result<Value> {
     {
         return Ok(call.at(0)?.clone());
     }
-    let dim = if dim < 0 {
-        dim + super::rank(&own)?
-    } else {
-        dim
-    };
+    let dim = if dim < 0 { dim + rank(&own)? } else { dim };
     let all = || Value::Slice(Box::new([Value::None, Value::None, Value::None]));
     let mut index: Vec<Value> = (0..dim).map(|_| all()).collect();
     index.push(Value::Slice(Box::new([start, end, step])));
@@ -38,9 +34,9 @@ fn squeeze(call: &Call<'_>) -> Result<Value> {
     let dims: Vec<i64> = match call.get("dim") {
         Some(Value::Int(dim)) => vec![*dim],
         Some(_) => call.of("dim")?,
-        None => (0..super::rank(&own)?).collect(),
+        None => (0..rank(&own)?).collect(),
     };
-    let rank = super::rank(&own)?;
+    let rank = rank(&own)?;
     let mut dims: Vec<i64> = dims.iter().map(|dim| dim.rem_euclid(rank.max(1))).collect();
     dims.sort_unstable();
     let squeezed = dims
@@ -73,7 +69,7 @@ fn view(call: &Call<'_>) -> Result<Value> {
 
 fn numpy_t(call: &Call<'_>) -> Result<Value> {
     let own = call.own()?;
-    let dims: Vec<i64> = (0..super::rank(&own)?).rev().collect();
+    let dims: Vec<i64> = (0..rank(&own)?).rev().collect();
     Ok(Value::object(ops::permute(&own, dims)?))
 }
 

@@ -3,7 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
-use super::{Entry, by};
+use super::entry::{Entry, by};
 use crate::call::Call;
 
 fn size(call: &Call<'_>) -> Result<Value> {

@@ -3,8 +3,8 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
-use super::{Entry, by};
 use crate::call::Call;
+use crate::rules;
 
 /// The result of an operator that writes is the tensor that it wrote.
 pub(crate) const SAME: &str = "torch.ops.aten.alias.default";
@@ -54,7 +54,7 @@ const PARTS: [&str; 12] = [
 ];
 
 fn operator_of(target: &str) -> &str {
-    super::short(target).1
+    rules::short(target).1
 }
 
 /// Whether the results of an operator lie in the memory of its first argument.
@@ -68,7 +68,7 @@ pub(crate) fn is_view(target: &str) -> bool {
 /// # Errors
 /// As the operator.
 pub(crate) fn again(call: &Call<'_>, index: usize) -> Result<Value> {
-    let given = super::run(call)?;
+    let given = rules::run(call)?;
     match &given {
         Value::List(items) | Value::Tuple(items) => items
             .get(index)
@@ -136,37 +136,3 @@ pub(crate) fn put(call: &Call<'_>, index: usize, new: Tensor) -> Result<Tensor> 
         ))),
     }
 }
-
-/// The very tensor.
-fn identity(call: &Call<'_>) -> Result<Value> {
-    Ok(call.at(0)?.clone())
-}
-
-/// The tensor in the element type that is named, if one is.
-fn to(call: &Call<'_>) -> Result<Value> {
-    let other = call.args.iter().position(|(name, _)| *name == "other");
-    let dtype = match (call.maybe::<DType>("dtype")?, other) {
-        (None, Some(other)) => Some(call.dtype(other)?),
-        (dtype, _) => dtype,
-    };
-    match dtype {
-        Some(dtype) if call.dtype(0)? != dtype => {
-            Ok(Value::object(ops::to_dtype(&call.own()?, dtype)?))
-        }
-        _ => identity(call),
-    }
-}
-
-pub(crate) const RULES: &[Entry] = by! {
-    "aten.alias" => identity,
-    "aten.detach" => identity,
-    "aten.contiguous" => identity,
-    "aten.clone" => identity,
-    "aten.lift_fresh_copy" => identity,
-    "aten.lift_fresh" => identity,
-    "aten.resolve_conj" => identity,
-    "aten.resolve_neg" => identity,
-    "aten.to" => to,
-    "aten._to_copy" => to,
-    "aten.type_as" => to,
-};
