@@ -7,7 +7,7 @@ use super::finish::Ending;
 use super::packed::{PackedMatrix, Store, Words, widen_bf16, widen_i8, words};
 use super::tile::{Columns, DEPTH, PANEL, even};
 use crate::Level;
-use crate::vector::{load, load_some, store_some};
+use crate::vector::{framed, load, load_some, store_some};
 
 /// The most rows that are done so.
 pub(crate) const FEW: usize = 8;
@@ -194,28 +194,34 @@ impl Job<'_, '_> {
                 for part in 0..16 / S::F32_LANES {
                     let at = L::columns::<S>(part);
                     macro_rules! walk {
-                        ($name:ident $rows:literal $panels:literal) => {{
-                            let sums = $name::<S, L>(
+                        ($name:ident $rows:literal $panels:literal) => {
+                            framed(
                                 simd,
-                                std::array::from_fn::<_, $rows, _>(|i| x(r + i)),
-                                std::array::from_fn::<_, $panels, _>(|i| panel(p + i)),
-                                part,
-                            );
-                            let rows: usize = $rows;
-                            for (i, pair) in sums.into_iter().enumerate() {
-                                let out = &mut *self.out[r + i % rows];
-                                let start = (p + i / rows) * PANEL;
-                                for (at, sum) in at.into_iter().zip(pair) {
-                                    if let Some(out) = out.get_mut(start + at..) {
-                                        let sum = match k {
-                                            0 => sum,
-                                            _ => simd.add_f32s(sum, load_some(simd, out)),
-                                        };
-                                        store_some(simd, out, sum);
+                                #[inline(always)]
+                                || {
+                                    let sums = $name::<S, L>(
+                                        simd,
+                                        std::array::from_fn::<_, $rows, _>(|i| x(r + i)),
+                                        std::array::from_fn::<_, $panels, _>(|i| panel(p + i)),
+                                        part,
+                                    );
+                                    let rows: usize = $rows;
+                                    for (i, pair) in sums.into_iter().enumerate() {
+                                        let out = &mut *self.out[r + i % rows];
+                                        let start = (p + i / rows) * PANEL;
+                                        for (at, sum) in at.into_iter().zip(pair) {
+                                            if let Some(out) = out.get_mut(start + at..) {
+                                                let sum = match k {
+                                                    0 => sum,
+                                                    _ => simd.add_f32s(sum, load_some(simd, out)),
+                                                };
+                                                store_some(simd, out, sum);
+                                            }
+                                        }
                                     }
-                                }
-                            }
-                        }};
+                                },
+                            )
+                        };
                     }
                     match (n, together) {
                         (1, 4) => walk!(walk_1_4 1 4),
