@@ -10,16 +10,23 @@ use super::widen::is_half;
 ///
 /// # Errors
 /// Returns an error if `d` is outside `[-rank, rank - 1]`; it names `op` and that range.
+#[inline]
 pub fn dim(op: &str, d: i64, rank: usize) -> Result<usize> {
     let len = rank.max(1) as i64;
     if d < -len || d >= len {
-        bail!(
-            "{op}: dim {d} is out of range, a tensor of rank {rank} allows [{}, {}]",
-            -len,
-            len - 1
-        )
+        return out_of_range(op, d, rank);
     }
     Ok(if d < 0 { d + len } else { d } as usize)
+}
+
+#[cold]
+fn out_of_range(op: &str, d: i64, rank: usize) -> Result<usize> {
+    let len = rank.max(1) as i64;
+    bail!(
+        "{op}: dim {d} is out of range, a tensor of rank {rank} allows [{}, {}]",
+        -len,
+        len - 1
+    )
 }
 
 /// Refuses a weight whose dtype differs from the input's.

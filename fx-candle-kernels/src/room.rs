@@ -14,6 +14,7 @@ const LARGE: usize = 64 << 20;
 /// # Errors
 /// Returns an error if it, or the product of the sizes that are not 0, overflows: strides are such
 /// products.
+#[inline]
 pub fn count(op: &str, dims: &[usize]) -> Result<usize> {
     let nonzero = dims
         .iter()

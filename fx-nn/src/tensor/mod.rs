@@ -164,6 +164,7 @@ impl Tensor {
     }
 
     /// The same element type with other data.
+    #[inline]
     pub(crate) fn with_data(&self, data: candle_core::Tensor) -> Self {
         match self.0 {
             Repr::Held(dtype, _) => Tensor(Repr::Held(dtype, tidy(data))),
