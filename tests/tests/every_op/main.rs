@@ -126,7 +126,7 @@ fn every_operation_gives_the_same_by_every_route() -> Result<()> {
         missing,
         ..
     } = &total;
-    // Of a few operations each line is told; of all of them on demand.
+    // Lines of a few operations are printed; those of all of them on demand.
     if only.is_some() || std::env::var_os("FX_EVERY_OP_LINES").is_some() {
         wrong.iter().for_each(|line| println!("wrong: {line}"));
         missing.iter().for_each(|line| println!("missing: {line}"));
