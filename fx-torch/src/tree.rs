@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
-use fx_nn::{Error, Result};
+use fx_nn::{Error, Result, operator};
 use indexmap::IndexMap;
 use serde::Deserialize;
 
@@ -121,7 +121,26 @@ impl Tree {
                     item.flatten(value, leaves)?;
                 }
             }
-            _ => return Err(Error::msg("an argument has another structure")),
+            // A structure that a run gives is taken apart in the graph.
+            (Tree::Tuple(items) | Tree::List(items), Value::Proxy(_)) => {
+                for (at, item) in (0i64..).zip(items) {
+                    let part: Value = operator::getitem.call_as((value.clone(), at))?;
+                    item.flatten(&part, leaves)?;
+                }
+            }
+            (Tree::Dict(items), Value::Proxy(_)) => {
+                for (key, item) in items {
+                    let part: Value =
+                        operator::getitem.call_as((value.clone(), key.to_string()))?;
+                    item.flatten(&part, leaves)?;
+                }
+            }
+            (_, value) => {
+                return Err(Error::msg(format_args!(
+                    "an argument is {}, and `forward` takes {self:?}",
+                    value.describe()
+                )));
+            }
         }
         Ok(())
     }

@@ -114,7 +114,8 @@ pub(crate) fn put(call: &Call<'_>, index: usize, new: Tensor) -> Result<Tensor> 
         }
         "aten.slice" => {
             let known = |name: &str| match call.get(name) {
-                None => Ok(None),
+                // The largest number is the end.
+                None | Some(Value::Int(i64::MAX)) => Ok(None),
                 Some(Value::Int(number)) => Ok(Some(*number)),
                 Some(_) => Err(Error::msg("it writes a slice whose ends a run decides")),
             };
