@@ -24,7 +24,7 @@ use crate::{archive, element, size};
 /// ```no_run
 /// use fx_torch::Loader;
 /// let model = Loader::new().trainable(true).load("model.pt2")?;
-/// println!("{}", model.code()?);
+/// println!("{}", model.code());
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 #[derive(Debug, Clone, Default)]
