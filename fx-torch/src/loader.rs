@@ -240,24 +240,26 @@ fn leaves(program: &Program) -> Result<Vec<(Input, Spec)>> {
                             named.name
                         ))
                     })?;
-                    let sizes = meta.sizes.iter().map(|size| {
-                        Ok(match size {
-                            Size::AsInt(number) => SpecSize::from(*number),
-                            Size::AsExpr(of) => SpecSize::from(size::text(&of.expr_str)?.as_str()),
-                        })
-                    });
-                    let sizes = sizes.collect::<Result<Vec<SpecSize>>>()?;
-                    let mut spec = Spec::tensor(sizes, element::dtype(meta.dtype)?);
+                    let (mut sizes, mut names) = (Vec::new(), Vec::new());
                     for size in &meta.sizes {
-                        let Size::AsExpr(of) = size else { continue };
-                        let name = size::text(&of.expr_str)?;
-                        if let Some((least, most)) = ranges.remove(&*name) {
-                            if least > 0 {
-                                spec = spec.constrained(&format!("{name} >= {least}"));
+                        sizes.push(match size {
+                            Size::AsInt(number) => SpecSize::from(*number),
+                            Size::AsExpr(of) => {
+                                names.push(size::text(&of.expr_str)?);
+                                SpecSize::from(names[names.len() - 1].as_str())
                             }
-                            if let Some(most) = most {
-                                spec = spec.constrained(&format!("{name} <= {most}"));
-                            }
+                        });
+                    }
+                    let mut spec = Spec::tensor(sizes, element::dtype(meta.dtype)?);
+                    for name in names {
+                        let Some((least, most)) = ranges.remove(&*name) else {
+                            continue;
+                        };
+                        if least > 0 {
+                            spec = spec.constrained(&format!("{name} >= {least}"));
+                        }
+                        if let Some(most) = most {
+                            spec = spec.constrained(&format!("{name} <= {most}"));
                         }
                     }
                     (Input::Given(named.name.clone()), spec)

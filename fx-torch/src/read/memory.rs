@@ -8,14 +8,15 @@ use rustc_hash::FxHashMap;
 
 use super::views;
 use crate::call::Call;
+use crate::rules;
 
 /// How a view was made of another name.
 #[derive(Debug)]
 struct View<'n> {
     parent: &'n str,
     call: Call<'n>,
-    /// Which of the results it is.
-    index: usize,
+    /// Which of several results it is.
+    index: Option<usize>,
 }
 
 #[derive(Debug)]
@@ -52,14 +53,14 @@ impl<'n> Memory<'n> {
         self.slots.insert(name, slot);
     }
 
-    /// A view of another name: result `index` of a call whose first argument that is.
+    /// A view of another name, by a call whose first argument that is: its result, or the one at `index` of several.
     pub fn insert_view(
         &mut self,
         name: &'n str,
         value: Value,
         parent: &'n str,
         call: Call<'n>,
-        index: usize,
+        index: Option<usize>,
     ) {
         let Some(of) = self.slots.get(parent) else {
             return self.insert(name, value);
@@ -106,7 +107,8 @@ impl<'n> Memory<'n> {
                 .as_ref()
                 .expect("a stale name is a view");
             let parent = self.slots[view.parent].value.clone();
-            let value = views::again(&view.call.with_own(parent), view.index)?;
+            let given = rules::run(&view.call.with_own(parent))?;
+            let value = views::part(&given, view.index)?;
             let slot = self.slots.get_mut(name).expect("it was found");
             slot.value = value;
             slot.version = self.versions[slot.memory];
@@ -118,30 +120,23 @@ impl<'n> Memory<'n> {
     ///
     /// # Errors
     /// Returns an error if nothing has the name, or its elements cannot be written through the view that it is.
-    pub fn write(&mut self, name: &str, value: Tensor) -> Result<&'n str> {
+    pub fn write(&mut self, name: &'n str, value: Tensor) -> Result<&'n str> {
         self.get(name)?;
-        let (memory, mut at, mut value) = (self.slots[name].memory, name.to_string(), value);
+        let (memory, mut at, mut value) = (self.slots[name].memory, name, value);
         self.versions[memory] += 1;
         loop {
-            let slot = self.slots.get_mut(&*at).expect("a view's parent is there");
+            let slot = self.slots.get_mut(at).expect("a view's parent is there");
             slot.value = Value::object(value.clone());
             slot.version = self.versions[memory];
+            let slot = &self.slots[at];
             let Some(view) = &slot.view else {
                 break;
             };
-            let (parent, index) = (view.parent, view.index);
-            let call = view.call.with_own(Value::None);
-            let whole = Tensor::from_value(self.get_old(parent)?)?;
-            value = views::put(&call.with_own(Value::object(whole)), index, value)?;
-            at = parent.to_string();
+            // What the parent stood for before.
+            let whole = self.slots[view.parent].value.clone();
+            value = views::put(&view.call.with_own(whole), view.index, value)?;
+            at = view.parent;
         }
         Ok(self.roots[memory])
-    }
-
-    /// What a name stood for before the write that is going on.
-    fn get_old(&self, name: &str) -> Result<Value> {
-        let slot = self.slots.get(name);
-        let slot = slot.ok_or_else(|| Error::msg(format_args!("`{name}` is not there")))?;
-        Ok(slot.value.clone())
     }
 }

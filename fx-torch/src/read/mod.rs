@@ -11,7 +11,7 @@ use fx_nn::ir::ParamSpec;
 use fx_nn::module::{Component, Module, TensorKind, Walk, WalkMut};
 use fx_nn::prelude::*;
 use fx_nn::trace::placed;
-use fx_nn::{Error, Result, operator};
+use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
@@ -88,11 +88,7 @@ impl Root {
             }
             let mut leaves = leaves.into_iter();
             for input in &argument.inputs {
-                let leaf = if argument.is_given {
-                    leaves.next()
-                } else {
-                    None
-                };
+                let leaf = leaves.next();
                 match input {
                     Input::Given(name) => {
                         let value =
@@ -106,13 +102,7 @@ impl Root {
         }
         let reader = Reader { kept };
         let results = reader.graph(graph, &mut memory)?;
-        // What is written back stands before the results.
-        let written = self.program.graph_module.signature.output_specs.len()
-            - self
-                .results
-                .leaves()
-                .min(self.program.graph_module.signature.output_specs.len());
-        self.results.filled(&mut results.into_iter().skip(written))
+        self.results.filled(&mut results.into_iter())
     }
 }
 
@@ -145,13 +135,12 @@ impl<'n> Reader<'n> {
     }
 
     fn node(&self, graph: &'n Graph, node: &'n Node, memory: &mut Memory<'n>) -> Result<()> {
-        if let Some(Argument::AsGraph(_)) = node
+        let graph_at = node
             .inputs
             .iter()
-            .map(|i| &i.arg)
-            .find(|a| matches!(a, Argument::AsGraph(_)))
-        {
-            return self.higher_order(node, memory);
+            .position(|input| matches!(input.arg, Argument::AsGraph(_)));
+        if let Some(at) = graph_at {
+            return self.higher_order(node, at, memory);
         }
         let args = node
             .inputs
@@ -186,66 +175,56 @@ impl<'n> Reader<'n> {
                     args: vec![("self", Value::None)],
                     dtypes: call.dtypes.clone(),
                 };
-                memory.insert_view(name, value, own, same, 0);
+                memory.insert_view(name, value, own, same, None);
             }
             return Ok(());
         }
         let given = rules::run(&call)?;
-        let is_view = views::is_view(&node.target);
-        let mut index = 0;
-        let mut put = |name: &'n str, value: Value| {
-            match own.filter(|_| is_view) {
+        let own = own.filter(|_| views::is_view(&node.target));
+        let mut put = |name: &'n str, index: Option<usize>| {
+            let value = views::part(&given, index)?;
+            match own {
                 Some(own) => {
                     memory.insert_view(name, value, own, call.with_own(Value::None), index)
                 }
                 None => memory.insert(name, value),
             }
-            index += 1;
+            Ok(())
         };
         match node.outputs.as_slice() {
-            [] => {}
             [Argument::AsTensors(all)] => {
-                for (at, named) in all.iter().enumerate() {
-                    put(&named.name, item(&given, at)?);
-                }
+                let mut all = all.iter().enumerate();
+                all.try_for_each(|(at, named)| put(&named.name, Some(at)))
             }
-            [one] => {
-                if let Some(name) = names(std::slice::from_ref(one))?.first() {
-                    put(name, given);
-                }
-            }
+            [one] => name(one)?.map_or(Ok(()), |name| put(name, None)),
             several => {
                 for (at, output) in several.iter().enumerate() {
-                    if let Some(name) = names(std::slice::from_ref(output))?.first() {
-                        put(name, item(&given, at)?);
+                    if let Some(name) = name(output)? {
+                        put(name, Some(at))?;
                     }
                 }
+                Ok(())
             }
         }
-        Ok(())
     }
 
     /// An operator with a graph: what changes nothing but a mode is opened.
-    fn higher_order(&self, node: &'n Node, memory: &mut Memory<'n>) -> Result<()> {
+    fn higher_order(&self, node: &'n Node, at: usize, memory: &mut Memory<'n>) -> Result<()> {
         const OPENED: [&str; 2] = [
             "torch.ops.higher_order.wrap_with_set_grad_enabled",
             "torch.ops.higher_order.wrap_with_autocast",
         ];
-        let at = node
-            .inputs
-            .iter()
-            .position(|input| matches!(input.arg, Argument::AsGraph(_)));
-        let (true, Some(at)) = (OPENED.contains(&&*node.target), at) else {
+        if !OPENED.contains(&&*node.target) {
             return Err(Error::msg(
                 "branches and loops of exported programs are not read yet",
             ));
-        };
+        }
         let Argument::AsGraph(inner) = &node.inputs[at].arg else {
             return Err(Error::msg("the operator has no graph"));
         };
         let mut own = Memory::default();
         for (input, given) in inner.graph.inputs.iter().zip(&node.inputs[at + 1..]) {
-            for name in names(std::slice::from_ref(input))? {
+            if let Some(name) = name(input)? {
                 own.insert(name, argument(&given.arg, memory)?);
             }
         }
@@ -254,7 +233,7 @@ impl<'n> Reader<'n> {
         for output in &node.outputs {
             match output {
                 Argument::AsTensors(named) => all.extend(named.iter().map(|named| &*named.name)),
-                other => all.extend(names(std::slice::from_ref(other))?),
+                other => all.extend(name(other)?),
             }
         }
         for (name, value) in all.into_iter().zip(results) {
@@ -264,34 +243,23 @@ impl<'n> Reader<'n> {
     }
 }
 
-/// An item of a list or a tuple, known or symbolic.
-fn item(value: &Value, at: usize) -> Result<Value> {
-    match value {
-        Value::List(items) | Value::Tuple(items) => items.get(at).cloned().ok_or_else(|| {
-            Error::msg(format_args!(
-                "{} results, and the file names more",
-                items.len()
-            ))
-        }),
-        other => operator::getitem.call_as((other.clone(), at as i64)),
-    }
+/// The name of an output; `None` has none.
+fn name(output: &Argument) -> Result<Option<&str>> {
+    Ok(match output {
+        Argument::AsTensor(named) => Some(&*named.name),
+        Argument::AsSymInt(Sym::AsName(name))
+        | Argument::AsSymBool(Sym::AsName(name))
+        | Argument::AsSymFloat(Sym::AsName(name)) => Some(name),
+        Argument::AsOptionalTensor(OptionalTensor::AsTensor(named)) => Some(&named.name),
+        Argument::AsNone(_) | Argument::AsOptionalTensor(_) => None,
+        other => return Err(Error::msg(format_args!("a result is {other:?}"))),
+    })
 }
 
-/// The names that outputs give; `None` gives no name.
+/// The names that outputs give.
 fn names(outputs: &[Argument]) -> Result<Vec<&str>> {
-    let mut all = Vec::new();
-    for output in outputs {
-        match output {
-            Argument::AsTensor(named) => all.push(&*named.name),
-            Argument::AsSymInt(Sym::AsName(name))
-            | Argument::AsSymBool(Sym::AsName(name))
-            | Argument::AsSymFloat(Sym::AsName(name)) => all.push(name),
-            Argument::AsOptionalTensor(OptionalTensor::AsTensor(named)) => all.push(&named.name),
-            Argument::AsNone(_) | Argument::AsOptionalTensor(_) => {}
-            other => return Err(Error::msg(format_args!("a result is {other:?}"))),
-        }
-    }
-    Ok(all)
+    let names = outputs.iter().filter_map(|output| name(output).transpose());
+    names.collect()
 }
 
 fn sym(sym: &Sym, memory: &mut Memory<'_>) -> Result<Value> {

@@ -63,23 +63,22 @@ pub(crate) fn is_view(target: &str) -> bool {
     IDENTITIES.contains(&operator) || SHAPES.contains(&operator) || PARTS.contains(&operator)
 }
 
-/// A result of a view, once more.
+/// A result: the whole, or an item of a list or a tuple, known or symbolic.
 ///
 /// # Errors
-/// As the operator.
-pub(crate) fn again(call: &Call<'_>, index: usize) -> Result<Value> {
-    let given = rules::run(call)?;
-    match &given {
-        Value::List(items) | Value::Tuple(items) => items
-            .get(index)
-            .cloned()
-            .ok_or_else(|| Error::msg("a view has fewer results than before")),
-        Value::Proxy(_)
-            if ["aten.chunk", "aten.split", "aten.unbind"].contains(&operator_of(call.target)) =>
-        {
-            operator::getitem.call_as((given, index as i64))
+/// Returns an error if there are fewer results.
+pub(crate) fn part(given: &Value, index: Option<usize>) -> Result<Value> {
+    match (given, index) {
+        (given, None) => Ok(given.clone()),
+        (Value::List(items) | Value::Tuple(items), Some(at)) => {
+            items.get(at).cloned().ok_or_else(|| {
+                Error::msg(format_args!(
+                    "{} results, and the file names more",
+                    items.len()
+                ))
+            })
         }
-        _ => Ok(given),
+        (other, Some(at)) => operator::getitem.call_as((other.clone(), at as i64)),
     }
 }
 
@@ -87,7 +86,7 @@ pub(crate) fn again(call: &Call<'_>, index: usize) -> Result<Value> {
 ///
 /// # Errors
 /// Returns an error if elements cannot be put there.
-pub(crate) fn put(call: &Call<'_>, index: usize, new: Tensor) -> Result<Tensor> {
+pub(crate) fn put(call: &Call<'_>, index: Option<usize>, new: Tensor) -> Result<Tensor> {
     let whole = call.own()?;
     let operator = operator_of(call.target);
     match operator {
@@ -130,6 +129,7 @@ pub(crate) fn put(call: &Call<'_>, index: usize, new: Tensor) -> Result<Tensor> 
             )
         }
         "aten.unbind" => {
+            let index = index.ok_or_else(|| Error::msg("`unbind` gives several tensors"))?;
             ops::select_scatter(&whole, &new, call.or("dim", 0)?, Int::from(index as i64))
         }
         _ => Err(Error::msg(format_args!(

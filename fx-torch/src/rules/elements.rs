@@ -3,64 +3,41 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
-use super::entry::{Entry, by, same};
+use super::entry::{Entry, by, of_two, same};
 use crate::call::Call;
 
-/// The second operand, times `alpha`.
-fn scaled(call: &Call<'_>) -> Result<Value> {
-    let other = call.value("other")?.clone();
+/// An operand times `alpha`.
+fn scaled(call: &Call<'_>, operand: &Value) -> Result<Value> {
     match call.get("alpha") {
-        None | Some(Value::Int(1)) => Ok(other),
-        Some(Value::Float(alpha)) if *alpha == 1.0 => Ok(other),
-        Some(alpha) => operator::mul.call_as((other, alpha.clone())),
+        None | Some(Value::Int(1)) => Ok(operand.clone()),
+        Some(Value::Float(alpha)) if *alpha == 1.0 => Ok(operand.clone()),
+        Some(alpha) => operator::mul.call_as((operand.clone(), alpha.clone())),
     }
 }
 
 fn add(call: &Call<'_>) -> Result<Value> {
-    operator::add.call_as((call.at(0)?.clone(), scaled(call)?))
+    operator::add.call_as((call.at(0)?.clone(), scaled(call, call.value("other")?)?))
 }
 
 fn sub(call: &Call<'_>) -> Result<Value> {
-    operator::sub.call_as((call.at(0)?.clone(), scaled(call)?))
+    operator::sub.call_as((call.at(0)?.clone(), scaled(call, call.value("other")?)?))
 }
 
 fn rsub(call: &Call<'_>) -> Result<Value> {
-    let other = call.value("other")?.clone();
-    let own = match call.get("alpha") {
-        None | Some(Value::Int(1)) => call.at(0)?.clone(),
-        Some(alpha) => operator::mul.call_as((call.at(0)?.clone(), alpha.clone()))?,
-    };
-    operator::sub.call_as((other, own))
+    operator::sub.call_as((call.value("other")?.clone(), scaled(call, call.at(0)?)?))
 }
-
-macro_rules! operators {
-    ($($name:ident)*) => {$(
-        fn $name(call: &Call<'_>) -> Result<Value> {
-            operator::$name.call_as((call.at(0)?.clone(), call.at(1)?.clone()))
-        }
-    )*};
-}
-operators! { mul pow eq ne lt le gt ge }
 
 fn div(call: &Call<'_>) -> Result<Value> {
-    let quotient: Value =
-        operator::truediv.call_as((call.at(0)?.clone(), call.value("other")?.clone()))?;
-    Ok(match call.get("rounding_mode") {
-        None => quotient,
-        Some(Value::Str(mode)) if &**mode == "trunc" => {
-            Value::object(ops::trunc(&Tensor::from_value(quotient)?)?)
+    let mode: Option<String> = call.maybe("rounding_mode")?;
+    match mode.as_deref() {
+        None => of_two(operator::truediv, call),
+        Some("trunc") => {
+            let quotient = Tensor::from_value(of_two(operator::truediv, call)?)?;
+            Ok(Value::object(ops::trunc(&quotient)?))
         }
-        Some(Value::Str(mode)) if &**mode == "floor" => {
-            let other = call.value("other")?.clone();
-            function!(ops::floor_divide).call_as((call.at(0)?.clone(), other))?
-        }
-        Some(mode) => {
-            return Err(Error::msg(format_args!(
-                "`rounding_mode` is {}",
-                mode.describe()
-            )));
-        }
-    })
+        Some("floor") => of_two(function!(ops::floor_divide), call),
+        Some(mode) => Err(Error::msg(format_args!("`rounding_mode` is {mode:?}"))),
+    }
 }
 
 fn neg(call: &Call<'_>) -> Result<Value> {
@@ -104,18 +81,18 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.sub" => sub,
     "aten.subtract" => sub,
     "aten.rsub" => rsub,
-    "aten.mul" => mul,
-    "aten.multiply" => mul,
+    "aten.mul" => |call| of_two(operator::mul, call),
+    "aten.multiply" => |call| of_two(operator::mul, call),
     "aten.div" => div,
     "aten.divide" => div,
     "aten.true_divide" => div,
-    "aten.pow" => pow,
-    "aten.eq" => eq,
-    "aten.ne" => ne,
-    "aten.lt" => lt,
-    "aten.le" => le,
-    "aten.gt" => gt,
-    "aten.ge" => ge,
+    "aten.pow" => |call| of_two(operator::pow, call),
+    "aten.eq" => |call| of_two(operator::eq, call),
+    "aten.ne" => |call| of_two(operator::ne, call),
+    "aten.lt" => |call| of_two(operator::lt, call),
+    "aten.le" => |call| of_two(operator::le, call),
+    "aten.gt" => |call| of_two(operator::gt, call),
+    "aten.ge" => |call| of_two(operator::ge, call),
     "aten.neg" => neg,
     "aten.negative" => neg,
     "aten.bitwise_not" => not,

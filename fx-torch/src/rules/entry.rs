@@ -67,6 +67,14 @@ pub(crate) fn rank(x: &Tensor) -> Result<i64> {
     }
 }
 
+/// A call of a function with the first two arguments, in their order.
+///
+/// # Errors
+/// Returns an error if one is missing, or as the function does.
+pub(crate) fn of_two(function: Function, call: &Call<'_>) -> Result<Value> {
+    function.call_as((call.at(0)?.clone(), call.at(1)?.clone()))
+}
+
 /// A call of a function by its parameters' names.
 ///
 /// # Errors

@@ -1,5 +1,6 @@
 //! Operators on images: pools, sizes, grids, windows.
 
+use fx_nn::ir::{Function, ParamSpec};
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
@@ -7,43 +8,27 @@ use super::entry::{Entry, by, same, same_function};
 use crate::call::Call;
 
 /// A pool: without a stride it is the window's size.
-macro_rules! pool {
-    ($name:ident, $function:path) => {
-        fn $name(call: &Call<'_>) -> Result<Value> {
-            let mut args = call.args.clone();
-            let window = call.value("kernel_size")?.clone();
-            let is_missing = |value: &Value| match value {
-                Value::None => true,
-                Value::List(items) => items.is_empty(),
-                _ => false,
-            };
-            match args.iter_mut().find(|(name, _)| *name == "stride") {
-                Some((_, stride)) if is_missing(stride) => *stride = window,
-                Some(_) => {}
-                None => args.push(("stride", window)),
-            }
-            for name in ["padding"] {
-                if !args.iter().any(|(known, _)| *known == name) {
-                    args.push((name, Value::Int(0)));
-                }
-            }
-            same_function(function!($function), &[], &call.with_args(args))
-        }
-    };
-}
-pool!(max_pool1d, ops::max_pool1d);
-pool!(max_pool3d, ops::max_pool3d);
-pool!(avg_pool1d, ops::avg_pool1d);
-pool!(avg_pool2d, ops::avg_pool2d);
-pool!(avg_pool3d, ops::avg_pool3d);
-
-fn max_pool2d(call: &Call<'_>) -> Result<Value> {
-    pool!(pooled, ops::max_pool2d);
+fn pool(function: Function, call: &Call<'_>) -> Result<Value> {
     let mut args = call.args.clone();
-    if call.get("dilation").is_none() {
-        args.push(("dilation", Value::Int(1)));
+    args.retain(|(name, value)| match value {
+        Value::List(items) => *name != "stride" || !items.is_empty(),
+        value => *name != "stride" || !matches!(value, Value::None),
+    });
+    // What PyTorch leaves out and fx asks for.
+    let window = call.value("kernel_size")?.clone();
+    let left_out = [
+        ("stride", window),
+        ("padding", Value::Int(0)),
+        ("dilation", Value::Int(1)),
+    ];
+    for (name, value) in left_out {
+        let is_asked_for = |param: &ParamSpec| *param.name == *name && param.default.is_none();
+        let is_there = args.iter().any(|(known, _)| *known == name);
+        if !is_there && function.params().iter().any(is_asked_for) {
+            args.push((name, value));
+        }
     }
-    pooled(&call.with_args(args))
+    same_function(function, &[], &call.with_args(args))
 }
 
 /// Another size of an image: by sizes, or by factors.
@@ -91,12 +76,12 @@ fn grid_sampler(call: &Call<'_>) -> Result<Value> {
 }
 
 pub(crate) const RULES: &[Entry] = by! {
-    "aten.max_pool1d" => max_pool1d,
-    "aten.max_pool2d" => max_pool2d,
-    "aten.max_pool3d" => max_pool3d,
-    "aten.avg_pool1d" => avg_pool1d,
-    "aten.avg_pool2d" => avg_pool2d,
-    "aten.avg_pool3d" => avg_pool3d,
+    "aten.max_pool1d" => |call| pool(function!(ops::max_pool1d), call),
+    "aten.max_pool2d" => |call| pool(function!(ops::max_pool2d), call),
+    "aten.max_pool3d" => |call| pool(function!(ops::max_pool3d), call),
+    "aten.avg_pool1d" => |call| pool(function!(ops::avg_pool1d), call),
+    "aten.avg_pool2d" => |call| pool(function!(ops::avg_pool2d), call),
+    "aten.avg_pool3d" => |call| pool(function!(ops::avg_pool3d), call),
     "aten.grid_sampler" => grid_sampler,
     "aten.upsample_nearest1d" => |call| interpolated(call, "nearest", false),
     "aten.upsample_nearest2d" => |call| interpolated(call, "nearest", false),

@@ -150,5 +150,5 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.one_hot" => ops::one_hot,
     "aten.scatter_add" => ops::scatter_add,
     "aten.scatter_reduce" => ops::scatter_reduce,
-    "aten.take_along_dim" => ops::take_along_dim["indices" => "indices"],
+    "aten.take_along_dim" => ops::take_along_dim,
 };

@@ -1,5 +1,6 @@
 //! Operators of layers: products with weights, convolutions, norms, softmax, dropout, recurrent layers.
 
+use fx_nn::ir::Function;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
@@ -22,16 +23,7 @@ fn batch_norm(call: &Call<'_>) -> Result<Value> {
             "batch norm in training writes its statistics, which is not read yet: export in evaluation",
         ));
     }
-    let of = |name: &str| call.get(name).cloned().unwrap_or(Value::None);
-    let eps: f64 = call.or("eps", 1e-5)?;
-    function!(ops::batch_norm).call_as(args![
-        call.at(0)?.clone(),
-        running_mean = of("running_mean"),
-        running_var = of("running_var"),
-        weight = of("weight"),
-        bias = of("bias"),
-        eps = eps
-    ])
+    same_function(function!(ops::batch_norm), &[], call)
 }
 
 /// A convolution whose padding has a name.
@@ -62,26 +54,16 @@ fn padded_by_name(call: &Call<'_>) -> Result<Option<Vec<i64>>> {
     }
 }
 
-macro_rules! conv {
-    ($name:ident, $function:path) => {
-        fn $name(call: &Call<'_>) -> Result<Value> {
-            let mut args = call.args.clone();
-            if let Some(padding) = padded_by_name(call)? {
-                let list = padding.into_iter().map(Value::Int).collect();
-                for (name, value) in &mut args {
-                    if *name == "padding" {
-                        *value = Value::List(std::mem::take(&mut Some(list)).unwrap_or_default());
-                        break;
-                    }
-                }
-            }
-            same_function(function!($function), &[], &call.with_args(args))
-        }
+fn convolution(function: Function, call: &Call<'_>) -> Result<Value> {
+    let Some(padding) = padded_by_name(call)? else {
+        return same_function(function, &[], call);
     };
+    let mut args = call.args.clone();
+    for (_, value) in args.iter_mut().filter(|(name, _)| *name == "padding") {
+        *value = Value::List(padding.iter().copied().map(Value::Int).collect());
+    }
+    same_function(function, &[], &call.with_args(args))
 }
-conv!(conv1d, ops::conv1d);
-conv!(conv2d, ops::conv2d);
-conv!(conv3d, ops::conv3d);
 
 /// The weight of a norm over all dims but one, times its length.
 fn weight_norm(call: &Call<'_>) -> Result<Value> {
@@ -93,88 +75,47 @@ fn weight_norm(call: &Call<'_>) -> Result<Value> {
     Ok(Value::object((v * (g / norm)?)?))
 }
 
-/// A recurrent layer with its states in a list.
-fn states(call: &Call<'_>, name: &str) -> Result<Vec<Value>> {
-    Ok(call.items(name)?.to_vec())
-}
-
+/// Its two states come in a list.
 fn lstm(call: &Call<'_>) -> Result<Value> {
-    let states = states(call, "hx")?;
-    let [h, c] = states.as_slice() else {
+    let [h, c] = call.items("hx")? else {
         return Err(Error::msg("an LSTM has two states"));
     };
-    let of = |name: &str| call.value(name).cloned();
-    let (output, h, c): (Tensor, Tensor, Tensor) = function!(ops::lstm).call_as(args![
-        call.at(0)?.clone(),
-        h.clone(),
-        c.clone(),
-        of("params")?,
-        of("has_biases")?,
-        of("num_layers")?,
-        of("dropout")?,
-        of("train")?,
-        of("bidirectional")?,
-        of("batch_first")?
-    ])?;
-    Ok(Value::Tuple([output, h, c].map(Value::object).into()))
-}
-
-macro_rules! recurrent {
-    ($name:ident, $function:path) => {
-        fn $name(call: &Call<'_>) -> Result<Value> {
-            let of = |name: &str| call.value(name).cloned();
-            let (output, h): (Tensor, Tensor) = function!($function).call_as(args![
-                call.at(0)?.clone(),
-                of("hx")?,
-                of("params")?,
-                of("has_biases")?,
-                of("num_layers")?,
-                of("dropout")?,
-                of("train")?,
-                of("bidirectional")?,
-                of("batch_first")?
-            ])?;
-            Ok(Value::Tuple([output, h].map(Value::object).into()))
-        }
-    };
-}
-recurrent!(gru, ops::gru);
-recurrent!(rnn_tanh, ops::rnn_tanh);
-recurrent!(rnn_relu, ops::rnn_relu);
-
-fn einsum(call: &Call<'_>) -> Result<Value> {
-    function!(ops::einsum).call_as((
-        call.value("equation")?.clone(),
-        call.value("tensors")?.clone(),
-    ))
+    let mut args = call.args.clone();
+    args.retain(|(name, _)| *name != "hx");
+    args.extend([("h_0", h.clone()), ("c_0", c.clone())]);
+    same_function(
+        function!(ops::lstm),
+        &[("dropout", "dropout_p")],
+        &call.with_args(args),
+    )
 }
 
 pub(crate) const RULES: &[Entry] = by! {
     "aten.dropout" => dropout,
     "aten.feature_dropout" => dropout,
     "aten.batch_norm" => batch_norm,
-    "aten.conv1d" => conv1d,
-    "aten.conv2d" => conv2d,
-    "aten.conv3d" => conv3d,
+    "aten.conv1d" => |call| convolution(function!(ops::conv1d), call),
+    "aten.conv2d" => |call| convolution(function!(ops::conv2d), call),
+    "aten.conv3d" => |call| convolution(function!(ops::conv3d), call),
     "aten._weight_norm" => weight_norm,
     "aten.lstm" => lstm,
-    "aten.gru" => gru,
-    "aten.rnn_tanh" => rnn_tanh,
-    "aten.rnn_relu" => rnn_relu,
-    "aten.einsum" => einsum,
 };
 
 pub(crate) const SAME: &[Entry] = same! {
     "aten.conv_transpose1d" => ops::conv_transpose1d,
     "aten.conv_transpose2d" => ops::conv_transpose2d,
     "aten.conv_transpose3d" => ops::conv_transpose3d,
+    "aten.einsum" => ops::einsum["tensors" => "operands"],
     "aten.glu" => ops::glu,
     "aten.group_norm" => ops::group_norm,
+    "aten.gru" => ops::gru["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.instance_norm" => ops::instance_norm,
     "aten.layer_norm" => ops::layer_norm,
     "aten.linear" => ops::linear,
     "aten.log_softmax" => ops::log_softmax,
     "aten.rms_norm" => ops::rms_norm,
+    "aten.rnn_relu" => ops::rnn_relu["hx" => "h_0", "dropout" => "dropout_p"],
+    "aten.rnn_tanh" => ops::rnn_tanh["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.softmax" => ops::softmax,
     "aten._softmax" => ops::softmax,
     "aten._log_softmax" => ops::log_softmax,

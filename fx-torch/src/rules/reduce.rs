@@ -1,5 +1,6 @@
 //! Operators that put elements together: sums, extremes, sorting, products of matrices.
 
+use fx_nn::ir::Function;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
@@ -7,75 +8,53 @@ use super::entry::{Entry, by, same};
 use crate::call::Call;
 
 /// The largest or smallest of all elements, or along a dim with its index.
-macro_rules! extreme {
-    ($name:ident, $of_all:path, $along:path) => {
-        fn $name(call: &Call<'_>) -> Result<Value> {
-            match call.get("dim") {
-                None => function!($of_all).call_as((call.at(0)?.clone(),)),
-                Some(dim) => {
-                    let keepdim: bool = call.or("keepdim", false)?;
-                    function!($along).call_as(args![
-                        call.at(0)?.clone(),
-                        dim.clone(),
-                        keepdim = keepdim
-                    ])
-                }
-            }
-        }
+fn extreme(of_all: Function, along: Function, call: &Call<'_>) -> Result<Value> {
+    let Some(dim) = call.get("dim") else {
+        return of_all.call_as((call.at(0)?.clone(),));
     };
+    let keepdim: bool = call.or("keepdim", false)?;
+    along.call_as(args![call.at(0)?.clone(), dim.clone(), keepdim = keepdim])
 }
-extreme!(max, ops::amax, ops::max);
-extreme!(min, ops::amin, ops::min);
 
 /// The index of an extreme: of all elements, in their order, where no dim is named.
-macro_rules! index_of {
-    ($name:ident, $function:path) => {
-        fn $name(call: &Call<'_>) -> Result<Value> {
+fn index_of(function: Function, call: &Call<'_>) -> Result<Value> {
+    match call.get("dim") {
+        Some(dim) => {
             let keepdim: bool = call.or("keepdim", false)?;
-            Ok(Value::object(match call.maybe::<i64>("dim")? {
-                Some(dim) => $function(&call.own()?, dim, keepdim)?,
-                None => $function(&ops::ravel(&call.own()?)?, 0, false)?,
-            }))
+            function.call_as(args![call.at(0)?.clone(), dim.clone(), keepdim = keepdim])
         }
-    };
+        None => function.call_as(args![ops::ravel(&call.own()?)?, 0, keepdim = false]),
+    }
 }
-index_of!(argmax, ops::argmax);
-index_of!(argmin, ops::argmin);
 
 /// A variance by `correction`, or by whether it is of a sample.
-macro_rules! spread {
-    ($name:ident, $function:path) => {
-        fn $name(call: &Call<'_>) -> Result<Value> {
-            let unbiased = match (call.get("correction"), call.get("unbiased")) {
-                (Some(Value::Int(0)), _) => false,
-                (Some(Value::Int(1)) | None, None) => true,
-                (None, Some(Value::Bool(unbiased))) => *unbiased,
-                (Some(Value::Float(correction)), _) if [0.0, 1.0].contains(correction) => {
-                    *correction == 1.0
-                }
-                _ => return Err(Error::msg("`correction` is neither 0 nor 1")),
-            };
-            let dim = call.get("dim").cloned().unwrap_or(Value::None);
-            let keepdim: bool = call.or("keepdim", false)?;
-            function!($function).call_as(args![
-                call.at(0)?.clone(),
-                dim = dim,
-                unbiased = unbiased,
-                keepdim = keepdim
-            ])
+fn spread(function: Function, call: &Call<'_>) -> Result<Value> {
+    let unbiased = match (call.get("correction"), call.get("unbiased")) {
+        (Some(Value::Int(0)), _) => false,
+        (Some(Value::Int(1)) | None, None) => true,
+        (None, Some(Value::Bool(unbiased))) => *unbiased,
+        (Some(Value::Float(correction)), _) if [0.0, 1.0].contains(correction) => {
+            *correction == 1.0
         }
+        _ => return Err(Error::msg("`correction` is neither 0 nor 1")),
     };
+    let dim = call.get("dim").cloned().unwrap_or(Value::None);
+    let keepdim: bool = call.or("keepdim", false)?;
+    function.call_as(args![
+        call.at(0)?.clone(),
+        dim = dim,
+        unbiased = unbiased,
+        keepdim = keepdim
+    ])
 }
-spread!(var, ops::var);
-spread!(std, ops::std);
 
 pub(crate) const RULES: &[Entry] = by! {
-    "aten.max" => max,
-    "aten.min" => min,
-    "aten.argmax" => argmax,
-    "aten.argmin" => argmin,
-    "aten.var" => var,
-    "aten.std" => std,
+    "aten.max" => |call| extreme(function!(ops::amax), function!(ops::max), call),
+    "aten.min" => |call| extreme(function!(ops::amin), function!(ops::min), call),
+    "aten.argmax" => |call| index_of(function!(ops::argmax), call),
+    "aten.argmin" => |call| index_of(function!(ops::argmin), call),
+    "aten.var" => |call| spread(function!(ops::var), call),
+    "aten.std" => |call| spread(function!(ops::std), call),
 };
 
 pub(crate) const SAME: &[Entry] = same! {

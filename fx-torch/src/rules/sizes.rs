@@ -3,24 +3,11 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
-use super::entry::{Entry, by};
+use super::entry::{Entry, by, of_two};
 use crate::call::Call;
 
 fn size(call: &Call<'_>) -> Result<Value> {
     Ok(Value::of(call.own()?.size(call.of("dim")?)?))
-}
-
-macro_rules! operators {
-    ($($name:ident)*) => {$(
-        fn $name(call: &Call<'_>) -> Result<Value> {
-            operator::$name.call_as((call.at(0)?.clone(), call.at(1)?.clone()))
-        }
-    )*};
-}
-operators! { add sub mul truediv floordiv eq ne lt le gt ge getitem }
-
-fn modulo(call: &Call<'_>) -> Result<Value> {
-    operator::r#mod.call_as((call.at(0)?.clone(), call.at(1)?.clone()))
 }
 
 fn neg(call: &Call<'_>) -> Result<Value> {
@@ -46,20 +33,20 @@ fn sum(call: &Call<'_>) -> Result<Value> {
 
 pub(crate) const RULES: &[Entry] = by! {
     "aten.sym_size" => size,
-    "_operator.add" => add,
-    "_operator.sub" => sub,
-    "_operator.mul" => mul,
-    "_operator.truediv" => truediv,
-    "_operator.floordiv" => floordiv,
-    "_operator.mod" => modulo,
+    "_operator.add" => |call| of_two(operator::add, call),
+    "_operator.sub" => |call| of_two(operator::sub, call),
+    "_operator.mul" => |call| of_two(operator::mul, call),
+    "_operator.truediv" => |call| of_two(operator::truediv, call),
+    "_operator.floordiv" => |call| of_two(operator::floordiv, call),
+    "_operator.mod" => |call| of_two(operator::r#mod, call),
     "_operator.neg" => neg,
-    "_operator.eq" => eq,
-    "_operator.ne" => ne,
-    "_operator.lt" => lt,
-    "_operator.le" => le,
-    "_operator.gt" => gt,
-    "_operator.ge" => ge,
-    "_operator.getitem" => getitem,
+    "_operator.eq" => |call| of_two(operator::eq, call),
+    "_operator.ne" => |call| of_two(operator::ne, call),
+    "_operator.lt" => |call| of_two(operator::lt, call),
+    "_operator.le" => |call| of_two(operator::le, call),
+    "_operator.gt" => |call| of_two(operator::gt, call),
+    "_operator.ge" => |call| of_two(operator::ge, call),
+    "_operator.getitem" => |call| of_two(operator::getitem, call),
     "torch.sym_sum" => sum,
     "aten._assert_tensor_metadata" => nothing,
     "aten._assert_scalar" => nothing,
