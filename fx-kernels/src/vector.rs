@@ -20,6 +20,23 @@ pub(crate) fn framed<S: Simd>(simd: S, part: impl FnOnce()) {
     simd.vectorize(part);
 }
 
+/// Calls a method with the number of vectors in a block of channels as its constant. What other lanes need is not compiled:
+/// `if const` is decided for each level.
+macro_rules! by_block {
+    ($kernel:ident.$method:ident::<$S:ident>($simd:expr)) => {
+        if const { $S::F32_LANES == 16 } {
+            $kernel.$method::<$S, 1>($simd)
+        } else if const { $S::F32_LANES == 8 } {
+            $kernel.$method::<$S, 2>($simd)
+        } else if const { $S::F32_LANES == 4 } {
+            $kernel.$method::<$S, 4>($simd)
+        } else {
+            $kernel.$method::<$S, 16>($simd)
+        }
+    };
+}
+pub(crate) use by_block;
+
 /// The vector at `at`.
 #[inline(always)]
 pub(crate) fn load<S: Simd>(_: S, floats: &[f32], at: usize) -> S::f32s {

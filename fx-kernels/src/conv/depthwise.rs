@@ -6,6 +6,7 @@ use pulp::{Simd, WithSimd};
 use crate::conv::epilogue::{Epilogue, clamp};
 use crate::conv::share::{self, Task};
 use crate::conv::{Blocked, ConvSpec, tile};
+use crate::vector::by_block;
 use crate::{BLOCK, Block, Buffer, Level};
 
 /// What one result costs in operations: it is bound by memory, not by arithmetic.
@@ -159,16 +160,7 @@ impl WithSimd for Kernel<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        // What other lanes need is not compiled: `if const` is decided for each level.
-        if const { S::F32_LANES == 16 } {
-            self.strides::<S, 1>(simd);
-        } else if const { S::F32_LANES == 8 } {
-            self.strides::<S, 2>(simd);
-        } else if const { S::F32_LANES == 4 } {
-            self.strides::<S, 4>(simd);
-        } else {
-            self.strides::<S, 16>(simd);
-        }
+        by_block!(self.strides::<S>(simd));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::conv::epilogue::Epilogue;
 use crate::conv::share::{self, Task};
 use crate::conv::tile::{self, From, Slab, To};
 use crate::conv::{Blocked, ConvSpec};
-use crate::vector::framed;
+use crate::vector::{by_block, framed};
 use crate::{BLOCK, Block, Buffer, Level};
 
 /// Weights above these bytes are read once for each task, so a task has few of them.
@@ -240,19 +240,11 @@ impl WithSimd for Kernel<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        // What other lanes need is not compiled: `if const` is decided for each level.
-        if const { S::F32_LANES == 16 } {
-            match self.planes.len() {
-                2 => self.strides::<S, 2>(simd),
-                _ => self.strides::<S, 1>(simd),
-            }
-        } else if const { S::F32_LANES == 8 } {
-            self.strides::<S, 2>(simd);
-        } else if const { S::F32_LANES == 4 } {
-            self.strides::<S, 4>(simd);
-        } else {
-            self.strides::<S, 16>(simd);
+        // Sums of two blocks fit into the registers.
+        if const { S::F32_LANES == BLOCK } && self.planes.len() == 2 {
+            return self.strides::<S, 2>(simd);
         }
+        by_block!(self.strides::<S>(simd));
     }
 }
 

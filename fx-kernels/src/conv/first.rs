@@ -9,7 +9,7 @@ use crate::conv::share::{self, Task};
 use crate::conv::tile::{self, Plain, To};
 use crate::conv::{Blocked, ConvSpec};
 use crate::scratch::lend;
-use crate::vector::framed;
+use crate::vector::{by_block, framed};
 use crate::{BLOCK, Block, Buffer, Level};
 
 /// Packed weights of a convolution with few input channels.
@@ -151,19 +151,11 @@ impl WithSimd for Kernel<'_, '_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        // What other lanes need is not compiled: `if const` is decided for each level.
-        if const { S::F32_LANES == 16 } {
-            match self.planes.len() {
-                2 => self.run::<S, 2>(simd),
-                _ => self.run::<S, 1>(simd),
-            }
-        } else if const { S::F32_LANES == 8 } {
-            self.run::<S, 2>(simd);
-        } else if const { S::F32_LANES == 4 } {
-            self.run::<S, 4>(simd);
-        } else {
-            self.run::<S, 16>(simd);
+        // Sums of two blocks fit into the registers.
+        if const { S::F32_LANES == BLOCK } && self.planes.len() == 2 {
+            return self.run::<S, 2>(simd);
         }
+        by_block!(self.run::<S>(simd));
     }
 }
 

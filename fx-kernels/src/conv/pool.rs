@@ -5,6 +5,7 @@ use pulp::{Simd, WithSimd};
 use crate::conv::Blocked;
 use crate::conv::share::{self, Task};
 use crate::error::check;
+use crate::vector::by_block;
 use crate::{BLOCK, Block, Level, SizeError};
 
 /// The windows of a pool; pairs are (rows, columns).
@@ -256,16 +257,7 @@ impl WithSimd for Kernel<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        // What other lanes need is not compiled: `if const` is decided for each level.
-        if const { S::F32_LANES == 16 } {
-            self.run::<S, 1>(simd);
-        } else if const { S::F32_LANES == 8 } {
-            self.run::<S, 2>(simd);
-        } else if const { S::F32_LANES == 4 } {
-            self.run::<S, 4>(simd);
-        } else {
-            self.run::<S, 16>(simd);
-        }
+        by_block!(self.run::<S>(simd));
     }
 }
 
