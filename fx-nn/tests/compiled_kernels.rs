@@ -291,7 +291,7 @@ fn steps_of_images() -> Result<()> {
         nn::Conv2d::new(20, 4, 3)?.padding(1),
     );
     let scale = Tensor::randn((20, 1, 1))?;
-    let gated = first.clone();
+    let (gated, other, line) = (first.clone(), first.clone(), first.clone());
     let gm = symbolic_trace(traced!(|x: &Tensor| {
         let y = first.forward(x)?;
         // Two readers, so that nothing becomes part of the convolution.
@@ -313,6 +313,29 @@ fn steps_of_images() -> Result<()> {
         let gate = third.forward(&ops::adaptive_avg_pool2d(&z, (1, 1))?)?;
         let gate = ops::clamp(&((gate * 0.2)? + 0.5)?, 0.0, 1.0)?;
         ops::relu(&((z * gate)? - 0.25)?)
+    }))?;
+    let names = agree(&gm, &[Tensor::randn((2, 3, 5, 6))?])?;
+    assert!(has(&names, "convolution 3x3, Hardswish"), "{names:?}");
+    // However it is scaled, and only with its numbers.
+    for (add, low, high, by, is_gate) in [
+        (3.0, 0.0, 6.0, 6.0, true),
+        (3.0, 0.0, 6.0, 5.0, false),
+        (2.0, 0.0, 6.0, 6.0, false),
+        (3.0, -0.5, 6.0, 6.0, false),
+        (3.0, 0.0, 7.0, 6.0, false),
+    ] {
+        let other = other.clone();
+        let gm = symbolic_trace(traced!(move |x: &Tensor| {
+            let y = other.forward(x)?;
+            (&y * ops::clamp(&(&y + add)?, low, high)?)? / by
+        }))?;
+        let names = agree(&gm, &[Tensor::randn((2, 3, 5, 6))?])?;
+        let found = has(&names, "convolution 3x3, Hardswish");
+        assert_eq!(found, is_gate, "{add} {low} {high} {by}: {names:?}");
+    }
+    let gm = symbolic_trace(traced!(|x: &Tensor| {
+        let y = line.forward(x)?;
+        &y * ops::clamp(&((&y / 6.0)? + 0.5)?, 0.0, 1.0)?
     }))?;
     let names = agree(&gm, &[Tensor::randn((2, 3, 5, 6))?])?;
     assert!(has(&names, "convolution 3x3, Hardswish"), "{names:?}");

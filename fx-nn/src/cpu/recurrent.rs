@@ -20,6 +20,17 @@ impl Recurring {
         if self.unit == Unit::Lstm { 3 } else { 2 }
     }
 
+    /// How many weights a layer has in one direction.
+    fn weights_each(&self) -> usize {
+        if self.has_biases { 4 } else { 2 }
+    }
+
+    /// How many weights all layers have; `None` if no number says it.
+    fn weights(&self) -> Option<usize> {
+        self.layers
+            .checked_mul(self.directions * self.weights_each())
+    }
+
     /// The inputs that are no weights.
     fn operands(&self) -> usize {
         1 + self.is_given.iter().filter(|given| **given).count()
@@ -76,17 +87,15 @@ impl Lowering<'_> {
 /// Whether there are as many weights as layers need, each of its size.
 fn fit(how: Recurring, weights: &[Tensor]) -> bool {
     let dims: Option<Vec<&[usize]>> = weights.iter().map(|w| w.dims().ok()).collect();
-    let each = if how.has_biases { 4 } else { 2 };
-    let Some(dims) = dims.filter(|dims| {
-        !dims.is_empty() && how.layers.checked_mul(how.directions * each) == Some(dims.len())
-    }) else {
+    let Some(dims) = dims.filter(|dims| !dims.is_empty() && how.weights() == Some(dims.len()))
+    else {
         return false;
     };
     let ([_, inputs], [_, hidden]) = (dims[0], dims[1]) else {
         return false;
     };
     let rows = how.unit.gates() * hidden;
-    dims.chunks(each).enumerate().all(|(at, of)| {
+    dims.chunks(how.weights_each()).enumerate().all(|(at, of)| {
         let inputs = if at < how.directions {
             *inputs
         } else {
@@ -110,15 +119,14 @@ pub(super) fn name(how: Recurring, network: &Network) -> String {
 
 /// A network of the weights of its layers, with their sizes.
 pub(super) fn network(how: Recurring, weights: &[(&[f32], &[usize])]) -> Result<Network> {
-    let each = if how.has_biases { 4 } else { 2 };
-    if how.layers == 0 || how.layers.checked_mul(how.directions * each) != Some(weights.len()) {
+    if how.layers == 0 || how.weights() != Some(weights.len()) {
         return Err(Error::msg("a network has another number of weights"));
     }
     let ([_, inputs], [_, hidden]) = (weights[0].1, weights[1].1) else {
         return Err(Error::msg("the weights of a network have two dimensions"));
     };
     let layers: Vec<Weights<'_>> = weights
-        .chunks(each)
+        .chunks(how.weights_each())
         .map(|of| Weights {
             of_input: of[0].0,
             of_hidden: of[1].0,

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a step writes what its inputs' sizes say, or fails.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use fx_core::value::{DType, Value};
@@ -122,11 +123,7 @@ impl Reading<'_> {
                     _ => return Err(Error::msg("a batch norm is over other channels")),
                 }
                 let operands = [
-                    Operand {
-                        data: self.memory(&x),
-                        start: x.start,
-                        strides: &x.strides,
-                    },
+                    self.operand(&x),
                     Operand::full(factors, &channels),
                     Operand::full(shifts, &channels),
                 ];
@@ -140,21 +137,9 @@ impl Reading<'_> {
             Kernel::Tape(tape) => {
                 let arrays: Result<SmallVec<[Array; 6]>> =
                     inputs.iter().map(|id| self.array(*id, pool)).collect();
-                let arrays = arrays?;
-                let dims = broadcast(arrays.iter().map(|array| &array.dims[..]))
-                    .ok_or_else(|| Error::msg("the sizes of operands do not fit"))?;
-                let arrays: Option<SmallVec<[Array; 6]>> =
-                    arrays.iter().map(|array| array.expanded(&dims)).collect();
-                let arrays =
-                    arrays.ok_or_else(|| Error::msg("the sizes of operands do not fit"))?;
-                let operands: SmallVec<[Operand<'_>; 6]> = arrays
-                    .iter()
-                    .map(|array| Operand {
-                        data: self.memory(array),
-                        start: array.start,
-                        strides: &array.strides,
-                    })
-                    .collect();
+                let (dims, arrays) = spread(&arrays?)?;
+                let operands: SmallVec<[Operand<'_>; 6]> =
+                    arrays.iter().map(|array| self.operand(array)).collect();
                 if pool.gives_result {
                     room_of(&dims)?;
                     let floats = tape.collect(level, &dims, &operands);
@@ -477,6 +462,15 @@ impl Reading<'_> {
         })
     }
 
+    /// An array as it lies, for a tape.
+    fn operand<'a>(&'a self, array: &'a Array) -> Operand<'a> {
+        Operand {
+            data: self.memory(array),
+            start: array.start,
+            strides: &array.strides,
+        }
+    }
+
     /// Steps of images and of numbers of channels.
     fn image_tape(
         &self,
@@ -506,14 +500,14 @@ impl Reading<'_> {
         }
         // A number for all channels stands for each.
         let count = first.channels();
-        let spread: SmallVec<[Vec<f32>; 4]> = channels
+        let each: SmallVec<[Cow<'_, [f32]>; 4]> = channels
             .iter()
             .map(|floats| match floats[..] {
-                [one] => vec![one; count],
-                _ => floats.to_vec(),
+                [one] => Cow::Owned(vec![one; count]),
+                _ => Cow::Borrowed(&floats[..]),
             })
             .collect();
-        let lent: SmallVec<[&[f32]; 4]> = spread.iter().map(|floats| &floats[..]).collect();
+        let lent: SmallVec<[&[f32]; 4]> = each.iter().map(|floats| &**floats).collect();
         image(sizes, pool, |out| {
             conv::pointwise(self.level, tape, &images, &lent, out)
         })
@@ -541,19 +535,9 @@ impl Reading<'_> {
                 Ok(())
             })?);
         }
-        let misfit = || Error::msg("the sizes of operands do not fit");
-        let dims = broadcast(arrays.iter().map(|array| &array.dims[..])).ok_or_else(misfit)?;
-        let wide: Option<SmallVec<[Array; 6]>> =
-            arrays.iter().map(|array| array.expanded(&dims)).collect();
-        let wide = wide.ok_or_else(misfit)?;
-        let operands: SmallVec<[Operand<'_>; 6]> = wide
-            .iter()
-            .map(|array| Operand {
-                data: self.memory(array),
-                start: array.start,
-                strides: &array.strides,
-            })
-            .collect();
+        let (dims, arrays) = spread(&arrays)?;
+        let operands: SmallVec<[Operand<'_>; 6]> =
+            arrays.iter().map(|array| self.operand(array)).collect();
         let made = filled(dims.clone(), pool, |out| {
             let run = tape.run(self.level, &dims, &operands, &mut [out]);
             run.map_err(sizes_differ)
@@ -758,4 +742,12 @@ impl Reading<'_> {
         }
         array(dims, pool, |out| made.to_nchw(out))
     }
+}
+
+/// The common sizes of operands, and each operand in these.
+fn spread(arrays: &[Array]) -> Result<(Dims, SmallVec<[Array; 6]>)> {
+    let misfit = || Error::msg("the sizes of operands do not fit");
+    let dims = broadcast(arrays.iter().map(|array| &array.dims[..])).ok_or_else(misfit)?;
+    let arrays: Option<_> = arrays.iter().map(|array| array.expanded(&dims)).collect();
+    Ok((dims, arrays.ok_or_else(misfit)?))
 }
