@@ -473,67 +473,62 @@ fn convert(of: &Of, output: &Path, opset: i64, json: bool) -> Result<()> {
     }
 }
 
-/// What a program of torch.export needs.
-fn support_of_program(of: &Of, json: bool) -> Result<u8> {
-    let support = fx_torch::support(&of.file)?;
-    let refused = match support.missing.is_empty() {
-        true => of.load().err().map(|error| error.to_string()),
-        false => None,
-    };
-    match json {
-        true => {
-            let operators = support.operators.iter().map(|(name, nodes)| {
-                let known = !support.missing.contains_key(name);
-                json!({"name": name, "nodes": nodes, "known": known})
-            });
-            let operators: Vec<Json> = operators.collect();
-            print::json(&json!({"operators": operators, "refused": refused}))?;
-        }
-        false => {
-            print::line(&support)?;
-            if let Some(refused) = &refused {
-                print::line(format_args!("refused: {refused}"))?;
-            }
-        }
+/// What a file needs, with each operator, and whether the rest goes together: reading it says that.
+struct Needs {
+    /// The operators: the name, the number of nodes, and whether it is known.
+    operators: Vec<(String, usize, bool)>,
+    unknown_types: Vec<String>,
+    is_complete: bool,
+    text: String,
+}
+
+fn needs(file: &Path) -> Result<Needs> {
+    if is_program(file) {
+        let support = fx_torch::support(file)?;
+        let known = |name: &String| !support.missing.contains_key(name);
+        let operators = support.operators.iter();
+        return Ok(Needs {
+            operators: operators
+                .map(|(name, nodes)| (name.clone(), *nodes, known(name)))
+                .collect(),
+            unknown_types: Vec::new(),
+            is_complete: support.missing.is_empty(),
+            text: format!("{support}\n"),
+        });
     }
-    Ok(u8::from(!support.missing.is_empty() || refused.is_some()))
+    let support = fx_onnx::support(file)?;
+    Ok(Needs {
+        is_complete: support.is_complete(),
+        text: support.to_string(),
+        operators: support.operators,
+        unknown_types: support.types,
+    })
 }
 
 fn support(of: &Of, json: bool) -> Result<u8> {
-    if is_program(&of.file) {
-        return support_of_program(of, json);
-    }
-    let support = fx_onnx::support(&of.file)?;
-    // What is missing is listed at once; whether the rest goes together, reading it says.
-    let refused = match support.is_complete() {
-        true => of
-            .loader()?
-            .load(&of.file)
-            .err()
-            .map(|error| error.to_string()),
+    let needs = needs(&of.file)?;
+    let refused = match needs.is_complete {
+        true => of.load().err().map(|error| error.to_string()),
         false => None,
     };
-    match json {
-        true => {
-            let operators = support
-                .operators
-                .iter()
-                .map(|(name, nodes, known)| json!({"name": name, "nodes": nodes, "known": known}));
-            let operators: Vec<Json> = operators.collect();
-            print::json(&json!({
-                "operators": operators,
-                "unknown_types": support.types,
-                "refused": refused,
-            }))?;
-        }
-        false => {
-            print::print(&support)?;
-            if let Some(refused) = &refused {
-                print::line(format_args!("refused: {refused}"))?;
-            }
+    if json {
+        let operators = needs
+            .operators
+            .iter()
+            .map(|(name, nodes, known)| json!({"name": name, "nodes": nodes, "known": known}));
+        let operators: Vec<Json> = operators.collect();
+        print::json(&json!({
+            "operators": operators,
+            "unknown_types": needs.unknown_types,
+            "refused": refused,
+        }))?;
+    } else {
+        print::print(&needs.text)?;
+        if let Some(refused) = &refused {
+            print::line(format_args!("refused: {refused}"))?;
         }
     }
-    Ok(u8::from(!support.is_complete() || refused.is_some()))
+    Ok(u8::from(!needs.is_complete || refused.is_some()))
 }
 
 /// What is wrong with a file that can be read is a fault: a damaged file, or a graph that breaks its rules. A file that

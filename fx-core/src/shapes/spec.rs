@@ -76,18 +76,21 @@ impl Spec {
 
     /// A tensor of a shape and an element type.
     pub fn tensor<S: Into<SpecSize>>(shape: impl IntoIterator<Item = S>, dtype: DType) -> Self {
-        let sizes = shape.into_iter().map(|size| size.into().0);
-        Spec::of_kind(match sizes.collect::<Result<Vec<Dim>, String>>() {
-            Ok(sizes) => Kind::Known(ValueMeta::from(TensorMeta::new(sizes).dtype(dtype))),
-            Err(problem) => Kind::Wrong(problem),
-        })
+        Spec::of_shape(shape, |meta| meta.dtype(dtype))
     }
 
     /// What has a shape and no element type, such as a tensor of text.
     pub fn untyped<S: Into<SpecSize>>(shape: impl IntoIterator<Item = S>) -> Self {
+        Spec::of_shape(shape, |meta| meta)
+    }
+
+    fn of_shape<S: Into<SpecSize>>(
+        shape: impl IntoIterator<Item = S>,
+        typed: impl FnOnce(TensorMeta) -> TensorMeta,
+    ) -> Self {
         let sizes = shape.into_iter().map(|size| size.into().0);
         Spec::of_kind(match sizes.collect::<Result<Vec<Dim>, String>>() {
-            Ok(sizes) => Kind::Known(ValueMeta::from(TensorMeta::new(sizes))),
+            Ok(sizes) => Kind::Known(ValueMeta::from(typed(TensorMeta::new(sizes)))),
             Err(problem) => Kind::Wrong(problem),
         })
     }
