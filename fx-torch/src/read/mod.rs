@@ -2,6 +2,7 @@
 //!
 //! Invariant: a node reads what stands before it, and what it writes is seen by all behind it.
 
+mod layers;
 mod memory;
 mod values;
 mod views;
@@ -11,11 +12,13 @@ use std::sync::Arc;
 use fx_nn::ir::ParamSpec;
 use fx_nn::module::{Component, Module, TensorKind, Walk, WalkMut};
 use fx_nn::prelude::*;
-use fx_nn::trace::placed;
+use fx_nn::trace::{CallArgs, placed};
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
+pub(crate) use self::layers::Layers;
+use self::layers::{Given, LayerCall, Step};
 use self::memory::Memory;
 use self::values::{argument, name, names};
 use crate::call::Call;
@@ -63,6 +66,7 @@ pub(crate) struct Root {
     pub program: Arc<Program>,
     pub tensors: IndexMap<String, (Held, Tensor)>,
     pub weights: Arc<Vec<Weight>>,
+    pub layers: Layers,
     pub arguments: Arc<Vec<Parameter>>,
     pub params: Vec<ParamSpec>,
     pub results: Tree,
@@ -101,8 +105,11 @@ impl Root {
                 }
             }
         }
-        let reader = Reader { kept };
-        let results = reader.graph(graph, &mut memory)?;
+        let reader = Reader {
+            kept,
+            layers: &self.layers,
+        };
+        let results = reader.graph(graph, Some(&self.layers), &mut memory)?;
         self.results.filled(&mut results.into_iter())
     }
 }
@@ -111,19 +118,36 @@ impl Root {
 struct Reader<'n> {
     /// Names whose memory outlives a run: inputs, parameters, buffers.
     kept: FxHashSet<&'n str>,
+    layers: &'n Layers,
 }
 
 impl<'n> Reader<'n> {
-    fn graph(&self, graph: &'n Graph, memory: &mut Memory<'n>) -> Result<Vec<Value>> {
-        for node in &graph.nodes {
+    /// The results of a graph. Layers are those of the program's own graph.
+    fn graph(
+        &self,
+        graph: &'n Graph,
+        layers: Option<&'n Layers>,
+        memory: &mut Memory<'n>,
+    ) -> Result<Vec<Value>> {
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let step = layers.map_or(Step::Node, |layers| layers.step(index));
             let modules = places::modules(node);
-            let modules: Vec<(&str, &str)> = modules
+            let mut modules: Vec<(&str, &str)> = modules
                 .iter()
-                .map(|(path, class)| (&**path, &**class))
+                .map(|around| (around.path, around.name()))
                 .collect();
+            if matches!(step, Step::Layer(_)) {
+                // The call is one of the modules around the layer.
+                modules.pop();
+            }
             let place = places::location(node);
             let shown = place.to_string();
-            placed(place, &modules, || self.node(graph, node, memory)).map_err(|error| {
+            let done = || match step {
+                Step::Node => self.node(graph, node, memory),
+                Step::Layer(call) => self.layer(call, memory),
+                Step::Nothing => Ok(()),
+            };
+            placed(place, &modules, done).map_err(|error| {
                 let name = node.name.as_deref().unwrap_or_default();
                 Error::msg(format_args!(
                     "`{name}` ({}) at {shown}: {error}",
@@ -162,23 +186,7 @@ impl<'n> Reader<'n> {
         });
         if let (Some(function), Some(own)) = (rules::in_place(&node.target), own) {
             let value = function(&call)?;
-            let root = memory.write(own, value)?;
-            if self.kept.contains(root) {
-                return Err(Error::msg(format_args!(
-                    "it writes `{root}`, which outlives the run: make a copy of it in `forward` first"
-                )));
-            }
-            for name in names(&node.outputs)? {
-                // The result is the tensor that was written.
-                let value = memory.get(own)?;
-                let same = Call {
-                    target: views::SAME,
-                    args: vec![("self", Value::None)],
-                    dtypes: call.dtypes.clone(),
-                };
-                memory.insert_view(name, value, own, same, None);
-            }
-            return Ok(());
+            return self.written(own, value, names(&node.outputs)?, memory);
         }
         let given = rules::run(&call)?;
         let own = own.filter(|_| views::is_view(&node.target));
@@ -209,6 +217,73 @@ impl<'n> Reader<'n> {
         }
     }
 
+    /// A call of a layer.
+    fn layer(&self, call: &'n LayerCall, memory: &mut Memory<'n>) -> Result<()> {
+        let mut given = CallArgs::default();
+        let mut own = None;
+        for (name, argument_of) in &call.args {
+            let value = match argument_of {
+                Given::One(one) => {
+                    if let Argument::AsTensor(named) = one {
+                        own.get_or_insert(&*named.name);
+                    }
+                    argument(one, memory)?
+                }
+                Given::Tuple(items) => {
+                    let items = items.iter().map(|item| argument(item, memory));
+                    Value::Tuple(items.collect::<Result<_>>()?)
+                }
+                Given::Plain(value) => value.clone(),
+            };
+            match name {
+                None => given.args.push(value),
+                Some(name) => given.kwargs.push(((*name).into(), value)),
+            }
+        }
+        let layer = self.layers.modules.get(&call.path);
+        let layer = layer.ok_or_else(|| Error::msg("the layer is missing"))?;
+        let result: Value = layer.forward(given)?;
+        if let (true, Some(own)) = (call.writes, own) {
+            let value = Tensor::from_value(result.clone())?;
+            return match call.results.first() {
+                Some((name, _)) => self.written(own, value, [&**name], memory),
+                None => Ok(()),
+            };
+        }
+        for (name, at) in &call.results {
+            let part =
+                (at.iter()).try_fold(result.clone(), |whole, at| views::part(&whole, Some(*at)))?;
+            memory.insert(name, part);
+        }
+        Ok(())
+    }
+
+    /// Writes a tensor; the results of what writes it are the tensor itself.
+    fn written(
+        &self,
+        own: &'n str,
+        value: Tensor,
+        results: impl IntoIterator<Item = &'n str>,
+        memory: &mut Memory<'n>,
+    ) -> Result<()> {
+        let root = memory.write(own, value)?;
+        if self.kept.contains(root) {
+            return Err(Error::msg(format_args!(
+                "it writes `{root}`, which outlives the run: make a copy of it in `forward` first"
+            )));
+        }
+        for name in results {
+            let value = memory.get(own)?;
+            let same = Call {
+                target: views::SAME,
+                args: vec![("self", Value::None)],
+                dtypes: Vec::new(),
+            };
+            memory.insert_view(name, value, own, same, None);
+        }
+        Ok(())
+    }
+
     /// An operator with a graph: what changes nothing but a mode is opened.
     fn higher_order(&self, node: &'n Node, at: usize, memory: &mut Memory<'n>) -> Result<()> {
         const OPENED: [&str; 2] = [
@@ -229,7 +304,7 @@ impl<'n> Reader<'n> {
                 own.insert(name, argument(&given.arg, memory)?);
             }
         }
-        let results = self.graph(&inner.graph, &mut own)?;
+        let results = self.graph(&inner.graph, None, &mut own)?;
         let mut all = Vec::new();
         for output in &node.outputs {
             match output {
@@ -247,7 +322,13 @@ impl<'n> Reader<'n> {
 impl Component for Root {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         walk.component(self, |walk| {
+            for (path, layer) in &self.layers.modules {
+                walk.child(path, layer);
+            }
             for (path, (held, tensor)) in &self.tensors {
+                if self.layers.held.contains(path) {
+                    continue;
+                }
                 match held {
                     Held::Parameter => walk.child(path, tensor),
                     Held::Buffer | Held::Constant => walk.buffer(path, TensorKind::Buffer, tensor),
@@ -257,7 +338,13 @@ impl Component for Root {
     }
 
     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
+        for (path, layer) in &mut self.layers.modules {
+            walk.child(path, layer);
+        }
         for (path, (_, tensor)) in &mut self.tensors {
+            if self.layers.held.contains(path) {
+                continue;
+            }
             walk.child(path, tensor);
         }
     }
