@@ -31,7 +31,7 @@ pub(crate) fn location(node: &Node) -> SourceLocation {
 /// A module around a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Around<'n> {
-    /// Which call of which module it is: the path, and behind it `@1` in its second call.
+    /// Which call of which module it is: a key with the path, and behind it `@1` in its second call.
     pub call: &'n str,
     pub path: &'n str,
     /// The class with its Python module: `torch.nn.modules.conv.Conv2d`.
@@ -51,8 +51,8 @@ pub(crate) fn modules(node: &Node) -> Vec<Around<'_>> {
     let entries = stack.map_or("", String::as_str).split(';');
     let entries = entries.filter_map(|entry| {
         let mut parts = entry.splitn(3, ',');
-        let (_, call, class) = (parts.next()?, parts.next()?, parts.next()?);
-        let path = call.split('@').next().unwrap_or_default();
+        let (call, path, class) = (parts.next()?, parts.next()?, parts.next()?);
+        let path = path.split('@').next().unwrap_or_default();
         let is_path = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         let fits = !path.is_empty() && path.chars().all(is_path);
         fits.then_some(Around { call, path, class })
