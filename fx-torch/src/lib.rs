@@ -12,5 +12,5 @@ mod size;
 mod support;
 mod tree;
 
-pub use loader::{Loader, load};
+pub use loader::{Hierarchy, Loader, load};
 pub use support::{Support, operators, support};

@@ -19,28 +19,32 @@ use crate::schema::{Argument, Constant, InputSpec, OutputSpec, Program, Size, Sy
 use crate::tree::Tree;
 use crate::{archive, element, size};
 
+/// Which modules of PyTorch are modules of the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Hierarchy {
+    /// None: the graph has the operators.
+    Flat,
+    /// Those of `torch.nn` that fx has: they are called, with their weights at PyTorch's paths.
+    #[default]
+    Layers,
+    /// All: those that fx does not have are graph modules, one inside of the other, as PyTorch's `unflatten` makes them.
+    Modules,
+}
+
 /// How a program is read.
 ///
 /// ```no_run
-/// use fx_torch::Loader;
-/// let model = Loader::new().trainable(true).load("model.pt2")?;
+/// use fx_torch::{Hierarchy, Loader};
+/// let model = Loader::new().trainable(true).hierarchy(Hierarchy::Modules).load("model.pt2")?;
 /// println!("{}", model.code());
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct Loader {
     trainable: bool,
-    layers: bool,
-}
-
-impl Default for Loader {
-    fn default() -> Self {
-        Loader {
-            trainable: false,
-            layers: true,
-        }
-    }
+    hierarchy: Hierarchy,
 }
 
 /// Reads a program as a graph module, in evaluation and with frozen parameters.
@@ -70,15 +74,9 @@ impl Loader {
         self
     }
 
-    /// Whether modules of `torch.nn` become calls of fx's layers, with their weights at PyTorch's paths; they do unless
-    /// this says otherwise. Without, the graph has the operators alone.
-    ///
-    /// ```no_run
-    /// let plain = fx_torch::Loader::new().layers(false).load("model.pt2")?;
-    /// # Ok::<(), fx_nn::Error>(())
-    /// ```
-    pub fn layers(mut self, layers: bool) -> Self {
-        self.layers = layers;
+    /// Which modules of PyTorch are modules of the graph; layers, unless this says otherwise.
+    pub fn hierarchy(mut self, hierarchy: Hierarchy) -> Self {
+        self.hierarchy = hierarchy;
         self
     }
 
@@ -104,6 +102,9 @@ impl Loader {
         }
         module.eval();
         module.infer_shapes(&specs)?;
+        if self.hierarchy == Hierarchy::Modules {
+            module.nest_modules("**")?;
+        }
         Ok(module)
     }
 
@@ -187,9 +188,9 @@ impl Loader {
                 is_given,
             });
         }
-        let layers = match self.layers {
-            true => Layers::of(&program.graph_module.graph, &weights, &tensors),
-            false => Layers::default(),
+        let layers = match self.hierarchy {
+            Hierarchy::Flat => Layers::default(),
+            _ => Layers::of(&program.graph_module.graph, &weights, &tensors),
         };
         let root = Root {
             layers,

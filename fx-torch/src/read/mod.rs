@@ -22,7 +22,7 @@ use self::layers::{Given, LayerCall, Step};
 use self::memory::Memory;
 use self::values::{argument, name, names};
 use crate::call::Call;
-use crate::places;
+use crate::places::{self, Around};
 use crate::rules;
 use crate::schema::{Argument, Graph, Node, Program};
 use crate::tree::Tree;
@@ -131,11 +131,11 @@ impl<'n> Reader<'n> {
     ) -> Result<Vec<Value>> {
         for (index, node) in graph.nodes.iter().enumerate() {
             let step = layers.map_or(Step::Node, |layers| layers.step(index));
-            let modules = places::modules(node);
-            let mut modules: Vec<(&str, &str)> = modules
-                .iter()
-                .map(|around| (around.path, around.name()))
-                .collect();
+            let around = places::modules(node);
+            let calls: Vec<String> = around.iter().map(Around::numbered_path).collect();
+            let names = around.iter().map(Around::name);
+            let mut modules: Vec<(&str, &str)> =
+                calls.iter().map(String::as_str).zip(names).collect();
             if matches!(step, Step::Layer(_)) {
                 // The call is one of the modules around the layer.
                 modules.pop();
