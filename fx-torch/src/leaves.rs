@@ -317,13 +317,32 @@ fn singles(x: &Tensor) -> Result<Vec<f32>> {
 fx_nn::function_table! { ShapeRule {
     fx_nn::function!(crate::leaves::nms) => ShapeRule(left),
     fx_nn::function!(crate::leaves::regions) => ShapeRule(in_regions),
-    fx_nn::function!(crate::leaves::larger) => ShapeRule(|call| {
-        Ok(ValueMeta::Int(call.size("a")?.max(call.size("b")?)?))
-    }),
-    fx_nn::function!(crate::leaves::smaller) => ShapeRule(|call| {
-        Ok(ValueMeta::Int(call.size("a")?.min(call.size("b")?)?))
-    }),
+    fx_nn::function!(crate::leaves::larger) => ShapeRule(|call| two_sizes(call, true)),
+    fx_nn::function!(crate::leaves::smaller) => ShapeRule(|call| two_sizes(call, false)),
 } }
+
+/// One of two sizes, where their limits decide.
+fn two_sizes(call: &mut RuleCall<'_>, is_larger: bool) -> Result<ValueMeta> {
+    let (a, b) = (call.size("a")?, call.size("b")?);
+    let (low, high) = (call.env().bounds(&a), call.env().bounds(&b));
+    let is_above = |x: (Option<i64>, _), y: (_, Option<i64>)| matches!((x.0, y.1), (Some(x), Some(y)) if x >= y);
+    let a_is_larger = match () {
+        () if is_above(low, high) => Some(true),
+        () if is_above(high, low) => Some(false),
+        () => None,
+    };
+    Ok(ValueMeta::Int(match (a_is_larger, is_larger) {
+        (Some(larger), _) => {
+            if larger == is_larger {
+                a
+            } else {
+                b
+            }
+        }
+        (None, true) => a.max(b)?,
+        (None, false) => a.min(b)?,
+    }))
+}
 
 /// As many boxes as the data decides.
 fn left(call: &mut RuleCall<'_>) -> Result<ValueMeta> {

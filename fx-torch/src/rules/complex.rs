@@ -78,6 +78,7 @@ pub(crate) fn run(
         "aten.sub" => Some(sum(operator::sub, call)),
         "aten.div" => Some(quotient(call)),
         "aten.abs" => Some(absolute(call)),
+        "aten.to" | "aten._to_copy" => Some(to(call)),
         _ if EACH.contains(&operator) => {
             let part = |at: usize| -> Result<Value> {
                 let of = |value: &Value| match parts(value) {
@@ -159,6 +160,23 @@ fn sum(function: Function, call: &Call<'_>) -> Result<Value> {
         (Some(b), Some(d)) => joined(two(function, &a, &c)?, two(function, &b, &d)?),
         _ => Err(Error::msg("a sum of a complex and a real operand is not read")),
     }
+}
+
+/// The tensor in another type of complex numbers, if one is named.
+fn to(call: &Call<'_>) -> Result<Value> {
+    let dtype = match call.get("dtype") {
+        None => return Ok(call.at(0)?.clone()),
+        Some(Value::Str(name)) if &**name == "complex64" => DType::F32,
+        Some(Value::Str(name)) if &**name == "complex128" => DType::F64,
+        Some(other) => {
+            return Err(Error::msg(format_args!(
+                "a complex tensor as {}",
+                other.describe()
+            )));
+        }
+    };
+    let [re, im] = own(call)?;
+    Ok(pair(ops::to_dtype(&re, dtype)?, ops::to_dtype(&im, dtype)?))
 }
 
 fn own(call: &Call<'_>) -> Result<[Tensor; 2]> {

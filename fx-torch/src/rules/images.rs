@@ -28,6 +28,14 @@ fn pool(function: Function, call: &Call<'_>) -> Result<Value> {
             args.push((name, value));
         }
     }
+    // A list of one number stands for all dims.
+    for (_, value) in &mut args {
+        let one = match value {
+            Value::List(items) if items.len() == 1 => items[0].clone(),
+            _ => continue,
+        };
+        *value = one;
+    }
     let divisor = args.iter().position(|(name, _)| *name == "divisor_override");
     let divisor = divisor.map(|at| args.remove(at).1);
     let call = call.with_args(args);

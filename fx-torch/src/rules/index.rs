@@ -1,10 +1,16 @@
 //! Operators that pick and place elements by index.
 
 use fx_nn::prelude::*;
-use fx_nn::{Error, Result, operator};
+use fx_nn::{Error, Result};
 
 use super::entry::{Entry, by, rank, same};
 use crate::call::Call;
+
+/// Whether the indices are truth values, or the first of them is.
+fn has_truths(call: &Call<'_>) -> bool {
+    let at = call.args.iter().position(|(name, _)| *name == "indices");
+    at.and_then(|at| call.dtypes.get(at).copied().flatten()) == Some(DType::Bool)
+}
 
 /// Elements by tensors of indices, which are broadcast together, or of booleans; a dim without one is kept.
 fn index(call: &Call<'_>) -> Result<Value> {
@@ -17,9 +23,21 @@ fn index(call: &Call<'_>) -> Result<Value> {
     }
     let picked = match given.as_slice() {
         [] => own,
-        [(0, mask)] if Tensor::dtype(mask).ok() == Some(DType::Bool) => {
-            let all = Value::Tuple(vec![Value::object(mask.clone())].into());
-            return operator::getitem.call_as((call.at(0)?.clone(), all));
+        [(0, mask)] if has_truths(call) => {
+            // Rows of the dims of the mask, which are one.
+            let dims = rank(mask)?;
+            let rows = match dims {
+                0 => return Err(Error::msg("one truth value as an index")),
+                1 => own,
+                _ => ops::flatten(&own, 0, dims - 1)?,
+            };
+            let at = ops::nonzero(&ops::ravel(mask)?)?;
+            ops::index_select(&rows, 0, &ops::select(&at, 1, Int::from(0))?)?
+        }
+        _ if has_truths(call) => {
+            return Err(Error::msg(
+                "indices that are truth values, and not alone of the first dims",
+            ));
         }
         several => picked(&own, several)?,
     };
@@ -96,6 +114,12 @@ fn index_put(call: &Call<'_>) -> Result<Value> {
         function!(ops::index_put).call_as(args![own, indices, values, accumulate = accumulate])
     };
     let values = call.value("values")?.clone();
+    if let [item] = items {
+        if has_truths(call) {
+            let mask = Tensor::from_value(item.clone())?;
+            return masked_put(call, &mask, values, accumulate);
+        }
+    }
     if given.len() == items.len() {
         return put(call.at(0)?.clone(), values);
     }
@@ -113,7 +137,7 @@ fn index_put(call: &Call<'_>) -> Result<Value> {
         .iter()
         .map(|(_, item)| Tensor::from_value(item.clone()))
         .collect::<Result<Vec<Tensor>>>()?;
-    if tensors.iter().any(|x| Tensor::dtype(x).ok() == Some(DType::Bool)) {
+    if has_truths(call) {
         return Err(Error::msg(
             "`index_put` with truth values leaves out a dim before them",
         ));
@@ -148,6 +172,33 @@ fn index_put(call: &Call<'_>) -> Result<Value> {
         back[*dim as usize] = at;
     }
     Ok(Value::object(ops::permute(&moved, back)?))
+}
+
+/// A tensor with values where a mask of its first dims is true.
+fn masked_put(call: &Call<'_>, mask: &Tensor, values: Value, accumulate: bool) -> Result<Value> {
+    let (own, values) = (call.own()?, Tensor::from_value(values)?);
+    let rest = rank(&own)? - rank(mask)?;
+    let whole = (0..rest).try_fold(mask.clone(), |mask, _| ops::unsqueeze(&mask, -1))?;
+    let is_one = rank(&values)? <= rest || values.size(0)?.concrete() == Some(1);
+    if is_one {
+        // The same for each place.
+        let put = match accumulate {
+            true => (&own + values)?,
+            false => values,
+        };
+        let put = match rank(&put)? > rank(&own)? {
+            true => ops::squeeze(&put, 0)?,
+            false => put,
+        };
+        return function!(ops::r#where).call_as((whole, put, own));
+    }
+    let whole = ops::expand(&whole, own.shape()?)?;
+    if !accumulate {
+        return Ok(Value::object(ops::masked_scatter(&own, &whole, &values)?));
+    }
+    let zeros = ops::zeros_like(&own, None)?;
+    let put = ops::masked_scatter(&zeros, &whole, &values)?;
+    Ok(Value::object((own + put)?))
 }
 
 /// The weight comes first.

@@ -18,7 +18,8 @@ fn dropout(call: &Call<'_>) -> Result<Value> {
 }
 
 fn batch_norm(call: &Call<'_>) -> Result<Value> {
-    if call.or("training", false)? {
+    // Without statistics, it is by those of the batch.
+    if call.or("training", false)? && call.get("running_mean").is_some() {
         return Err(Error::msg(
             "batch norm in training writes its statistics, which is not read yet: export in evaluation",
         ));
@@ -90,7 +91,18 @@ fn lstm(call: &Call<'_>) -> Result<Value> {
     )
 }
 
+/// A softmax that may give another type than it takes.
+fn plain_softmax(function: Function, call: &Call<'_>) -> Result<Value> {
+    let y: Tensor = function.call_as((call.at(0)?.clone(), call.value("dim")?.clone()))?;
+    match call.or("half_to_float", false)? {
+        true => Ok(Value::object(ops::to_dtype(&y, DType::F32)?)),
+        false => Ok(Value::object(y)),
+    }
+}
+
 pub(crate) const RULES: &[Entry] = by! {
+    "aten._softmax" => |call| plain_softmax(function!(ops::softmax), call),
+    "aten._log_softmax" => |call| plain_softmax(function!(ops::log_softmax), call),
     "aten.dropout" => dropout,
     "aten.feature_dropout" => dropout,
     "aten.batch_norm" => batch_norm,
@@ -117,6 +129,4 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.rnn_relu" => ops::rnn_relu["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.rnn_tanh" => ops::rnn_tanh["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.softmax" => ops::softmax,
-    "aten._softmax" => ops::softmax,
-    "aten._log_softmax" => ops::log_softmax,
 };

@@ -12,6 +12,7 @@ mod identities;
 mod images;
 mod index;
 mod layers;
+mod losses;
 mod native;
 mod reduce;
 mod regions;
@@ -31,7 +32,7 @@ use crate::call::Call;
 fn table() -> &'static FxHashMap<&'static str, How> {
     static TABLE: OnceLock<FxHashMap<&'static str, How>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let families: [&[Entry]; 22] = [
+        let families: [&[Entry]; 23] = [
             attention::RULES,
             complex::RULES,
             create::RULES,
@@ -45,6 +46,7 @@ fn table() -> &'static FxHashMap<&'static str, How> {
             index::SAME,
             layers::RULES,
             layers::SAME,
+            losses::RULES,
             native::NUMBERS,
             native::RULES,
             reduce::RULES,
@@ -83,6 +85,11 @@ fn find(target: &str) -> Option<How> {
 /// Whether an operator is known.
 pub(crate) fn is_known(target: &str) -> bool {
     find(target).is_some() || in_place(target).is_some()
+}
+
+/// Whether an operator asserts something of a tensor, which is the contract of the inputs.
+pub(crate) fn asserts(target: &str) -> bool {
+    short(target).1 == "aten._assert_tensor_metadata"
 }
 
 /// What an operator gives.
