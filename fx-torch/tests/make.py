@@ -27,7 +27,7 @@ from models import common
 
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
-FAMILIES = ["language", "vision", "seen", "heard", "operators"]
+FAMILIES = ["language", "vision", "seen", "heard", "operators", "functions"]
 LARGEST = 400 << 20
 SECONDS = 300
 # How many layers are tried, and how far each has to move a result, over its largest element.

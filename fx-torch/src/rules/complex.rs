@@ -6,7 +6,7 @@ use fx_nn::ir::Function;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
-use super::entry::{Entry, by, same_function};
+use super::entry::{Entry, by, rank, same_function};
 use crate::call::Call;
 
 /// Operators that do the same to both parts.
@@ -260,9 +260,67 @@ fn transform(function: Function, call: &Call<'_>) -> Result<Value> {
     unstacked(&Tensor::from_value(same_function(function, &[], &call)?)?)
 }
 
-/// A transform of real numbers.
+/// A transform of real numbers along one dim.
 fn forward(function: Function, call: &Call<'_>) -> Result<Value> {
     unstacked(&Tensor::from_value(same_function(function, &[], call)?)?)
+}
+
+/// The dims that a call names, or the last ones: as many as there are sizes, or as `otherwise` says.
+fn dims_of(call: &Call<'_>, otherwise: Option<i64>, rank: i64) -> Result<Vec<i64>> {
+    if call.get("dim").is_some() {
+        return call.of("dim");
+    }
+    let count = match (call.get("s"), otherwise) {
+        (Some(_), _) => call.items("s")?.len() as i64,
+        (None, Some(count)) => count,
+        (None, None) => rank,
+    };
+    Ok((-count..0).collect())
+}
+
+/// The sizes that a call names, `None` for what is kept.
+fn sizes_of(call: &Call<'_>, count: usize) -> Result<Vec<Option<Int>>> {
+    match call.get("s") {
+        None => Ok(vec![None; count]),
+        Some(_) => {
+            let sizes: Vec<Int> = call.of("s")?;
+            Ok(sizes
+                .into_iter()
+                .map(|size| (size.concrete() != Some(-1)).then_some(size))
+                .collect())
+        }
+    }
+}
+
+/// A transform of real numbers along several dims, the last of them first.
+fn forward_of_several(call: &Call<'_>, count: Option<i64>) -> Result<Value> {
+    let x = call.own()?;
+    let dims = dims_of(call, count, rank(&x)?)?;
+    let sizes = sizes_of(call, dims.len())?;
+    let norm: Option<String> = call.maybe("norm")?;
+    let norm = norm.as_deref();
+    let mut all = dims.iter().zip(sizes).rev();
+    let (dim, size) = all.next().ok_or_else(|| Error::msg("there are no dims"))?;
+    let x = ops::fft::rfft(&x, size, *dim, norm)?;
+    let x = all.try_fold(x, |x, (dim, size)| ops::fft::fft(&x, size, *dim, norm))?;
+    unstacked(&x)
+}
+
+/// Its inverse, of which the last dim comes last.
+fn inverse_of_several(call: &Call<'_>, count: Option<i64>) -> Result<Value> {
+    let x = wide(call)?;
+    let dims = dims_of(call, count, rank(&x)? - 1)?;
+    let sizes = sizes_of(call, dims.len())?;
+    let norm: Option<String> = call.maybe("norm")?;
+    let norm = norm.as_deref();
+    let all: Vec<(i64, Option<Int>)> = dims.into_iter().zip(sizes).collect();
+    let ((dim, size), others) = all
+        .split_last()
+        .ok_or_else(|| Error::msg("there are no dims"))?;
+    let x = others
+        .iter()
+        .try_fold(x, |x, (dim, size)| ops::fft::ifft(&x, *size, *dim, norm))?;
+    Ok(Value::object(ops::fft::irfft(&x, *size, *dim, norm)?))
 }
 
 /// Its inverse.
@@ -336,6 +394,10 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.fft_ifft2" => |call| transform(function!(ops::fft::ifft2), call),
     "aten.fft_ifftn" => |call| transform(function!(ops::fft::ifftn), call),
     "aten.fft_rfft" => |call| forward(function!(ops::fft::rfft), call),
+    "aten.fft_rfft2" => |call| forward_of_several(call, Some(2)),
+    "aten.fft_rfftn" => |call| forward_of_several(call, None),
+    "aten.fft_irfft2" => |call| inverse_of_several(call, Some(2)),
+    "aten.fft_irfftn" => |call| inverse_of_several(call, None),
     "aten.fft_irfft" => |call| inverse(function!(ops::fft::irfft), call),
     "aten._fft_r2c" => real_to_complex,
     "aten._fft_c2r" => complex_to_real,
