@@ -2,7 +2,9 @@
 //!
 //! Invariant: a node reads what stands before it, and what it writes is seen by all behind it.
 
+mod layers;
 mod memory;
+mod values;
 mod views;
 
 use std::sync::Arc;
@@ -10,18 +12,20 @@ use std::sync::Arc;
 use fx_nn::ir::ParamSpec;
 use fx_nn::module::{Component, Module, TensorKind, Walk, WalkMut};
 use fx_nn::prelude::*;
-use fx_nn::trace::placed;
+use fx_nn::trace::{CallArgs, placed};
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
+pub(crate) use self::layers::Layers;
+use self::layers::{Given, LayerCall, Step};
 use self::memory::Memory;
+use self::values::{argument, name, names};
 use crate::call::Call;
 use crate::places;
 use crate::rules;
-use crate::schema::{Argument, Graph, Node, OptionalTensor, Program, Sym};
+use crate::schema::{Argument, Graph, Node, Program};
 use crate::tree::Tree;
-use crate::{element, schema};
 
 /// What a tensor of the program is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +66,7 @@ pub(crate) struct Root {
     pub program: Arc<Program>,
     pub tensors: IndexMap<String, (Held, Tensor)>,
     pub weights: Arc<Vec<Weight>>,
+    pub layers: Layers,
     pub arguments: Arc<Vec<Parameter>>,
     pub params: Vec<ParamSpec>,
     pub results: Tree,
@@ -100,8 +105,11 @@ impl Root {
                 }
             }
         }
-        let reader = Reader { kept };
-        let results = reader.graph(graph, &mut memory)?;
+        let reader = Reader {
+            kept,
+            layers: &self.layers,
+        };
+        let results = reader.graph(graph, Some(&self.layers), &mut memory)?;
         self.results.filled(&mut results.into_iter())
     }
 }
@@ -110,19 +118,36 @@ impl Root {
 struct Reader<'n> {
     /// Names whose memory outlives a run: inputs, parameters, buffers.
     kept: FxHashSet<&'n str>,
+    layers: &'n Layers,
 }
 
 impl<'n> Reader<'n> {
-    fn graph(&self, graph: &'n Graph, memory: &mut Memory<'n>) -> Result<Vec<Value>> {
-        for node in &graph.nodes {
+    /// The results of a graph. Layers are those of the program's own graph.
+    fn graph(
+        &self,
+        graph: &'n Graph,
+        layers: Option<&'n Layers>,
+        memory: &mut Memory<'n>,
+    ) -> Result<Vec<Value>> {
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let step = layers.map_or(Step::Node, |layers| layers.step(index));
             let modules = places::modules(node);
-            let modules: Vec<(&str, &str)> = modules
+            let mut modules: Vec<(&str, &str)> = modules
                 .iter()
-                .map(|(path, class)| (&**path, &**class))
+                .map(|around| (around.path, around.name()))
                 .collect();
+            if matches!(step, Step::Layer(_)) {
+                // The call is one of the modules around the layer.
+                modules.pop();
+            }
             let place = places::location(node);
             let shown = place.to_string();
-            placed(place, &modules, || self.node(graph, node, memory)).map_err(|error| {
+            let done = || match step {
+                Step::Node => self.node(graph, node, memory),
+                Step::Layer(call) => self.layer(call, memory),
+                Step::Nothing => Ok(()),
+            };
+            placed(place, &modules, done).map_err(|error| {
                 let name = node.name.as_deref().unwrap_or_default();
                 Error::msg(format_args!(
                     "`{name}` ({}) at {shown}: {error}",
@@ -164,23 +189,7 @@ impl<'n> Reader<'n> {
         });
         if let (Some(function), Some(own)) = (rules::in_place(&node.target), own) {
             let value = function(&call)?;
-            let root = memory.write(own, value)?;
-            if self.kept.contains(root) {
-                return Err(Error::msg(format_args!(
-                    "it writes `{root}`, which outlives the run: make a copy of it in `forward` first"
-                )));
-            }
-            for name in names(&node.outputs)? {
-                // The result is the tensor that was written.
-                let value = memory.get(own)?;
-                let same = Call {
-                    target: views::SAME,
-                    args: vec![("self", Value::None)],
-                    dtypes: call.dtypes.clone(),
-                };
-                memory.insert_view(name, value, own, same, None);
-            }
-            return Ok(());
+            return self.written(own, value, names(&node.outputs)?, memory);
         }
         let given = rules::run(&call)?;
         let own = own.filter(|_| views::is_view(&node.target));
@@ -211,6 +220,73 @@ impl<'n> Reader<'n> {
         }
     }
 
+    /// A call of a layer.
+    fn layer(&self, call: &'n LayerCall, memory: &mut Memory<'n>) -> Result<()> {
+        let mut given = CallArgs::default();
+        let mut own = None;
+        for (name, argument_of) in &call.args {
+            let value = match argument_of {
+                Given::One(one) => {
+                    if let Argument::AsTensor(named) = one {
+                        own.get_or_insert(&*named.name);
+                    }
+                    argument(one, memory)?
+                }
+                Given::Tuple(items) => {
+                    let items = items.iter().map(|item| argument(item, memory));
+                    Value::Tuple(items.collect::<Result<_>>()?)
+                }
+                Given::Plain(value) => value.clone(),
+            };
+            match name {
+                None => given.args.push(value),
+                Some(name) => given.kwargs.push(((*name).into(), value)),
+            }
+        }
+        let layer = self.layers.modules.get(&call.path);
+        let layer = layer.ok_or_else(|| Error::msg("the layer is missing"))?;
+        let result: Value = layer.forward(given)?;
+        if let (true, Some(own)) = (call.writes, own) {
+            let value = Tensor::from_value(result.clone())?;
+            return match call.results.first() {
+                Some((name, _)) => self.written(own, value, [&**name], memory),
+                None => Ok(()),
+            };
+        }
+        for (name, at) in &call.results {
+            let part =
+                (at.iter()).try_fold(result.clone(), |whole, at| views::part(&whole, Some(*at)))?;
+            memory.insert(name, part);
+        }
+        Ok(())
+    }
+
+    /// Writes a tensor; the results of what writes it are the tensor itself.
+    fn written(
+        &self,
+        own: &'n str,
+        value: Tensor,
+        results: impl IntoIterator<Item = &'n str>,
+        memory: &mut Memory<'n>,
+    ) -> Result<()> {
+        let root = memory.write(own, value)?;
+        if self.kept.contains(root) {
+            return Err(Error::msg(format_args!(
+                "it writes `{root}`, which outlives the run: make a copy of it in `forward` first"
+            )));
+        }
+        for name in results {
+            let value = memory.get(own)?;
+            let same = Call {
+                target: views::SAME,
+                args: vec![("self", Value::None)],
+                dtypes: Vec::new(),
+            };
+            memory.insert_view(name, value, own, same, None);
+        }
+        Ok(())
+    }
+
     /// An operator with a graph: what changes nothing but a mode is opened.
     fn higher_order(&self, node: &'n Node, at: usize, memory: &mut Memory<'n>) -> Result<()> {
         const OPENED: [&str; 2] = [
@@ -231,7 +307,7 @@ impl<'n> Reader<'n> {
                 own.insert(name, argument(&given.arg, memory)?);
             }
         }
-        let results = self.graph(&inner.graph, &mut own)?;
+        let results = self.graph(&inner.graph, None, &mut own)?;
         let mut all = Vec::new();
         for output in &node.outputs {
             match output {
@@ -246,100 +322,16 @@ impl<'n> Reader<'n> {
     }
 }
 
-/// The name of an output; `None` has none.
-fn name(output: &Argument) -> Result<Option<&str>> {
-    Ok(match output {
-        Argument::AsTensor(named) => Some(&*named.name),
-        Argument::AsSymInt(Sym::AsName(name))
-        | Argument::AsSymBool(Sym::AsName(name))
-        | Argument::AsSymFloat(Sym::AsName(name)) => Some(name),
-        Argument::AsOptionalTensor(OptionalTensor::AsTensor(named)) => Some(&named.name),
-        Argument::AsNone(_) | Argument::AsOptionalTensor(_) => None,
-        other => return Err(Error::msg(format_args!("a result is {other:?}"))),
-    })
-}
-
-/// The names that outputs give.
-fn names(outputs: &[Argument]) -> Result<Vec<&str>> {
-    let names = outputs.iter().filter_map(|output| name(output).transpose());
-    names.collect()
-}
-
-fn sym(sym: &Sym, memory: &mut Memory<'_>) -> Result<Value> {
-    Ok(match sym {
-        Sym::AsName(name) => memory.get(name)?,
-        Sym::AsInt(number) => Value::Int(*number),
-        Sym::AsFloat(number) => Value::Float(float(number)?),
-        Sym::AsBool(boolean) => Value::Bool(*boolean),
-    })
-}
-
-fn float(number: &schema::Number) -> Result<f64> {
-    number
-        .value()
-        .ok_or_else(|| Error::msg(format_args!("{number:?} is no float")))
-}
-
-/// The value of an argument.
-fn argument(argument: &Argument, memory: &mut Memory<'_>) -> Result<Value> {
-    fn list<T>(items: &[T], of: impl FnMut(&T) -> Result<Value>) -> Result<Value> {
-        Ok(Value::List(
-            items.iter().map(of).collect::<Result<Vec<Value>>>()?.into(),
-        ))
-    }
-    let mut optional = |tensor: &OptionalTensor| match tensor {
-        OptionalTensor::AsTensor(named) => memory.get(&named.name),
-        OptionalTensor::AsNone(_) => Ok(Value::None),
-    };
-    Ok(match argument {
-        Argument::AsNone(_) | Argument::AsMemoryFormat(_) | Argument::AsLayout(_) => Value::None,
-        // Every program runs where its inputs are.
-        Argument::AsDevice(_) => Value::None,
-        Argument::AsTensor(named) => memory.get(&named.name)?,
-        Argument::AsTensors(all) => list(all, |named| memory.get(&named.name))?,
-        Argument::AsOptionalTensor(tensor) => optional(tensor)?,
-        Argument::AsOptionalTensors(all) => list(all, optional)?,
-        Argument::AsInt(number) => Value::Int(*number),
-        Argument::AsInts(all) => list(all, |number| Ok(Value::Int(*number)))?,
-        Argument::AsFloat(number) => Value::Float(float(number)?),
-        Argument::AsFloats(all) => list(all, |number| Ok(Value::Float(float(number)?)))?,
-        Argument::AsBool(boolean) => Value::Bool(*boolean),
-        Argument::AsBools(all) => list(all, |boolean| Ok(Value::Bool(*boolean)))?,
-        Argument::AsString(text) => Value::Str(text.as_str().into()),
-        Argument::AsStrings(all) => list(all, |text| Ok(Value::Str(text.as_str().into())))?,
-        Argument::AsSymInt(one) | Argument::AsSymBool(one) | Argument::AsSymFloat(one) => {
-            sym(one, memory)?
-        }
-        Argument::AsSymInts(all) | Argument::AsSymBools(all) | Argument::AsSymFloats(all) => {
-            list(all, |one| sym(one, memory))?
-        }
-        Argument::AsScalarType(code) => match element::complex(*code) {
-            Some(parts) => Value::Str(parts.into()),
-            None => Value::DType(element::dtype(*code)?),
-        },
-        Argument::AsIntLists(all) => list(all, |row| list(row, |number| Ok(Value::Int(*number))))?,
-        Argument::AsFloatLists(all) => list(all, |row| {
-            list(row, |number| Ok(Value::Float(float(number)?)))
-        })?,
-        Argument::AsNestedTensors(all) => {
-            list(all, |row| list(row, |named| memory.get(&named.name)))?
-        }
-        Argument::AsComplex(_) => return Err(Error::msg("complex numbers are not there")),
-        Argument::AsCustomObj(_) => {
-            return Err(Error::msg(
-                "an object of the user's own class, which is not run",
-            ));
-        }
-        Argument::AsGraph(_) | Argument::AsOperator(_) | Argument::AsStringToArgument(_) => {
-            return Err(Error::msg("an argument that is no value"));
-        }
-    })
-}
-
 impl Component for Root {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         walk.component(self, |walk| {
+            for (path, layer) in &self.layers.modules {
+                walk.child(path, layer);
+            }
             for (path, (held, tensor)) in &self.tensors {
+                if self.layers.held.contains(path) {
+                    continue;
+                }
                 match held {
                     Held::Parameter => walk.child(path, tensor),
                     Held::Buffer | Held::Constant => walk.buffer(path, TensorKind::Buffer, tensor),
@@ -349,7 +341,13 @@ impl Component for Root {
     }
 
     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
+        for (path, layer) in &mut self.layers.modules {
+            walk.child(path, layer);
+        }
         for (path, (_, tensor)) in &mut self.tensors {
+            if self.layers.held.contains(path) {
+                continue;
+            }
             walk.child(path, tensor);
         }
     }
