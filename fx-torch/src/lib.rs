@@ -3,6 +3,7 @@
 mod archive;
 mod call;
 mod element;
+mod leaves;
 mod loader;
 mod places;
 mod read;
@@ -12,5 +13,6 @@ mod size;
 mod support;
 mod tree;
 
+pub use leaves::{int_of, larger, nms, regions, smaller};
 pub use loader::{Hierarchy, Loader, load};
 pub use support::{Support, operators, support};

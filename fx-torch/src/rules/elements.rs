@@ -59,16 +59,59 @@ fn clamp_max(call: &Call<'_>) -> Result<Value> {
     function!(ops::clamp).call_as(args![own, max = most])
 }
 
+/// `scale` times an ELU whose lower part is of `input_scale` times the elements.
 fn elu(call: &Call<'_>) -> Result<Value> {
-    for name in ["scale", "input_scale"] {
-        if call.or(name, 1.0)? != 1.0 {
-            return Err(Error::msg(format_args!("`{name}` is not 1")));
+    let (x, alpha): (Tensor, f64) = (call.own()?, call.or("alpha", 1.0)?);
+    let (scale, inner): (f64, f64) = (call.or("scale", 1.0)?, call.or("input_scale", 1.0)?);
+    if scale == 1.0 && inner == 1.0 {
+        return Ok(Value::object(ops::elu(&x, alpha)?));
+    }
+    let lower = (ops::expm1(&(&x * inner)?)? * (alpha * scale))?;
+    let is_upper: Tensor = operator::gt.call_as((x.clone(), 0))?;
+    function!(ops::r#where).call_as((is_upper, (x * scale)?, lower))
+}
+
+/// Bounds are numbers, or tensors.
+fn clamp(call: &Call<'_>) -> Result<Value> {
+    let bound = |name: &str| call.get(name).cloned().unwrap_or(Value::None);
+    let (min, max) = (bound("min"), bound("max"));
+    let is_number = |x: &Value| matches!(x, Value::None | Value::Int(_) | Value::Float(_));
+    if is_number(&min) && is_number(&max) {
+        return function!(ops::clamp).call_as(args![call.at(0)?.clone(), min = min, max = max]);
+    }
+    let mut own = call.own()?;
+    for (name, function) in [
+        ("min", function!(ops::maximum)),
+        ("max", function!(ops::minimum)),
+    ] {
+        if let Some(bound) = call.get(name) {
+            let at = call.args.iter().position(|(known, _)| *known == name);
+            let is_tensor = at.is_some_and(|at| call.dtypes.get(at).is_some_and(Option::is_some));
+            let bound = match is_tensor {
+                true => Tensor::from_value(bound.clone())?,
+                // A number, or a size that a run decides.
+                false => operator::add.call_as((ops::zeros_like(&own, None)?, bound.clone()))?,
+            };
+            own = function.call_as((own, bound))?;
         }
     }
-    Ok(Value::object(ops::elu(
-        &call.own()?,
-        call.or("alpha", 1.0)?,
-    )?))
+    Ok(Value::object(own))
+}
+
+/// Elements where a mask is true are a number, which a tensor without dims may have.
+fn masked_fill(call: &Call<'_>) -> Result<Value> {
+    let (own, mask) = (call.at(0)?.clone(), call.value("mask")?.clone());
+    let value = call.value("value")?.clone();
+    match value {
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) => {
+            function!(ops::masked_fill).call_as((own, mask, value))
+        }
+        value => {
+            let dtype = call.dtype(0)?;
+            let value = ops::to_dtype(&Tensor::from_value(value)?, dtype)?;
+            function!(ops::r#where).call_as((mask, value, own))
+        }
+    }
 }
 
 fn chosen(call: &Call<'_>) -> Result<Value> {
@@ -96,6 +139,9 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.neg" => neg,
     "aten.negative" => neg,
     "aten.bitwise_not" => not,
+    "aten.clamp" => clamp,
+    "aten.clip" => clamp,
+    "aten.masked_fill" => masked_fill,
     "aten.clamp_min" => clamp_min,
     "aten.clamp_max" => clamp_max,
     "aten.elu" => elu,
@@ -104,6 +150,35 @@ pub(crate) const RULES: &[Entry] = by! {
 
 pub(crate) const SAME: &[Entry] = same! {
     "aten.__and__" => ops::bitwise_and,
+    "aten.__lshift__" => ops::bitwise_left_shift,
+    "aten.__rshift__" => ops::bitwise_right_shift,
+    "aten.bitwise_left_shift" => ops::bitwise_left_shift,
+    "aten.bitwise_right_shift" => ops::bitwise_right_shift,
+    "aten.addcdiv" => ops::addcdiv,
+    "aten.addcmul" => ops::addcmul,
+    "aten.celu" => ops::celu,
+    "aten.copysign" => ops::copysign,
+    "aten.deg2rad" => ops::deg2rad,
+    "aten.rad2deg" => ops::rad2deg,
+    "aten.erfinv" => ops::erfinv,
+    "aten.fmax" => ops::fmax,
+    "aten.fmin" => ops::fmin,
+    "aten.frac" => ops::frac,
+    "aten.heaviside" => ops::heaviside,
+    "aten.hypot" => ops::hypot,
+    "aten.isclose" => ops::isclose,
+    "aten.isneginf" => ops::isneginf,
+    "aten.isposinf" => ops::isposinf,
+    "aten.logaddexp2" => ops::logaddexp2,
+    "aten.logit" => ops::logit,
+    "aten.positive" => ops::positive,
+    "aten.sgn" => ops::sgn,
+    "aten.signbit" => ops::signbit,
+    "aten.sinc" => ops::sinc,
+    "aten.special_expit" => ops::sigmoid,
+    "aten.special_logit" => ops::logit,
+    "aten.xlogy" => ops::xlogy,
+    "aten.fix" => ops::trunc,
     "aten.__or__" => ops::bitwise_or,
     "aten.__xor__" => ops::bitwise_xor,
     "aten.bitwise_and" => ops::bitwise_and,
@@ -126,7 +201,6 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.atan2" => ops::atan2,
     "aten.atanh" => ops::atanh,
     "aten.ceil" => ops::ceil,
-    "aten.clamp" => ops::clamp,
     "aten.cos" => ops::cos,
     "aten.cosh" => ops::cosh,
     "aten.erf" => ops::erf,
@@ -151,7 +225,6 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.log2" => ops::log2,
     "aten.log_sigmoid" => ops::logsigmoid,
     "aten.logaddexp" => ops::logaddexp,
-    "aten.masked_fill" => ops::masked_fill,
     "aten.max.other" => ops::maximum,
     "aten.maximum" => ops::maximum,
     "aten.min.other" => ops::minimum,

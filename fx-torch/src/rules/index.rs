@@ -1,10 +1,16 @@
 //! Operators that pick and place elements by index.
 
 use fx_nn::prelude::*;
-use fx_nn::{Error, Result, operator};
+use fx_nn::{Error, Result};
 
 use super::entry::{Entry, by, rank, same};
 use crate::call::Call;
+
+/// Whether the indices are truth values, or the first of them is.
+fn has_truths(call: &Call<'_>) -> bool {
+    let at = call.args.iter().position(|(name, _)| *name == "indices");
+    at.and_then(|at| call.dtypes.get(at).copied().flatten()) == Some(DType::Bool)
+}
 
 /// Elements by tensors of indices, which are broadcast together, or of booleans; a dim without one is kept.
 fn index(call: &Call<'_>) -> Result<Value> {
@@ -17,9 +23,21 @@ fn index(call: &Call<'_>) -> Result<Value> {
     }
     let picked = match given.as_slice() {
         [] => own,
-        [(0, mask)] if Tensor::dtype(mask).ok() == Some(DType::Bool) => {
-            let all = Value::Tuple(vec![Value::object(mask.clone())].into());
-            return operator::getitem.call_as((call.at(0)?.clone(), all));
+        [(0, mask)] if has_truths(call) => {
+            // Rows of the dims of the mask, which are one.
+            let dims = rank(mask)?;
+            let rows = match dims {
+                0 => return Err(Error::msg("one truth value as an index")),
+                1 => own,
+                _ => ops::flatten(&own, 0, dims - 1)?,
+            };
+            let at = ops::nonzero(&ops::ravel(mask)?)?;
+            ops::index_select(&rows, 0, &ops::select(&at, 1, Int::from(0))?)?
+        }
+        _ if has_truths(call) => {
+            return Err(Error::msg(
+                "indices that are truth values, and not alone of the first dims",
+            ));
         }
         several => picked(&own, several)?,
     };
@@ -82,27 +100,105 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
     ops::permute(&picked, order.collect::<Vec<i64>>())
 }
 
+/// A tensor with values at places; the dims with indices come first for that, and are put back.
 fn index_put(call: &Call<'_>) -> Result<Value> {
-    if call
-        .items("indices")?
+    let accumulate: bool = call.or("accumulate", false)?;
+    let items = call.items("indices")?;
+    let given: Vec<(i64, Value)> = (0..)
+        .zip(items.iter().cloned())
+        .filter(|(_, item)| !matches!(item, Value::None))
+        .collect();
+    let put = |own: Value, values: Value| -> Result<Value> {
+        let indices = given.iter().map(|(_, item)| item.clone());
+        let indices = Value::List(indices.collect());
+        function!(ops::index_put).call_as(args![own, indices, values, accumulate = accumulate])
+    };
+    let values = call.value("values")?.clone();
+    if let [item] = items {
+        if has_truths(call) {
+            let mask = Tensor::from_value(item.clone())?;
+            return masked_put(call, &mask, values, accumulate);
+        }
+    }
+    if given.len() == items.len() {
+        return put(call.at(0)?.clone(), values);
+    }
+    let Some((first, _)) = given.first() else {
+        return Err(Error::msg("there are no indices"));
+    };
+    let first = *first;
+    let own = call.own()?;
+    let dims = rank(&own)?;
+    let is_given = |dim: &i64| given.iter().any(|(own, _)| own == dim);
+    let others: Vec<i64> = (0..dims).filter(|dim| !is_given(dim)).collect();
+    let order = given.iter().map(|(dim, _)| *dim);
+    let order: Vec<i64> = order.chain(others.iter().copied()).collect();
+    let tensors = given
         .iter()
-        .any(|item| matches!(item, Value::None))
-    {
+        .map(|(_, item)| Tensor::from_value(item.clone()))
+        .collect::<Result<Vec<Tensor>>>()?;
+    if has_truths(call) {
         return Err(Error::msg(
-            "`index_put` leaves out a dim before one with indices",
+            "`index_put` with truth values leaves out a dim before them",
         ));
     }
-    let accumulate: bool = call.or("accumulate", false)?;
-    let (indices, values) = (
-        call.value("indices")?.clone(),
-        call.value("values")?.clone(),
-    );
-    function!(ops::index_put).call_as(args![
-        call.at(0)?.clone(),
-        indices,
-        values,
-        accumulate = accumulate
-    ])
+    let place = match tensors.as_slice() {
+        [one] => one.clone(),
+        several => ops::broadcast_tensors(several)?.get(0)?,
+    };
+    let places = rank(&place)?;
+    let mut values = Tensor::from_value(values)?;
+    let is_row = given.last().map(|(dim, _)| *dim) == Some(first + given.len() as i64 - 1);
+    if is_row && first > 0 && rank(&values)? > 0 {
+        // Values stand where the indices are: theirs come first too.
+        let own_size = |dim: &i64| own.size(*dim);
+        let mut shape = others[..first as usize].iter().map(own_size).collect::<Result<Vec<Int>>>()?;
+        for dim in 0..places {
+            shape.push(place.size(dim)?);
+        }
+        for dim in &others[first as usize..] {
+            shape.push(own.size(*dim)?);
+        }
+        let rank = shape.len() as i64;
+        let order = (first..first + places)
+            .chain(0..first)
+            .chain(first + places..rank);
+        values = ops::permute(&ops::expand(&values, shape)?, order.collect::<Vec<i64>>())?;
+    }
+    let moved = ops::permute(&own, order.clone())?;
+    let moved = Tensor::from_value(put(Value::object(moved), Value::object(values))?)?;
+    let mut back = vec![0i64; order.len()];
+    for (at, dim) in (0..).zip(&order) {
+        back[*dim as usize] = at;
+    }
+    Ok(Value::object(ops::permute(&moved, back)?))
+}
+
+/// A tensor with values where a mask of its first dims is true.
+fn masked_put(call: &Call<'_>, mask: &Tensor, values: Value, accumulate: bool) -> Result<Value> {
+    let (own, values) = (call.own()?, Tensor::from_value(values)?);
+    let rest = rank(&own)? - rank(mask)?;
+    let whole = (0..rest).try_fold(mask.clone(), |mask, _| ops::unsqueeze(&mask, -1))?;
+    let is_one = rank(&values)? <= rest || values.size(0)?.concrete() == Some(1);
+    if is_one {
+        // The same for each place.
+        let put = match accumulate {
+            true => (&own + values)?,
+            false => values,
+        };
+        let put = match rank(&put)? > rank(&own)? {
+            true => ops::squeeze(&put, 0)?,
+            false => put,
+        };
+        return function!(ops::r#where).call_as((whole, put, own));
+    }
+    let whole = ops::expand(&whole, own.shape()?)?;
+    if !accumulate {
+        return Ok(Value::object(ops::masked_scatter(&own, &whole, &values)?));
+    }
+    let zeros = ops::zeros_like(&own, None)?;
+    let put = ops::masked_scatter(&zeros, &whole, &values)?;
+    Ok(Value::object((own + put)?))
 }
 
 /// The weight comes first.
@@ -141,6 +237,11 @@ pub(crate) const RULES: &[Entry] = by! {
 pub(crate) const SAME: &[Entry] = same! {
     "aten.bucketize" => ops::bucketize,
     "aten.gather" => ops::gather,
+    "aten.argwhere" => ops::argwhere,
+    "aten.index_copy" => ops::index_copy,
+    "aten.index_fill.int_Scalar" => ops::index_fill,
+    "aten.searchsorted" => ops::searchsorted["self" => "values"],
+    "aten.take" => ops::take,
     "aten.index_add" => ops::index_add,
     "aten.index_select" => ops::index_select,
     "aten.isin" => ops::isin,
