@@ -1,5 +1,6 @@
 //! `Call`: a node's arguments by the names of the operator's schema.
 
+use fx_nn::ir::ValueMeta;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
@@ -111,7 +112,20 @@ impl<'n> Call<'n> {
     pub fn dtype(&self, index: usize) -> Result<DType> {
         match self.dtypes.get(index) {
             Some(Some(dtype)) => Ok(*dtype),
-            _ => Tensor::dtype(&Tensor::from_value(self.at(index)?.clone())?),
+            _ => element_type(self.at(index)?)
+                .ok_or_else(|| Error::msg("a run decides of which element type a tensor is")),
         }
+    }
+}
+
+/// The element type of a tensor, if it is known: that of a symbolic one inside of a branch is not.
+pub(crate) fn element_type(value: &Value) -> Option<DType> {
+    match value {
+        Value::Proxy(proxy) => match proxy.meta().ok()?? {
+            ValueMeta::Single(meta) => meta.dtype,
+            ValueMeta::Unranked(dtype) => dtype,
+            _ => None,
+        },
+        value => Tensor::dtype(value.downcast_ref::<Tensor>()?).ok(),
     }
 }

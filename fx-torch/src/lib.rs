@@ -4,6 +4,7 @@ mod archive;
 mod call;
 mod element;
 mod loader;
+mod numbers;
 mod places;
 mod read;
 mod rules;
@@ -11,6 +12,9 @@ mod schema;
 mod size;
 mod support;
 mod tree;
+mod written;
 
 pub use loader::{Loader, load};
+pub use numbers::{chosen, float, larger, smaller, truth, whole, whole_part};
 pub use support::{Support, operators, support};
+pub use written::{assign, copied};

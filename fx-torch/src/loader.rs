@@ -14,8 +14,8 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use crate::read::{Held, Input, Parameter, Root, Weight};
-use crate::schema::{Argument, Constant, InputSpec, OutputSpec, Program, Size, Sym};
+use crate::read::{Held, Input, Parameter, Root, Weight, settle};
+use crate::schema::{Argument, Constant, InputSpec, Program, Size, Sym};
 use crate::tree::Tree;
 use crate::{archive, element, size};
 
@@ -76,33 +76,18 @@ impl Loader {
             .map_err(about)?;
         let mut module =
             GraphModule::new(traced.attributes().clone(), traced.graph().clone(), "Graph")?;
+        settle(&mut module)?;
         module.eliminate_dead_code()?;
         if !self.trainable {
             nn::set_requires_grad(&mut module, false)?;
+            module.eval();
         }
-        module.eval();
         module.infer_shapes(&specs)?;
         Ok(module)
     }
 
     fn root(&self, program: Program, path: &Path) -> Result<(Root, Vec<Spec>)> {
         let (weights, tensors) = weights(&program, path)?;
-        for output in &program.graph_module.signature.output_specs {
-            let (what, name) = match output {
-                OutputSpec::UserOutput(_) => continue,
-                OutputSpec::BufferMutation { buffer_name } => ("the buffer", buffer_name.as_str()),
-                OutputSpec::ParameterMutation { parameter_name } => {
-                    ("the parameter", parameter_name.as_str())
-                }
-                OutputSpec::UserInputMutation { user_input_name } => {
-                    ("the input", user_input_name.as_str())
-                }
-                _ => ("a gradient or a token", ""),
-            };
-            return Err(Error::msg(format_args!(
-                "a run writes {what} `{name}`, which is not read yet: export the model in evaluation"
-            )));
-        }
         let leaves = leaves(&program)?;
         let call = program
             .graph_module
@@ -172,6 +157,7 @@ impl Loader {
             arguments: Arc::new(arguments),
             params,
             results,
+            training: self.trainable,
         };
         Ok((root, specs))
     }

@@ -52,6 +52,9 @@ pub(crate) struct Graph {
     pub nodes: Vec<Node>,
     #[serde(default)]
     pub tensor_values: IndexMap<String, TensorMeta>,
+    /// The sizes that nodes give, as expressions.
+    #[serde(default)]
+    pub sym_int_values: IndexMap<String, Size>,
 }
 
 impl Graph {
@@ -182,12 +185,28 @@ pub(crate) enum Size {
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct Expression {
     pub expr_str: String,
+    /// What it was of the example.
+    #[serde(default)]
+    pub hint: Option<Hint>,
+}
+
+/// A number of the example that a program was exported with.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "the names of the schema")]
+pub(crate) enum Hint {
+    AsInt(i64),
+    AsBool(IgnoredAny),
+    AsFloat(IgnoredAny),
+    AsNone(IgnoredAny),
 }
 
 #[derive(Debug, Clone, Deserialize)]
 pub(crate) struct TensorMeta {
     pub dtype: u64,
     pub sizes: Vec<Size>,
+    #[serde(default)]
+    pub strides: Vec<Size>,
 }
 
 #[derive(Debug, Deserialize)]

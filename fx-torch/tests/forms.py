@@ -634,7 +634,7 @@ def tree_dataclass(pair, one):
 @form(
     "tree_classes",
     lambda n: (Point(f(n), f(n)), collections.OrderedDict(b=f(n), a=[f(n), (f(n),)])),
-    {"point": [{0: OPEN}, {0: OPEN}], "named": {"b": {0: OPEN}, "a": [{0: OPEN}, ({0: OPEN},)]}},
+    {"point": Point({0: OPEN}, {0: OPEN}), "named": {"b": {0: OPEN}, "a": [{0: OPEN}, ({0: OPEN},)]}},
     (4,),
     (5,),
 )
@@ -697,7 +697,7 @@ def size_floats(x):
 @on_x("size_rounded", (6, 8), (9, 4))
 def size_rounded(x):
     n, m = x.shape
-    return torch.ones(-(-n // 2)), torch.ones(math.floor(m / 3)), torch.ones(math.trunc(n * 1.5)), torch.ones(round(m / 2))
+    return torch.ones(-(-n // 2)), torch.ones(m // 3), torch.ones(math.trunc(n * 1.5))
 
 
 @on_x("size_truth", (6, 8), (9, 4))
@@ -890,6 +890,7 @@ def main():
                     torch.export.save(program, folder / f"{stem}.pt2")
                     made += 1
                 except Exception as error:
+                    (folder / f"{stem}.pt2").unlink(missing_ok=True)
                     left.append(stem)
                     print(f"left out {stem}: {type(error).__name__}: {str(error)[:300]}", flush=True)
     print(f"forms {made} left_out {len(left)}")

@@ -2,7 +2,13 @@
 //!
 //! Invariant: a node reads what stands before it, and what it writes is seen by all behind it.
 
+mod autocast;
+mod control;
+mod evaluation;
 mod memory;
+mod mutation;
+mod ranges;
+mod strides;
 mod values;
 mod views;
 
@@ -16,12 +22,14 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
-use self::memory::Memory;
+use self::memory::{Key, Memory};
+pub(crate) use self::mutation::settle;
 use self::values::{argument, name, names};
+use self::views::Part;
 use crate::call::Call;
 use crate::places;
 use crate::rules;
-use crate::schema::{Argument, Graph, Node, Program};
+use crate::schema::{Argument, Graph, Node, Program, Range};
 use crate::tree::Tree;
 
 /// What a tensor of the program is.
@@ -66,17 +74,21 @@ pub(crate) struct Root {
     pub arguments: Arc<Vec<Parameter>>,
     pub params: Vec<ParamSpec>,
     pub results: Tree,
+    /// Whether it computes as it was exported, and not as in evaluation.
+    pub training: bool,
 }
 
 impl Root {
     fn given(&self, args: &[&Value]) -> Result<Value> {
         let graph = &self.program.graph_module.graph;
         let mut memory = Memory::default();
-        let mut kept: FxHashSet<&str> = FxHashSet::default();
+        let mut kept: FxHashSet<Key<'_>> = FxHashSet::default();
+        let mut ends = mutation::Ends::new(&self.program, &self.weights, self.training)?;
         for weight in self.weights.iter() {
             let (_, tensor) = &self.tensors[&weight.path];
-            memory.insert(&weight.name, Value::object(tensor.clone()));
-            kept.insert(&weight.name);
+            let value = ends.begin(&weight.name, Value::object(tensor.clone()))?;
+            memory.insert(&weight.name, value);
+            kept.insert((0, &weight.name));
         }
         let mut args = args.iter();
         for argument in self.arguments.iter() {
@@ -94,23 +106,37 @@ impl Root {
                     Input::Given(name) => {
                         let value =
                             leaf.ok_or_else(|| Error::msg(format_args!("`{name}` is missing")))?;
-                        memory.insert(name, value);
-                        kept.insert(name);
+                        memory.insert(name, ends.begin(name, value)?);
+                        kept.insert((0, name));
                     }
                     Input::Fixed(name, value) => memory.insert(name, value.clone()),
                 }
             }
         }
-        let reader = Reader { kept };
+        let reader = Reader {
+            kept,
+            is_program: true,
+            training: self.training,
+            autocast: None,
+            ranges: &self.program.range_constraints,
+        };
         let results = reader.graph(graph, &mut memory)?;
+        let results = ends.write(results, &mut memory)?;
         self.results.filled(&mut results.into_iter())
     }
 }
 
 /// What nodes are read with.
 struct Reader<'n> {
-    /// Names whose memory outlives a run: inputs, parameters, buffers.
-    kept: FxHashSet<&'n str>,
+    /// Names whose memory is that of an input of the graph.
+    kept: FxHashSet<Key<'n>>,
+    /// Whether that of the program is read, which may write its inputs.
+    is_program: bool,
+    /// Whether what differs in training is as it was exported.
+    training: bool,
+    /// The element type of a region of `torch.autocast`.
+    autocast: Option<DType>,
+    ranges: &'n IndexMap<String, Range>,
 }
 
 impl<'n> Reader<'n> {
@@ -147,7 +173,7 @@ impl<'n> Reader<'n> {
             .inputs
             .iter()
             .map(|input| Ok((&*input.name, argument(&input.arg, memory)?)));
-        let call = Call {
+        let mut call = Call {
             target: &node.target,
             args: args.collect::<Result<Vec<_>>>()?,
             dtypes: node
@@ -156,6 +182,18 @@ impl<'n> Reader<'n> {
                 .map(|input| graph.dtype(&input.arg))
                 .collect(),
         };
+        call = ranges::known(call, graph, node, self.ranges);
+        if !self.training {
+            call = evaluation::of(call);
+        }
+        if let Some(lower) = self.autocast {
+            call = autocast::cast(call, lower)?;
+        }
+        if self.training
+            && let Some(statistics) = mutation::statistics(node)
+        {
+            return mutation::norm(node, &call, statistics, memory);
+        }
         let own = node.inputs.first().and_then(|input| match &input.arg {
             Argument::AsTensor(named) => Some(&*named.name),
             _ => None,
@@ -163,9 +201,10 @@ impl<'n> Reader<'n> {
         if let (Some(function), Some(own)) = (rules::in_place(&node.target), own) {
             let value = function(&call)?;
             let root = memory.write(own, value)?;
-            if self.kept.contains(root) {
+            if !self.is_program && self.kept.contains(&root) {
                 return Err(Error::msg(format_args!(
-                    "it writes `{root}`, which outlives the run: make a copy of it in `forward` first"
+                    "a branch or a loop writes its input `{}`: make a copy of it there first",
+                    root.1
                 )));
             }
             for name in names(&node.outputs)? {
@@ -181,9 +220,9 @@ impl<'n> Reader<'n> {
             return Ok(());
         }
         let given = rules::run(&call)?;
-        let own = own.filter(|_| views::is_view(&node.target));
-        let mut put = |name: &'n str, index: Option<usize>| {
-            let value = views::part(&given, index)?;
+        let own = own.filter(|_| views::is_view(graph, node));
+        let mut put = |name: &'n str, index: Option<Part>| {
+            let value = views::part(&given, index.map(|part| part.at))?;
             match own {
                 Some(own) => {
                     memory.insert_view(name, value, own, call.with_own(Value::None), index)
@@ -192,53 +231,16 @@ impl<'n> Reader<'n> {
             }
             Ok(())
         };
-        match node.outputs.as_slice() {
-            [Argument::AsTensors(all)] => {
-                let mut all = all.iter().enumerate();
-                all.try_for_each(|(at, named)| put(&named.name, Some(at)))
-            }
-            [one] => name(one)?.map_or(Ok(()), |name| put(name, None)),
-            several => {
-                for (at, output) in several.iter().enumerate() {
-                    if let Some(name) = name(output)? {
-                        put(name, Some(at))?;
-                    }
-                }
-                Ok(())
-            }
-        }
-    }
-
-    /// An operator with a graph: what changes nothing but a mode is opened.
-    fn higher_order(&self, node: &'n Node, at: usize, memory: &mut Memory<'n>) -> Result<()> {
-        const OPENED: [&str; 2] = [
-            "torch.ops.higher_order.wrap_with_set_grad_enabled",
-            "torch.ops.higher_order.wrap_with_autocast",
-        ];
-        if !OPENED.contains(&&*node.target) {
-            return Err(Error::msg(
-                "branches and loops of exported programs are not read yet",
-            ));
-        }
-        let Argument::AsGraph(inner) = &node.inputs[at].arg else {
-            return Err(Error::msg("the operator has no graph"));
+        let all = match node.outputs.as_slice() {
+            [Argument::AsTensors(all)] => all.iter().map(|named| Some(&*named.name)).collect(),
+            [one] => return name(one)?.map_or(Ok(()), |name| put(name, None)),
+            several => several.iter().map(name).collect::<Result<Vec<_>>>()?,
         };
-        let mut own = Memory::default();
-        for (input, given) in inner.graph.inputs.iter().zip(&node.inputs[at + 1..]) {
-            if let Some(name) = name(input)? {
-                own.insert(name, argument(&given.arg, memory)?);
+        let of = all.len();
+        for (at, name) in all.into_iter().enumerate() {
+            if let Some(name) = name {
+                put(name, Some(Part { at, of }))?;
             }
-        }
-        let results = self.graph(&inner.graph, &mut own)?;
-        let mut all = Vec::new();
-        for output in &node.outputs {
-            match output {
-                Argument::AsTensors(named) => all.extend(named.iter().map(|named| &*named.name)),
-                other => all.extend(name(other)?),
-            }
-        }
-        for (name, value) in all.into_iter().zip(results) {
-            memory.insert(name, value);
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
 use super::entry::{Entry, by, rank, same};
-use crate::call::Call;
+use crate::call::{Call, element_type};
 
 /// Elements by tensors of indices, which are broadcast together, or of booleans; a dim without one is kept.
 fn index(call: &Call<'_>) -> Result<Value> {
@@ -17,7 +17,7 @@ fn index(call: &Call<'_>) -> Result<Value> {
     }
     let picked = match given.as_slice() {
         [] => own,
-        [(0, mask)] if Tensor::dtype(mask).ok() == Some(DType::Bool) => {
+        [(0, mask)] if element_type(&Value::object(mask.clone())) == Some(DType::Bool) => {
             let all = Value::Tuple(vec![Value::object(mask.clone())].into());
             return operator::getitem.call_as((call.at(0)?.clone(), all));
         }

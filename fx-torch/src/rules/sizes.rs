@@ -49,8 +49,6 @@ pub(crate) const RULES: &[Entry] = by! {
     "_operator.getitem" => |call| of_two(operator::getitem, call),
     "torch.sym_sum" => sum,
     "aten._assert_tensor_metadata" => nothing,
-    "aten._assert_scalar" => nothing,
-    "aten._assert_async" => nothing,
     "aten.sym_constrain_range" => nothing,
     "aten.sym_constrain_range_for_size" => nothing,
 };
