@@ -137,7 +137,9 @@ impl Loader {
                 .any(|(input, _)| matches!(input, Input::Given(_)));
             let (inputs, each): (Vec<Input>, Vec<Spec>) = own.into_iter().unzip();
             if is_given {
+                let is_number = matches!(graph_input(&program, &inputs), Some(Argument::AsSymInt(_)));
                 let ty = match tree {
+                    Tree::Leaf if is_number => "Int",
                     Tree::Leaf => "&Tensor",
                     _ => "Value",
                 };
@@ -161,6 +163,22 @@ impl Loader {
         };
         Ok((root, specs))
     }
+}
+
+/// What the file says of the only input of an argument.
+fn graph_input<'p>(program: &'p Program, inputs: &[Input]) -> Option<&'p Argument> {
+    let [Input::Given(name)] = inputs else {
+        return None;
+    };
+    let mut specs = program.graph_module.signature.input_specs.iter();
+    specs.find_map(|spec| match spec {
+        InputSpec::UserInput { arg } => match arg {
+            Argument::AsTensor(named) if named.name == *name => Some(arg),
+            Argument::AsSymInt(Sym::AsName(own)) if own == name => Some(arg),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 type Tensors = IndexMap<String, (Held, Tensor)>;

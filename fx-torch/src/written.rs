@@ -21,7 +21,7 @@ use fx_nn::{Error, Result, candle_core};
 ///
 /// # Errors
 /// Returns an error if it does not fit into memory.
-#[wrap(path = "fx_torch::copied", effects(reads))]
+#[wrap(path = "fx_torch::copied", effects(reads), always)]
 pub fn copied(x: &Tensor) -> Result<Tensor> {
     if Tensor::dtype(x)?.is_floating_point() {
         // With the gradient.
@@ -45,7 +45,7 @@ pub fn copied(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes differ, or several elements of the tensor are one place in memory.
-#[wrap(path = "fx_torch::assign", effects(writes))]
+#[wrap(path = "fx_torch::assign", effects(writes), always)]
 pub fn assign(x: &Tensor, value: &Tensor) -> Result<()> {
     let mut own = x.clone();
     let data = x.candle()?;

@@ -10,6 +10,7 @@ use super::memory::Memory;
 use super::values::{argument, name, names};
 use super::{Reader, autocast};
 use crate::schema::{Argument, Graph, NamedArgument, Node};
+use crate::written;
 
 /// A graph that an operator has.
 fn graph_at(node: &Node, at: usize) -> Result<&Graph> {
@@ -139,7 +140,12 @@ impl<'n> Reader<'n> {
 
     fn turns(&self, node: &'n Node, memory: &mut Memory<'n>) -> Result<Vec<Value>> {
         let (goes, body) = (graph_at(node, 0)?, graph_at(node, 1)?);
-        let carried = operands_at(node, 2, memory)?;
+        // A loop whose turns are known stays one.
+        let carried = operands_at(node, 2, memory)?.into_iter().map(|value| match value {
+            Value::Object(_) => function!(written::copied).call_as((value,)),
+            value => Ok(value),
+        });
+        let carried = carried.collect::<Result<Vec<Value>>>()?;
         let others = operands(node.inputs.get(3..).unwrap_or_default(), memory)?;
         let whole = |state: Value| -> Result<Vec<Value>> {
             let mut inputs = items(state)?;

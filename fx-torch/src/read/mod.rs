@@ -85,8 +85,9 @@ impl Root {
         let mut kept: FxHashSet<Key<'_>> = FxHashSet::default();
         let mut ends = mutation::Ends::new(&self.program, &self.weights, self.training)?;
         for weight in self.weights.iter() {
-            let (_, tensor) = &self.tensors[&weight.path];
-            let value = ends.begin(&weight.name, Value::object(tensor.clone()))?;
+            let (held, tensor) = &self.tensors[&weight.path];
+            let is_held = *held != Held::Constant;
+            let value = ends.begin(&weight.name, Value::object(tensor.clone()), is_held)?;
             memory.insert(&weight.name, value);
             kept.insert((0, &weight.name));
         }
@@ -106,7 +107,7 @@ impl Root {
                     Input::Given(name) => {
                         let value =
                             leaf.ok_or_else(|| Error::msg(format_args!("`{name}` is missing")))?;
-                        memory.insert(name, ends.begin(name, value)?);
+                        memory.insert(name, ends.begin(name, value, false)?);
                         kept.insert((0, name));
                     }
                     Input::Fixed(name, value) => memory.insert(name, value.clone()),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use fx_nn::ir::{Function, NodeRef, Op};
 use fx_nn::prelude::*;
 use fx_nn::value::NodeId;
-use fx_nn::{Error, Result};
+use fx_nn::{Error, Result, operator};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -160,18 +160,27 @@ impl<'n> Ends<'n> {
         })
     }
 
-    /// What the program reads of an input: if it is written, the input as it was before.
+    /// What the program reads of an input: if it is written, the input as it was before. A parameter or a buffer is read
+    /// in each run, also where nothing else has a say.
     ///
     /// # Errors
     /// Returns an error if it is written and no tensor.
-    pub fn begin(&mut self, name: &'n str, given: Value) -> Result<Value> {
+    pub fn begin(&mut self, name: &'n str, given: Value, is_held: bool) -> Result<Value> {
         let is_written = self.written.contains(name) || self.outputs.contains(&Some(name));
-        if !is_written || self.counts.contains(name) {
+        let is_written = is_written && !self.counts.contains(name);
+        if !is_written && !is_held {
             return Ok(given);
         }
         let read: Value = function!(written::copied).call_as((given.clone(),))?;
-        self.begun.insert(name, (given, read.clone()));
+        if is_written {
+            self.begun.insert(name, (given, read.clone()));
+        }
         Ok(read)
+    }
+
+    /// Whether an input counts batches, which evaluation does not.
+    pub fn is_count(&self, name: &str) -> bool {
+        self.counts.contains(name)
     }
 
     /// Writes what the program has for its inputs at the end; gives its results.
@@ -242,7 +251,25 @@ enum Source {
     Node(NodeId),
 }
 
-/// Takes away the copies of what a run does not write, and those that nothing reads.
+/// Whether a function gives memory of its own, whatever it is given.
+fn is_fresh(function: Function) -> bool {
+    [
+        operator::add,
+        operator::sub,
+        operator::mul,
+        operator::truediv,
+        function!(ops::index_copy),
+        function!(ops::index_put),
+        function!(ops::matmul),
+        function!(ops::select_scatter),
+        function!(ops::slice_scatter),
+        function!(ops::sum),
+        function!(ops::mean),
+    ]
+    .contains(&function)
+}
+
+/// Takes away the copies of what a run does not write, and those that are read where a copy is made anyway.
 ///
 /// # Errors
 /// Returns no error for a graph that was read.
@@ -262,7 +289,10 @@ pub(crate) fn settle(module: &mut GraphModule) -> Result<()> {
     let copies: Vec<(NodeId, NodeId)> = calls(function!(written::copied))
         .filter(|node| {
             let is_written = first(*node).is_some_and(|source| assigned.contains(&source));
-            node.num_users() == 0 || !is_written
+            let mut users = node.users();
+            let is_fresh =
+                |user: NodeRef<'_>| matches!(user.op(), Op::CallFunction(own) if is_fresh(*own));
+            !is_written || users.all(is_fresh)
         })
         .filter_map(|node| Some((node.id(), node.all_input_nodes().next()?.id())))
         .collect();

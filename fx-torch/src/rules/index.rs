@@ -1,6 +1,7 @@
 //! Operators that pick and place elements by index.
 
 use fx_nn::prelude::*;
+use fx_nn::value::IntoValue;
 use fx_nn::{Error, Result, operator};
 
 use super::entry::{Entry, by, rank, same};
@@ -17,7 +18,7 @@ fn index(call: &Call<'_>) -> Result<Value> {
     }
     let picked = match given.as_slice() {
         [] => own,
-        [(0, mask)] if element_type(&Value::object(mask.clone())) == Some(DType::Bool) => {
+        [(0, mask)] if element_type(&mask.clone().into_value()) == Some(DType::Bool) => {
             let all = Value::Tuple(vec![Value::object(mask.clone())].into());
             return operator::getitem.call_as((call.at(0)?.clone(), all));
         }

@@ -10,7 +10,7 @@ use crate::call::Call;
 /// Dropout: in evaluation the very tensor.
 fn dropout(call: &Call<'_>) -> Result<Value> {
     let train: bool = call.or("train", false)?;
-    if !train {
+    if !train || call.or("p", 0.5)? == 0.0 {
         return Ok(call.at(0)?.clone());
     }
     let p: f64 = call.of("p")?;
@@ -18,9 +18,9 @@ fn dropout(call: &Call<'_>) -> Result<Value> {
 }
 
 fn batch_norm(call: &Call<'_>) -> Result<Value> {
-    if call.or("training", false)? {
+    if call.or("training", false)? && call.get("running_mean").is_some() {
         return Err(Error::msg(
-            "batch norm in training writes its statistics, which is not read yet: export in evaluation",
+            "a branch or a loop writes the statistics of a batch norm: export it in evaluation",
         ));
     }
     same_function(function!(ops::batch_norm), &[], call)

@@ -20,6 +20,7 @@ use std::sync::OnceLock;
 
 use fx_nn::prelude::*;
 use fx_nn::tensor::Number;
+use fx_nn::value::IntoValue;
 use fx_nn::{Error, Result};
 use rustc_hash::FxHashMap;
 
@@ -131,7 +132,7 @@ pub(crate) fn in_place(target: &str) -> Option<impl Fn(&Call<'_>) -> Result<Tens
             }
         };
         // An operator may give another type than it writes: a comparison truth values.
-        let is_same = element_type(&Value::object(made.clone())) == Some(dtype);
+        let is_same = element_type(&made.clone().into_value()) == Some(dtype);
         match is_same {
             true => Ok(made),
             false => ops::to_dtype(&made, dtype),

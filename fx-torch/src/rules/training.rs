@@ -64,8 +64,7 @@ pub(crate) fn norm(call: &Call<'_>) -> Result<Normed> {
             true => ops::mean(batch, 0, false)?,
             false => batch.clone(),
         };
-        let moved = ((&running * (1.0 - momentum))? + (&batch * momentum)?)?;
-        ops::to_dtype(&moved, Tensor::dtype(&running)?)
+        (&running * (1.0 - momentum))? + (&batch * momentum)?
     };
     Ok(Normed {
         y,
