@@ -19,6 +19,7 @@ use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
 use fx_onnx::{Export, OnnxExt};
+use fx_stablehlo::StableHloExt;
 use serde_json::{Value as Json, json};
 
 use crate::input::Input;
@@ -79,8 +80,9 @@ enum Command {
         #[arg(long)]
         color: bool,
     },
-    /// Write the module as an ONNX file, if the output ends in `.onnx`, or as fx's own. A module that is to be written as
-    /// ONNX needs the shape of each argument, unless it comes from an ONNX file.
+    /// Write the module as what the output's name says: `.onnx` is an ONNX file, `.mlir` a folder with a StableHLO program
+    /// and its weights, a name with `/` at its end a crate of Rust with its weights, any other name fx's own file. ONNX and
+    /// StableHLO need the shape of each argument, unless the file says it.
     Convert {
         #[command(flatten)]
         of: Of,
@@ -90,6 +92,9 @@ enum Command {
         /// The file to write.
         #[arg(short, long, conflicts_with = "to")]
         output: Option<PathBuf>,
+        /// The name of a crate's module, such as `ResNet18`; the file's name where it is left out.
+        #[arg(long)]
+        name: Option<String>,
         /// The version of ONNX's operators.
         #[arg(long, default_value_t = 20)]
         opset: i64,
@@ -396,11 +401,12 @@ fn run(cli: &Cli) -> Result<u8> {
             of,
             to,
             output,
+            name,
             opset,
         } => {
             let output = output.as_ref().or(to.as_ref());
             let output = output.ok_or_else(|| Error::msg("there is no file to write"))?;
-            convert(of, output, *opset, cli.json)?;
+            convert(of, output, name.as_deref(), *opset, cli.json)?;
         }
         Command::Support { of } => return support(of, cli.json),
         Command::Run { call, output } => runs::run(call, output.as_ref(), cli.json)?,
@@ -449,27 +455,71 @@ fn summary(of: &Of, json: bool) -> Result<()> {
     print::json(&json!({"name": gm.class_name(), "parameters": parameters, "modules": modules}))
 }
 
-fn convert(of: &Of, output: &Path, opset: i64, json: bool) -> Result<()> {
+/// A name of a module's type from a file's: `resnet-18.pt2` is `Resnet18`.
+fn type_name(file: &Path) -> String {
+    let stem = file.file_stem().unwrap_or_default().to_string_lossy();
+    let words = stem.split(|c: char| !c.is_ascii_alphanumeric());
+    let mut name = String::new();
+    for word in words {
+        let mut chars = word.chars();
+        name.extend(chars.next().map(|c| c.to_ascii_uppercase()));
+        name.extend(chars);
+    }
+    match name.starts_with(|c: char| c.is_ascii_uppercase()) {
+        true => name,
+        false => format!("Model{name}"),
+    }
+}
+
+fn convert(of: &Of, output: &Path, name: Option<&str>, opset: i64, json: bool) -> Result<()> {
     let gm = of.load()?;
-    if !is_onnx(output) {
-        gm.save(output)?;
+    let specs = |what: &str| {
+        of.known(&gm).ok_or_else(|| {
+            Error::msg(format_args!(
+                "{what} says the shape of each argument: give them with --input"
+            ))
+        })
+    };
+    if is_onnx(output) {
+        let specs = specs("an ONNX file")?;
+        let report = gm.to_onnx(output, &Export::specs(specs).opset(opset))?;
         return match json {
-            true => print::json(&json!({"written": output})),
-            false => print::line(output.display()),
+            true => print::json(&json!({
+                "written": output,
+                "nodes": report.nodes,
+                "dynamic": report.dynamic,
+                "weight_bytes": report.weight_bytes,
+            })),
+            false => print::line(format_args!("{}: {report}", output.display())),
         };
     }
-    let specs = of.known(&gm).ok_or_else(|| {
-        Error::msg("an ONNX file says the shape of each argument: give them with --input")
-    })?;
-    let report = gm.to_onnx(output, &Export::specs(specs).opset(opset))?;
+    if output.extension().is_some_and(|end| end == "mlir") {
+        let specs = specs("a StableHLO program")?;
+        let report = gm.to_stablehlo(output, &fx_stablehlo::Export::specs(specs))?;
+        return match json {
+            true => print::json(&json!({
+                "written": output,
+                "operations": report.operations,
+                "weight_bytes": report.weight_bytes,
+            })),
+            false => print::line(format_args!(
+                "{}: {} operations, {} weights",
+                output.display(),
+                report.operations,
+                report.weights
+            )),
+        };
+    }
+    match output.as_os_str().to_string_lossy().ends_with('/') {
+        true => {
+            let name = name.map_or_else(|| type_name(&of.file), str::to_string);
+            gm.to_folder(output, &name)?;
+        }
+        false => gm.save(output)?,
+    }
     match json {
-        true => print::json(&json!({
-            "written": output,
-            "nodes": report.nodes,
-            "dynamic": report.dynamic,
-            "weight_bytes": report.weight_bytes,
-        })),
-        false => print::line(format_args!("{}: {report}", output.display())),
+        true => print::json(&json!({"written": output})),
+        false => print::line(output.display()),
     }
 }
 

@@ -14,7 +14,7 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use crate::read::{Held, Input, Parameter, Root, Weight, settle};
+use crate::read::{Held, Input, Layers, Parameter, Root, Weight, settle, written};
 use crate::schema::{Argument, Constant, InputSpec, Program, Size, Sym};
 use crate::tree::Tree;
 use crate::{archive, element, size};
@@ -27,10 +27,20 @@ use crate::{archive, element, size};
 /// println!("{}", model.code());
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 #[must_use]
 pub struct Loader {
     trainable: bool,
+    layers: bool,
+}
+
+impl Default for Loader {
+    fn default() -> Self {
+        Loader {
+            trainable: false,
+            layers: true,
+        }
+    }
 }
 
 /// Reads a program as a graph module, in evaluation and with frozen parameters.
@@ -57,6 +67,18 @@ impl Loader {
     /// Whether parameters need gradients.
     pub fn trainable(mut self, trainable: bool) -> Self {
         self.trainable = trainable;
+        self
+    }
+
+    /// Whether modules of `torch.nn` become calls of fx's layers, with their weights at PyTorch's paths; they do unless
+    /// this says otherwise. Without, the graph has the operators alone.
+    ///
+    /// ```no_run
+    /// let plain = fx_torch::Loader::new().layers(false).load("model.pt2")?;
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    pub fn layers(mut self, layers: bool) -> Self {
+        self.layers = layers;
         self
     }
 
@@ -152,7 +174,15 @@ impl Loader {
                 is_given,
             });
         }
+        let layers = match self.layers {
+            true => {
+                let written = written(&program, &weights)?;
+                Layers::of(&program.graph_module.graph, &weights, &tensors, &written)
+            }
+            false => Layers::default(),
+        };
         let root = Root {
+            layers,
             program: Arc::new(program),
             tensors,
             weights: Arc::new(weights),

@@ -28,25 +28,36 @@ pub(crate) fn location(node: &Node) -> SourceLocation {
     }
 }
 
-/// The modules around a node, from the outside in: path and class.
-pub(crate) fn modules(node: &Node) -> Vec<(String, String)> {
+/// A module around a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Around<'n> {
+    /// Which call of which module it is: a key with the path, and behind it `@1` in its second call.
+    pub call: &'n str,
+    pub path: &'n str,
+    /// The class with its Python module: `torch.nn.modules.conv.Conv2d`.
+    pub class: &'n str,
+}
+
+impl<'n> Around<'n> {
+    /// The class without its Python module.
+    pub fn name(&self) -> &'n str {
+        self.class.rsplit('.').next().unwrap_or(self.class)
+    }
+}
+
+/// The modules around a node, from the outside in; the root is not among them.
+pub(crate) fn modules(node: &Node) -> Vec<Around<'_>> {
     let stack = node.metadata.get("nn_module_stack");
     let entries = stack.map_or("", String::as_str).split(';');
     let entries = entries.filter_map(|entry| {
         let mut parts = entry.splitn(3, ',');
-        let (_, path, class) = (parts.next()?, parts.next()?, parts.next()?);
-        // A second call of a module has `@1` behind its path.
+        let (call, path, class) = (parts.next()?, parts.next()?, parts.next()?);
         let path = path.split('@').next().unwrap_or_default();
         let is_path = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
         let fits = !path.is_empty() && path.chars().all(is_path);
-        fits.then(|| {
-            (
-                path.to_string(),
-                class.rsplit('.').next().unwrap_or(class).to_string(),
-            )
-        })
+        fits.then_some(Around { call, path, class })
     });
     entries
-        .filter(|(path, _)| path != "_empty_nn_module_stack_from_metadata_hook")
+        .filter(|around| around.path != "_empty_nn_module_stack_from_metadata_hook")
         .collect()
 }

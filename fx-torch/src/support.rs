@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::Path;
 
 use fx_nn::Result;
-use indexmap::IndexMap;
+use indexmap::{IndexMap, IndexSet};
 
 use crate::schema::{Argument, Graph};
-use crate::{archive, rules};
+use crate::{archive, places, rules};
 
 /// The operators of a program.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct Support {
     pub operators: IndexMap<String, usize>,
     /// Those that are not known.
     pub missing: IndexMap<String, usize>,
+    /// The modules whose own code made nodes, by class (`torch.nn.modules.conv.Conv2d`): their paths.
+    pub modules: IndexMap<String, IndexSet<String>>,
 }
 
 impl fmt::Display for Support {
@@ -50,6 +52,10 @@ pub fn support(path: impl AsRef<Path>) -> Result<Support> {
     while let Some(graph) = left.pop() {
         for node in &graph.nodes {
             *support.operators.entry(node.target.clone()).or_default() += 1;
+            if let Some(around) = places::modules(node).last() {
+                let paths = support.modules.entry(around.class.to_string());
+                paths.or_default().insert(around.path.to_string());
+            }
             let inner = node.inputs.iter().filter_map(|input| match &input.arg {
                 Argument::AsGraph(inner) => Some(&*inner.graph),
                 _ => None,

@@ -127,7 +127,7 @@ impl<'n> Reader<'n> {
                 reader.kept.insert((0, name));
             }
         }
-        reader.graph(graph, &mut memory)
+        reader.graph(graph, None, &mut memory)
     }
 
     fn branch(&self, node: &'n Node, memory: &mut Memory<'n>) -> Result<Vec<Value>> {
@@ -223,7 +223,7 @@ impl<'n> Reader<'n> {
                 (None, _) => {}
             }
         }
-        let results = reader.graph(inner, memory)?;
+        let results = reader.graph(inner, None, memory)?;
         let own = memory.leave(outer);
         let mut all = Vec::new();
         for output in &node.outputs {

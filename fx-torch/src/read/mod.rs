@@ -5,6 +5,7 @@
 mod autocast;
 mod control;
 mod evaluation;
+mod layers;
 mod memory;
 mod mutation;
 mod ranges;
@@ -17,13 +18,15 @@ use std::sync::Arc;
 use fx_nn::ir::ParamSpec;
 use fx_nn::module::{Component, Module, TensorKind, Walk, WalkMut};
 use fx_nn::prelude::*;
-use fx_nn::trace::placed;
+use fx_nn::trace::{CallArgs, placed};
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
+pub(crate) use self::layers::Layers;
+use self::layers::{Given, LayerCall, Step};
 use self::memory::{Key, Memory};
-pub(crate) use self::mutation::settle;
+pub(crate) use self::mutation::{settle, written};
 use self::values::{argument, name, names};
 use self::views::Part;
 use crate::call::Call;
@@ -71,6 +74,7 @@ pub(crate) struct Root {
     pub program: Arc<Program>,
     pub tensors: IndexMap<String, (Held, Tensor)>,
     pub weights: Arc<Vec<Weight>>,
+    pub layers: Layers,
     pub arguments: Arc<Vec<Parameter>>,
     pub params: Vec<ParamSpec>,
     pub results: Tree,
@@ -119,9 +123,10 @@ impl Root {
             is_program: true,
             training: self.training,
             autocast: None,
+            layers: &self.layers,
             ranges: &self.program.range_constraints,
         };
-        let results = reader.graph(graph, &mut memory)?;
+        let results = reader.graph(graph, Some(&self.layers), &mut memory)?;
         let results = ends.write(results, &mut memory)?;
         self.results.filled(&mut results.into_iter())
     }
@@ -138,19 +143,36 @@ struct Reader<'n> {
     /// The element type of a region of `torch.autocast`.
     autocast: Option<DType>,
     ranges: &'n IndexMap<String, Range>,
+    layers: &'n Layers,
 }
 
 impl<'n> Reader<'n> {
-    fn graph(&self, graph: &'n Graph, memory: &mut Memory<'n>) -> Result<Vec<Value>> {
-        for node in &graph.nodes {
+    /// The results of a graph. Layers are those of the program's own graph.
+    fn graph(
+        &self,
+        graph: &'n Graph,
+        layers: Option<&'n Layers>,
+        memory: &mut Memory<'n>,
+    ) -> Result<Vec<Value>> {
+        for (index, node) in graph.nodes.iter().enumerate() {
+            let step = layers.map_or(Step::Node, |layers| layers.step(index));
             let modules = places::modules(node);
-            let modules: Vec<(&str, &str)> = modules
+            let mut modules: Vec<(&str, &str)> = modules
                 .iter()
-                .map(|(path, class)| (&**path, &**class))
+                .map(|around| (around.path, around.name()))
                 .collect();
+            if matches!(step, Step::Layer(_)) {
+                // The call is one of the modules around the layer.
+                modules.pop();
+            }
             let place = places::location(node);
             let shown = place.to_string();
-            placed(place, &modules, || self.node(graph, node, memory)).map_err(|error| {
+            let done = || match step {
+                Step::Node => self.node(graph, node, memory),
+                Step::Layer(call) => self.layer(call, (graph, node), memory),
+                Step::Nothing => Ok(()),
+            };
+            placed(place, &modules, done).map_err(|error| {
                 let name = node.name.as_deref().unwrap_or_default();
                 Error::msg(format_args!(
                     "`{name}` ({}) at {shown}: {error}",
@@ -201,24 +223,7 @@ impl<'n> Reader<'n> {
         });
         if let (Some(function), Some(own)) = (rules::in_place(&node.target), own) {
             let value = function(&call)?;
-            let root = memory.write(own, value)?;
-            if !self.is_program && self.kept.contains(&root) {
-                return Err(Error::msg(format_args!(
-                    "a branch or a loop writes its input `{}`: make a copy of it there first",
-                    root.1
-                )));
-            }
-            for name in names(&node.outputs)? {
-                // The result is the tensor that was written.
-                let value = memory.get(own)?;
-                let same = Call {
-                    target: views::SAME,
-                    args: vec![("self", Value::None)],
-                    dtypes: call.dtypes.clone(),
-                };
-                memory.insert_view(name, value, own, same, None);
-            }
-            return Ok(());
+            return self.written(own, value, names(&node.outputs)?, memory);
         }
         let given = rules::run(&call)?;
         let own = own.filter(|_| views::is_view(graph, node));
@@ -245,12 +250,112 @@ impl<'n> Reader<'n> {
         }
         Ok(())
     }
+
+    /// A call of a layer, which stands for nodes up to this one.
+    fn layer(
+        &self,
+        call: &'n LayerCall,
+        (graph, node): (&'n Graph, &'n Node),
+        memory: &mut Memory<'n>,
+    ) -> Result<()> {
+        let mut given = CallArgs::default();
+        let mut own = None;
+        for (name, argument_of) in &call.args {
+            let value = match argument_of {
+                Given::One(one) => {
+                    if let Argument::AsTensor(named) = one {
+                        own.get_or_insert(&*named.name);
+                    }
+                    argument(one, memory)?
+                }
+                Given::Tuple(items) => {
+                    let items = items.iter().map(|item| argument(item, memory));
+                    Value::Tuple(items.collect::<Result<_>>()?)
+                }
+                Given::Plain(value) => value.clone(),
+            };
+            match name {
+                None => given.args.push(value),
+                Some(name) => given.kwargs.push(((*name).into(), value)),
+            }
+        }
+        let layer = self.layers.modules.get(&call.path);
+        let layer = layer.ok_or_else(|| Error::msg("the layer is missing"))?;
+        let result: Value = layer.forward(given)?;
+        if let (true, Some(own)) = (call.writes, own) {
+            let value = Tensor::from_value(result.clone())?;
+            return match call.results.first() {
+                Some((name, _)) => self.written(own, value, [&**name], memory),
+                None => Ok(()),
+            };
+        }
+        let first = node.inputs.first().and_then(|input| match &input.arg {
+            Argument::AsTensor(named) => Some(&*named.name),
+            _ => None,
+        });
+        if let ([(name, at)], Some(own)) = (call.results.as_slice(), own)
+            && (at.is_empty(), first) == (true, Some(own))
+            && views::is_view(graph, node)
+        {
+            // What is written through the result of such a layer is written of its argument.
+            let args = node.inputs.iter().skip(1);
+            let args = args.map(|input| Ok((&*input.name, argument(&input.arg, memory)?)));
+            let mut all = vec![(&*node.inputs[0].name, Value::None)];
+            all.extend(args.collect::<Result<Vec<_>>>()?);
+            let view = Call {
+                target: &node.target,
+                args: all,
+                dtypes: Vec::new(),
+            };
+            memory.insert_view(name, result, own, view, None);
+            return Ok(());
+        }
+        for (name, at) in &call.results {
+            let part =
+                (at.iter()).try_fold(result.clone(), |whole, at| views::part(&whole, Some(*at)))?;
+            memory.insert(name, part);
+        }
+        Ok(())
+    }
+
+    /// Writes a tensor; the results of what writes it are the tensor itself.
+    fn written(
+        &self,
+        own: &'n str,
+        value: Tensor,
+        results: impl IntoIterator<Item = &'n str>,
+        memory: &mut Memory<'n>,
+    ) -> Result<()> {
+        let root = memory.write(own, value)?;
+        if !self.is_program && self.kept.contains(&root) {
+            return Err(Error::msg(format_args!(
+                "a branch or a loop writes its input `{}`: make a copy of it there first",
+                root.1
+            )));
+        }
+        for name in results {
+            let value = memory.get(own)?;
+            let same = Call {
+                target: views::SAME,
+                args: vec![("self", Value::None)],
+                dtypes: Vec::new(),
+            };
+            memory.insert_view(name, value, own, same, None);
+        }
+        Ok(())
+    }
 }
 
 impl Component for Root {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         walk.component(self, |walk| {
+            for (path, layer) in &self.layers.modules {
+                walk.child(path, layer);
+            }
             for (path, (held, tensor)) in &self.tensors {
+                if self.layers.held.contains(path) {
+                    continue;
+                }
                 match held {
                     Held::Parameter => walk.child(path, tensor),
                     Held::Buffer | Held::Constant => walk.buffer(path, TensorKind::Buffer, tensor),
@@ -260,7 +365,13 @@ impl Component for Root {
     }
 
     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
+        for (path, layer) in &mut self.layers.modules {
+            walk.child(path, layer);
+        }
         for (path, (_, tensor)) in &mut self.tensors {
+            if self.layers.held.contains(path) {
+                continue;
+            }
             walk.child(path, tensor);
         }
     }

@@ -127,6 +127,31 @@ fn outputs<'n>(program: &'n Program, weights: &'n [Weight]) -> Result<Vec<Option
     specs.collect()
 }
 
+/// The inputs that nodes write.
+fn written_by_nodes(program: &Program, training: bool) -> Result<FxHashSet<&str>> {
+    let graph = &program.graph_module.graph;
+    let mut scan = Scan::default();
+    // An input that is a constant has no name.
+    for name in graph.inputs.iter().filter_map(|input| values::name(input).ok()?) {
+        scan.roots.insert((0, name), name);
+    }
+    scan.graph(0, graph, training)?;
+    Ok(scan.written)
+}
+
+/// The inputs that a run in training writes.
+///
+/// # Errors
+/// Returns an error for an output that is neither a result nor written.
+pub(crate) fn written<'n>(
+    program: &'n Program,
+    weights: &'n [Weight],
+) -> Result<FxHashSet<&'n str>> {
+    let mut written = written_by_nodes(program, true)?;
+    written.extend(outputs(program, weights)?.into_iter().flatten());
+    Ok(written)
+}
+
 /// What a run writes at its end.
 pub(super) struct Ends<'n> {
     /// By input: what the program was given, and what it reads of it.
@@ -144,17 +169,10 @@ impl<'n> Ends<'n> {
     /// # Errors
     /// Returns an error for an output that is neither a result nor written.
     pub fn new(program: &'n Program, weights: &'n [Weight], training: bool) -> Result<Self> {
-        let graph = &program.graph_module.graph;
-        let mut scan = Scan::default();
-        // An input that is a constant has no name.
-        for name in graph.inputs.iter().filter_map(|input| values::name(input).ok()?) {
-            scan.roots.insert((0, name), name);
-        }
-        scan.graph(0, graph, training)?;
         let counts = weights.iter().filter(|weight| !training && counts_batches(&weight.path));
         Ok(Ends {
             begun: IndexMap::new(),
-            written: scan.written,
+            written: written_by_nodes(program, training)?,
             outputs: outputs(program, weights)?,
             counts: counts.map(|weight| &*weight.name).collect(),
         })

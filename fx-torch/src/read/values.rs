@@ -34,6 +34,24 @@ pub(super) fn names(outputs: &[Argument]) -> Result<Vec<&str>> {
     Ok(names)
 }
 
+/// The tensors that an argument or a result names.
+pub(super) fn tensors(argument: &Argument) -> Vec<&str> {
+    fn optional(tensor: &OptionalTensor) -> Option<&str> {
+        match tensor {
+            OptionalTensor::AsTensor(named) => Some(&*named.name),
+            OptionalTensor::AsNone(_) => None,
+        }
+    }
+    match argument {
+        Argument::AsTensor(named) => vec![&named.name],
+        Argument::AsTensors(all) => all.iter().map(|named| &*named.name).collect(),
+        Argument::AsOptionalTensor(tensor) => optional(tensor).into_iter().collect(),
+        Argument::AsOptionalTensors(all) => all.iter().filter_map(optional).collect(),
+        Argument::AsNestedTensors(all) => all.iter().flatten().map(|named| &*named.name).collect(),
+        _ => Vec::new(),
+    }
+}
+
 fn sym<'n>(sym: &'n Sym, memory: &mut Memory<'n>) -> Result<Value> {
     Ok(match sym {
         Sym::AsName(name) => memory.get(name)?,

@@ -40,6 +40,11 @@ const WITHOUT_MEANING: [&str; 15] = [
     "allow_tf32",
 ];
 
+/// Whether an argument of this name changes nothing of what a run gives.
+pub(crate) fn is_without_meaning(name: &str) -> bool {
+    WITHOUT_MEANING.contains(&name)
+}
+
 /// Entries of operators that are functions of fx: `"aten.relu" => relu`, with other names of parameters behind it.
 macro_rules! same {
     ($($name:literal => $function:path $([$($theirs:literal => $ours:literal),*])?),* $(,)?) => {
@@ -100,7 +105,7 @@ pub(crate) fn same_function(
             .find(|param| *param.name == *name)
             .or(params.first().filter(|_| is_own));
         let Some(param) = param else {
-            let says_nothing = WITHOUT_MEANING.contains(&name) || matches!(value, Value::None);
+            let says_nothing = is_without_meaning(name) || matches!(value, Value::None);
             match (name, value) {
                 _ if says_nothing => continue,
                 // A sum or a softmax in another type than its argument's.
