@@ -52,7 +52,7 @@ fn judged(
         let file = PathBuf::from(format!("{}_{at}.npz", stem.display()));
         let first = PathBuf::from(format!("{}_0.npz", stem.display()));
         let gm = way(read(path, training)?, &first)?;
-        worst = worst.max(run_off(&gm, &file)?);
+        worst = worst.max(run_off(&gm, &read(path, training)?, &file)?);
     }
     Ok(worst)
 }

@@ -149,11 +149,11 @@ fn held(gm: &GraphModule) -> Result<BTreeMap<String, Tensor>> {
 }
 
 /// How far a run is off that of a file, over what is allowed: its results, and what it has written of its inputs and
-/// buffers. What PyTorch has not written has to be as it was.
-pub fn run_off(gm: &GraphModule, file: &Path) -> Result<f64> {
+/// buffers. What PyTorch has not written has to be as it was. `as_read` says what the program takes.
+pub fn run_off(gm: &GraphModule, as_read: &GraphModule, file: &Path) -> Result<f64> {
     let arrays = arrays(file)?;
     let inputs = of_kind(&arrays, "in_");
-    let call = call_of(gm, inputs.clone())?;
+    let call = call_of(as_read, inputs.clone())?;
     let given = results(&Value::Tuple(call.args.clone().into()))?;
     let before = held(gm)?;
     let found = results(&gm.forward::<Value>(call)?)?;
