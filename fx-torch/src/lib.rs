@@ -3,6 +3,7 @@
 mod archive;
 mod call;
 mod element;
+mod leaves;
 mod loader;
 mod numbers;
 mod places;
@@ -14,6 +15,7 @@ mod support;
 mod tree;
 mod written;
 
+pub use leaves::{nms, regions};
 pub use loader::{Loader, load};
 pub use numbers::{chosen, float, larger, smaller, truth, whole, whole_part};
 pub use support::{Support, operators, support};

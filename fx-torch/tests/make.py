@@ -1,16 +1,21 @@
 """Programs of torch.export, with PyTorch's results at two sizes, for `examples/judge.rs`.
 
-    python fx-torch/tests/make.py DIR [--only PART] [--small]
+    python fx-torch/tests/make.py DIR [--only PART,PART] [--family NAME] [--again] [--small]
 
-writes DIR/NAME.pt2 and DIR/NAME_0.npz, DIR/NAME_1.npz (`in_00`, .. and `out_00`, ..). Every parameter and buffer is drawn anew, so
-that a part that is left out shows. A second run goes on where the first one ended. `--small` writes the programs that the tests
-run (tests/data) alone. Needs torch, torchvision and transformers; nothing is downloaded.
+writes DIR/NAME.pt2 and DIR/NAME_0.npz, DIR/NAME_1.npz: `in_00`, .. and `out_00`, .., and `out64_00`, .. of the same module in
+float64, where it runs in that. Parameters and running statistics are drawn anew, so that a part that is left out shows, and
+weights are scaled until what each layer gives has a deviation of 1. A program is left out if scaling half of a layer's weight
+changes no result: an error there would not show. What is left out has its reason in DIR/NAME.left.
+A second run goes on where the first one ended; `--again` tries what was left out. `--small` writes the programs of the tests
+(tests/data) alone. Needs torch, torchvision and transformers; nothing is downloaded.
 """
 
-import inspect
+import argparse
+import importlib
 import logging
 import pathlib
-import sys
+import signal
+import time
 import warnings
 
 import numpy as np
@@ -18,196 +23,237 @@ import torch
 import torch.utils._pytree as pytree
 from torch import nn
 
+from models import common
+
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
-OPEN = torch.export.Dim.DYNAMIC
-# Each program by name: a function that gives the module, a function of a size that gives its inputs, the open dims and two sizes.
-PROGRAMS, SMALL = {}, {}
+FAMILIES = ["language", "vision", "seen", "heard", "operators"]
+LARGEST = 400 << 20
+SECONDS = 300
+# How many layers are tried, and how far each has to move a result, over its largest element.
+TRIED, MOVED = 24, 1e-3
 
 
-def seeded(*sizes):
-    return torch.Generator().manual_seed(sum(sizes))
-
-
-def floats(*sizes):
-    return torch.randn(*sizes, generator=seeded(*sizes))
-
-
-def indices(high, *sizes):
-    return torch.randint(0, high, sizes, generator=seeded(*sizes))
-
-
-class Written(nn.Module):
-    """A view that is written shows in its base."""
-
-    def forward(self, x):
-        y = x * 2
-        part = y[:, 1:3]
-        part.add_(1.0)
-        y.view(-1).mul_(0.5)
-        y.t()[0].zero_()
-        return y, part.sum()
-
-
-class Named(nn.Module):
-    """Structures, keywords, constants and an argument that is `None`."""
-
-    def __init__(self):
-        super().__init__()
-        self.conv, self.bn, self.fc = nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.Linear(4, 2)
-        self.register_buffer("k", torch.ones(2))
-        self.c = torch.arange(2.0)
-
-    def forward(self, x, pair, *, scale=None, extra=None):
-        y = torch.relu_(self.bn(self.conv(x))).mean((2, 3))
-        y = self.fc(y) + self.k * self.c
-        if scale is not None:
-            y = y * scale["a"]
-        return {"out": y.view(y.shape[0], 2, 1), "pair": (pair[0] + pair[1], y.softmax(-1))}
-
-
-class Recurrent(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.emb = nn.Embedding(20, 6, padding_idx=0)
-        self.lstm = nn.LSTM(6, 5, num_layers=2, bidirectional=True, batch_first=True)
-        self.gru, self.head = nn.GRU(10, 4, batch_first=True), nn.Linear(4, 3)
-
-    def forward(self, ids):
-        x, h = self.gru(self.lstm(self.emb(ids))[0])
-        return self.head(x).log_softmax(-1), h
-
-
-class Tied(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.emb, self.out = nn.Embedding(11, 8), nn.Linear(8, 11, bias=False)
-        self.out.weight = self.emb.weight
-        self.norm, self.attn = nn.LayerNorm(8), nn.MultiheadAttention(8, 2, batch_first=True)
-
-    def forward(self, ids):
-        x = self.norm(self.emb(ids))
-        mask = torch.full((x.shape[1], x.shape[1]), float("-inf")).triu(1)
-        y, _ = self.attn(x, x, x, attn_mask=mask, need_weights=False)
-        return self.out(x + y)
-
-
-def small():
-    SMALL["written"] = (Written, lambda n, m: {"x": floats(n, m)}, {"x": {0: OPEN, 1: OPEN}}, [(4, 5), (3, 6)])
-    SMALL["named"] = (
-        Named,
-        lambda n, h: {"x": floats(n, 3, h, h), "pair": (floats(n), floats(n) + 1), "scale": {"a": floats(2)}, "extra": None},
-        {"x": {0: OPEN, 2: OPEN, 3: OPEN}, "pair": ({0: OPEN}, {0: OPEN}), "scale": {"a": None}, "extra": None},
-        [(2, 6), (3, 5)],
-    )
-    SMALL["recurrent"] = (Recurrent, lambda n, m: {"ids": indices(20, n, m)}, {"ids": {0: OPEN}}, [(2, 5), (3, 5)])
-    SMALL["tied"] = (Tied, lambda n, m: {"ids": indices(11, n, m)}, {"ids": {0: OPEN, 1: OPEN}}, [(2, 5), (1, 3)])
-
-
-def vision():
-    import torchvision.models as models
-
-    names = """resnet18 resnet50 resnext50_32x4d wide_resnet50_2 mobilenet_v2 mobilenet_v3_small mobilenet_v3_large
-        efficientnet_b0 efficientnet_v2_s densenet121 squeezenet1_0 squeezenet1_1 shufflenet_v2_x0_5 shufflenet_v2_x1_0
-        googlenet convnext_tiny regnet_y_400mf regnet_x_400mf swin_t swin_v2_t vgg11 vgg11_bn mnasnet0_5 alexnet""".split()
-
-    def add(name, make):
-        # The input has another name in some of them.
-        key = list(inspect.signature(make().forward).parameters)[0]
-        PROGRAMS[name] = (make, lambda n, s: {key: floats(n, 3, s, s)}, {key: {0: OPEN}}, [(2, 64), (3, 64)])
-
-    for name in names:
-        options = {"init_weights": False} if name == "googlenet" else {}
-        add(name, lambda name=name, options=options: getattr(models, name)(weights=None, num_classes=10, **options))
-    add("vit", lambda: models.VisionTransformer(64, 16, 2, 4, 64, 96, num_classes=10))
-
-
-def language():
-    import transformers as t
-
-    common = dict(vocab_size=97, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64)
-    decoder = common | dict(num_key_value_heads=2, use_cache=False)
-    length = dict(max_position_embeddings=40)
-    models = {
-        "albert": (t.AlbertModel, t.AlbertConfig(**common, **length, embedding_size=16)),
-        "bert": (t.BertModel, t.BertConfig(**common, **length)),
-        "deberta_v2": (t.DebertaV2Model, t.DebertaV2Config(**common, **length)),
-        "distilbert": (t.DistilBertModel, t.DistilBertConfig(vocab_size=97, dim=32, n_layers=2, n_heads=4, hidden_dim=64, **length)),
-        "electra": (t.ElectraModel, t.ElectraConfig(**common, **length, embedding_size=16)),
-        "gemma": (t.GemmaForCausalLM, t.GemmaConfig(**decoder, head_dim=8)),
-        "gpt2": (t.GPT2LMHeadModel, t.GPT2Config(vocab_size=97, n_embd=32, n_layer=2, n_head=4, n_positions=40, use_cache=False)),
-        "llama": (t.LlamaForCausalLM, t.LlamaConfig(**decoder)),
-        "mistral": (t.MistralForCausalLM, t.MistralConfig(**decoder)),
-        "opt": (t.OPTForCausalLM, t.OPTConfig(
-            vocab_size=97, hidden_size=32, num_hidden_layers=2, ffn_dim=64, num_attention_heads=4, use_cache=False,
-            word_embed_proj_dim=32, **length)),
-        "phi3": (t.Phi3ForCausalLM, t.Phi3Config(**decoder, pad_token_id=0)),
-        "qwen2": (t.Qwen2ForCausalLM, t.Qwen2Config(**decoder)),
-        "roberta": (t.RobertaModel, t.RobertaConfig(**common, **length)),
-        "t5_encoder": (t.T5EncoderModel, t.T5Config(vocab_size=97, d_model=32, d_kv=8, d_ff=64, num_layers=2, num_heads=4)),
-    }
-    for name, (kind, config) in models.items():
-        make = lambda kind=kind, config=config: kind(config)
-        PROGRAMS[name] = (make, lambda n, m: {"input_ids": indices(90, n, m)}, {"input_ids": {0: OPEN, 1: OPEN}}, [(2, 7), (3, 11)])
+def tensors(structure):
+    return [x for x in pytree.tree_leaves(structure) if isinstance(x, torch.Tensor)]
 
 
 def drawn(module):
     """Draws everything anew: with initial values a part that is left out may not show."""
     generator = torch.Generator().manual_seed(1)
-    for name, x in [*module.named_parameters(), *module.named_buffers()]:
-        if not x.is_floating_point():
-            continue
-        uniform = torch.rand(x.shape, generator=generator)
-        with torch.no_grad():
-            if "var" in name or (x.dim() <= 1 and "weight" in name):
-                x.copy_(uniform + 0.5)
+    running = [item for item in module.named_buffers() if item[0].rsplit(".", 1)[-1] in ("running_mean", "running_var")]
+    with torch.no_grad():
+        for name, x in [*module.named_parameters(), *running]:
+            if not x.is_floating_point():
+                continue
+            last = name.rsplit(".", 1)[-1]
+            is_scale = last in ("running_var", "gamma", "layer_scale", "layer_scale_parameter", "lambda1", "scale")
+            if is_scale or (x.dim() <= 1 and last.startswith("weight")):
+                x.copy_(torch.rand(x.shape, generator=generator) + 0.5)
             elif x.dim() <= 1:
-                x.copy_(uniform - 0.5)
+                x.copy_(torch.rand(x.shape, generator=generator) - 0.5)
             else:
-                x.copy_(torch.randn(x.shape, generator=generator) / x[0].numel() ** 0.5)
+                # An element of a product over the last dims; a table of rows has no such.
+                ends = x.shape[1:].numel() if x.dim() != 3 or "conv" in name else x.shape[-1]
+                x.copy_(torch.randn(x.shape, generator=generator) / (1 if "embed" in name else ends) ** 0.5)
 
 
-def arrays(kind, structure):
-    tensors = [x for x in pytree.tree_leaves(structure) if isinstance(x, torch.Tensor)]
-    return {f"{kind}_{at:02}": x.detach().numpy() for at, x in enumerate(tensors)}
+def scaled(module, given):
+    """Scales each weight when its layer runs first, so that the layer gives a deviation of 1."""
+    from transformers.pytorch_utils import Conv1D
+
+    done = set()
+
+    def hook(layer, _, result):
+        weight = layer._parameters.get("weight")
+        if layer in done or weight is None or not isinstance(result, torch.Tensor):
+            return None
+        done.add(layer)
+        bias = 0
+        if layer.bias is not None:
+            is_last = isinstance(layer, (nn.Linear, Conv1D))
+            bias = layer.bias if is_last else layer.bias.view(-1, *[1] * (weight.dim() - 2))
+        own = result - bias
+        deviation = own.std()
+        if not 1e-9 < deviation < 1e9:
+            return None
+        weight.div_(deviation)
+        return own / deviation + bias
+
+    kinds = (nn.Linear, Conv1D, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.ConvTranspose1d, nn.ConvTranspose2d, nn.ConvTranspose3d)
+    hooks = [layer.register_forward_hook(hook) for layer in module.modules() if isinstance(layer, kinds)]
+    with torch.no_grad():
+        module(**given())
+    for hook in hooks:
+        hook.remove()
 
 
-def written(folder, name, program):
-    make, inputs, dims, sizes = program
+def weak(module, given, results, used):
+    """The first layer that moves no result, of those that the program uses."""
+    layers = []
+    for name, layer in module.named_modules():
+        own = [at for at, _ in layer.named_parameters(recurse=False) if f"{name}.{at}".lstrip(".") in used]
+        if own:
+            layers.append((name, layer, own))
+    for at in np.unique(np.linspace(0, len(layers) - 1, min(TRIED, len(layers))).astype(int)):
+        name, layer, own = layers[at]
+        most = 0.0
+        for key in own:
+            x = getattr(layer, key)
+            kept = x.detach().clone()
+            with torch.no_grad():
+                # A norm behind it would undo a scale of all.
+                flat = x.reshape(-1).clone()
+                flat[::2] *= 1.5
+                x.copy_(flat.view(x.shape))
+                others = tensors(module(**given()))
+                x.copy_(kept)
+            for a, b in zip(results, others):
+                a, b = a.double(), b.double()
+                if a.shape == b.shape and a.numel():
+                    most = max(most, float((a - b).abs().nan_to_num().max() / a.abs().nan_to_num(0, 0, 0).max().clamp_min(1e-30)))
+                elif a.shape != b.shape:
+                    most = 1.0
+            if most >= MOVED:
+                break
+        if most < MOVED:
+            return f"{name}, a {type(layer).__name__}, moves results by {most:.0e}"
+    return None
+
+
+def narrower(dims, is_open):
+    """The dims whose number is of those that stay open."""
+    if isinstance(dims, dict):
+        if all(isinstance(key, int) for key in dims):
+            return {key: value for key, value in dims.items() if is_open(key)} or None
+        return {key: narrower(value, is_open) for key, value in dims.items()}
+    return type(dims)(narrower(value, is_open) for value in dims) if isinstance(dims, (list, tuple)) else dims
+
+
+def exported(module, program):
+    """The program with as many open dims as torch allows, the second size, and what torch says of those that it fixes."""
+    first, second = program.sizes
+    ways = [(lambda key: True, second), (lambda key: key == 0, (second[0], *first[1:])), (lambda key: False, first)]
+    said = None
+    for is_open, other in ways:
+        dims = narrower(program.dims, is_open)
+        try:
+            made = torch.export.export(module, (), program.inputs(*first), dynamic_shapes=dims, strict=False)
+            return made, other, said
+        except TimeoutError:
+            raise
+        except Exception as error:
+            said = said or message(error)
+            last = error
+    raise last
+
+
+def message(error):
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    return f"{type(error).__name__}: {' '.join(lines[:3])[:300]}"
+
+
+def arrays(kind, all):
+    return {f"{kind}_{at:02}": x.detach().numpy() for at, x in enumerate(all)}
+
+
+def wide(structure):
+    of = lambda x: x.double() if isinstance(x, torch.Tensor) and x.is_floating_point() else x
+    return pytree.tree_map(of, structure)
+
+
+def written(folder, name, program, is_small):
+    """Writes a program; gives what is to be said of it."""
     torch.manual_seed(0)
-    module = make().eval()
+    module = program.make().eval()
+    given = lambda: program.inputs(*program.sizes[0])
     drawn(module)
-    exported = torch.export.export(module, (), inputs(*sizes[0]), dynamic_shapes=dims, strict=False)
-    for at, size in enumerate(sizes):
-        given = inputs(*size)
+    size = sum(x.numel() * x.element_size() for x in [*module.parameters(), *module.buffers()])
+    if size > LARGEST:
+        raise ValueError(f"{size >> 20} MB of weights")
+    if not is_small:
+        scaled(module, given)
+    made, other, said = exported(module, program)
+    runs, notes = [], [f"fixed sizes ({said})"] if said else []
+    for at, sizes in enumerate([program.sizes[0], other]):
+        common.SALT[0] = at if sizes == program.sizes[0] else 0
         with torch.no_grad():
-            results = module(**given)
+            results = tensors(module(**program.inputs(*sizes)))
+        if not is_small and any(x.is_floating_point() and x.isnan().any() for x in results):
+            raise ValueError("too weak: a result is not a number")
         # An input that `forward` writes is as it was.
-        np.savez(folder / f"{name}_{at}.npz", **arrays("in", inputs(*size)), **arrays("out", results))
-    torch.export.save(exported, folder / f"{name}.pt2")
+        runs.append((common.SALT[0], sizes, arrays("in", tensors(program.inputs(*sizes))) | arrays("out", results)))
+    common.SALT[0] = 0
+    if not is_small:
+        users = {node.name: len(node.users) for node in made.graph.nodes}
+        used = {path for key, path in made.graph_signature.inputs_to_parameters.items() if users[key]}
+        with torch.no_grad():
+            found = weak(module, given, tensors(module(**given())), used)
+        if found:
+            raise ValueError(f"too weak: {found}")
+    torch.export.save(made, folder / f"{name}.pt2.part")
+    try:
+        module.double()
+        for salt, sizes, all in runs:
+            common.SALT[0] = salt
+            with torch.no_grad():
+                all |= arrays("out64", [x.double() for x in tensors(module(**wide(program.inputs(*sizes)))) ])
+    except TimeoutError:
+        raise
+    except Exception as error:
+        notes.append(f"no float64 ({message(error)[:100]})")
+    finally:
+        common.SALT[0] = 0
+    for at, (_, _, all) in enumerate(runs):
+        np.savez(folder / f"{name}_{at}.npz", **all)
+    (folder / f"{name}.pt2.part").rename(folder / f"{name}.pt2")
+    return "; ".join(notes)
+
+
+def late(*_):
+    raise TimeoutError(f"over {SECONDS} s")
 
 
 def main():
-    folder = pathlib.Path(next(a for a in sys.argv[1:] if not a.startswith("--")))
-    only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--only", default="", help="parts of names, one of which a program has to have")
+    parser.add_argument("--family", choices=FAMILIES)
+    parser.add_argument("--again", action="store_true", help="tries what was left out")
+    parser.add_argument("--small", action="store_true")
+    options = parser.parse_args()
+    folder = options.folder
     folder.mkdir(parents=True, exist_ok=True)
-    small()
-    programs = dict(SMALL)
-    if "--small" not in sys.argv:
-        vision()
-        language()
-        programs = PROGRAMS
-    made, left = 0, []
+    families = ["small"] if options.small else [options.family] if options.family else FAMILIES
+    programs = {}
+    for family in families:
+        programs |= importlib.import_module(f"models.{family}").PROGRAMS
+    signal.signal(signal.SIGALRM, late)
+    made, left = 0, 0
     for name, program in programs.items():
-        if only in name and not (folder / f"{name}.pt2").exists():
+        if not any(part in name for part in options.only.split(",")):
+            continue
+        path, reason = folder / f"{name}.pt2", folder / f"{name}.left"
+        if reason.exists() and not options.again:
+            left += 1
+            print(f"left out {name}: {reason.read_text()}", flush=True)
+            continue
+        if not path.exists():
+            start = time.time()
+            signal.alarm(SECONDS)
             try:
-                written(folder, name, program)
+                said = written(folder, name, program, options.small)
+                reason.unlink(missing_ok=True)
+                print(f"{name} {time.time() - start:.1f} s {said}".rstrip(), flush=True)
             except Exception as error:
-                left.append(name)
-                print(f"left out {name}: {str(error)[:200]}", flush=True)
+                left += 1
+                reason.write_text(message(error))
+                print(f"left out {name}: {message(error)}", flush=True)
                 continue
-        made += only in name
-    print(f"programs {made} left_out {len(left)}")
+            finally:
+                signal.alarm(0)
+        made += 1
+    print(f"programs {made} left_out {left}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 use fx_nn::trace::CallArgs;
 
-use crate::support::{ALLOWED, arrays, by_position, of_kind, off};
+use crate::support::{arrays, by_position, of_kind, off};
 
 fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -29,8 +29,9 @@ fn check(name: &str, call: impl Fn(Vec<Tensor>) -> CallArgs + Copy) -> Result<Gr
         for at in 0..2 {
             let error = off(gm, &file(&format!("{name}_{at}.npz")), call)?;
             assert!(
-                error <= ALLOWED,
-                "{name} {way} at {at}: off by {error:e}\n{}",
+                error.is_equal(),
+                "{name} {way} at {at}: off by {:e}\n{}",
+                error.most,
                 gm.graph()
             );
         }

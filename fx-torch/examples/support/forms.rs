@@ -8,7 +8,7 @@ use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
 use fx_nn::trace::CallArgs;
 
-use super::{arrays, of_kind};
+use crate::support::{ALLOWED, arrays, of_kind};
 
 /// PyTorch's numbers of the element types that results have.
 const TYPES: [(f64, DType); 10] = [
@@ -29,7 +29,7 @@ pub fn allowed(dtype: DType) -> f64 {
     match dtype {
         DType::F16 => 1e-3,
         DType::BF16 => 8e-3,
-        _ => super::ALLOWED,
+        _ => ALLOWED,
     }
 }
 

@@ -196,11 +196,6 @@ impl<'n> Ends<'n> {
         Ok(read)
     }
 
-    /// Whether an input counts batches, which evaluation does not.
-    pub fn is_count(&self, name: &str) -> bool {
-        self.counts.contains(name)
-    }
-
     /// Writes what the program has for its inputs at the end; gives its results.
     ///
     /// # Errors

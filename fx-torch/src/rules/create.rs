@@ -76,7 +76,14 @@ fn eye(call: &Call<'_>) -> Result<Value> {
     function!(ops::eye).call_as(args![call.at(0)?.clone(), m = columns, dtype = dtype])
 }
 
+/// Memory has no strides here.
+fn empty_strided(call: &Call<'_>) -> Result<Value> {
+    let dtype = call.maybe::<DType>("dtype")?;
+    function!(ops::zeros).call_as((call.value("size")?.clone(), dtype.unwrap_or(DType::F32)))
+}
+
 pub(crate) const RULES: &[Entry] = by! {
+    "aten.empty_strided" => empty_strided,
     "aten.arange" => arange,
     "aten.scalar_tensor" => scalar_tensor,
     "aten.full" => full,
@@ -98,6 +105,9 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.rand_like" => ops::rand_like,
     "aten.randn" => ops::randn["size" => "shape"],
     "aten.randn_like" => ops::randn_like,
+    "aten.randint.low" => ops::randint,
+    "aten.randperm" => ops::randperm,
+    "aten.fill.Scalar" => ops::full_like["value" => "fill_value"],
     "aten.tril_indices" => ops::tril_indices,
     "aten.triu_indices" => ops::triu_indices,
     "aten.zeros" => ops::zeros["size" => "shape"],

@@ -59,16 +59,16 @@ fn clamp_max(call: &Call<'_>) -> Result<Value> {
     function!(ops::clamp).call_as(args![own, max = most])
 }
 
+/// `scale` times an ELU whose lower part is of `input_scale` times the elements.
 fn elu(call: &Call<'_>) -> Result<Value> {
-    for name in ["scale", "input_scale"] {
-        if call.or(name, 1.0)? != 1.0 {
-            return Err(Error::msg(format_args!("`{name}` is not 1")));
-        }
+    let (x, alpha): (Tensor, f64) = (call.own()?, call.or("alpha", 1.0)?);
+    let (scale, inner): (f64, f64) = (call.or("scale", 1.0)?, call.or("input_scale", 1.0)?);
+    if scale == 1.0 && inner == 1.0 {
+        return Ok(Value::object(ops::elu(&x, alpha)?));
     }
-    Ok(Value::object(ops::elu(
-        &call.own()?,
-        call.or("alpha", 1.0)?,
-    )?))
+    let lower = (ops::expm1(&(&x * inner)?)? * (alpha * scale))?;
+    let is_upper: Tensor = operator::gt.call_as((x.clone(), 0))?;
+    function!(ops::r#where).call_as((is_upper, (x * scale)?, lower))
 }
 
 fn chosen(call: &Call<'_>) -> Result<Value> {
@@ -104,6 +104,36 @@ pub(crate) const RULES: &[Entry] = by! {
 
 pub(crate) const SAME: &[Entry] = same! {
     "aten.__and__" => ops::bitwise_and,
+    "aten.__lshift__" => ops::bitwise_left_shift,
+    "aten.__rshift__" => ops::bitwise_right_shift,
+    "aten.bitwise_left_shift" => ops::bitwise_left_shift,
+    "aten.bitwise_right_shift" => ops::bitwise_right_shift,
+    "aten.addcdiv" => ops::addcdiv,
+    "aten.addcmul" => ops::addcmul,
+    "aten.celu" => ops::celu,
+    "aten.copysign" => ops::copysign,
+    "aten.deg2rad" => ops::deg2rad,
+    "aten.rad2deg" => ops::rad2deg,
+    "aten.erfinv" => ops::erfinv,
+    "aten.fmax" => ops::fmax,
+    "aten.fmin" => ops::fmin,
+    "aten.frac" => ops::frac,
+    "aten.heaviside" => ops::heaviside,
+    "aten.hypot" => ops::hypot,
+    "aten.isclose" => ops::isclose,
+    "aten.isneginf" => ops::isneginf,
+    "aten.isposinf" => ops::isposinf,
+    "aten.logaddexp2" => ops::logaddexp2,
+    "aten.logit" => ops::logit,
+    "aten.positive" => ops::positive,
+    "aten.sgn" => ops::sgn,
+    "aten.signbit" => ops::signbit,
+    "aten.sinc" => ops::sinc,
+    "aten.special_expit" => ops::sigmoid,
+    "aten.special_logit" => ops::logit,
+    "aten.xlogy" => ops::xlogy,
+    "aten.clip" => ops::clamp,
+    "aten.fix" => ops::trunc,
     "aten.__or__" => ops::bitwise_or,
     "aten.__xor__" => ops::bitwise_xor,
     "aten.bitwise_and" => ops::bitwise_and,

@@ -4,7 +4,7 @@ use fx_nn::ir::{Function, ParamSpec};
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use super::entry::{Entry, by, same, same_function};
+use super::entry::{Entry, by, rank, same, same_function};
 use crate::call::Call;
 
 /// A pool: without a stride it is the window's size.
@@ -28,7 +28,30 @@ fn pool(function: Function, call: &Call<'_>) -> Result<Value> {
             args.push((name, value));
         }
     }
-    same_function(function, &[], &call.with_args(args))
+    let divisor = args.iter().position(|(name, _)| *name == "divisor_override");
+    let divisor = divisor.map(|at| args.remove(at).1);
+    let call = call.with_args(args);
+    let Some(Value::Int(divisor)) = divisor else {
+        return same_function(function, &[], &call);
+    };
+    // The sums of windows, over another number than their elements'.
+    if call.or("ceil_mode", false)? {
+        return Err(Error::msg("`divisor_override` with `ceil_mode`"));
+    }
+    let mut args = call.args.clone();
+    args.retain(|(name, _)| *name != "count_include_pad");
+    args.push(("count_include_pad", Value::Bool(true)));
+    let means = same_function(function, &[], &call.with_args(args))?;
+    let window = match call.value("kernel_size")? {
+        Value::List(_) => call.of::<Vec<i64>>("kernel_size")?,
+        one => vec![i64::from_value(one.clone())?],
+    };
+    let dims = rank(&call.own()?)?.saturating_sub(2).max(1) as usize;
+    let area: i64 = match window.as_slice() {
+        [one] => one.pow(dims as u32),
+        several => several.iter().product(),
+    };
+    Ok(Value::object((Tensor::from_value(means)? * (area as f64 / divisor as f64))?))
 }
 
 /// Another size of an image: by sizes, or by factors.
@@ -79,10 +102,13 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.max_pool1d" => |call| pool(function!(ops::max_pool1d), call),
     "aten.max_pool2d" => |call| pool(function!(ops::max_pool2d), call),
     "aten.max_pool3d" => |call| pool(function!(ops::max_pool3d), call),
+    "aten.max_pool2d_with_indices" => |call| pool(function!(ops::max_pool2d_with_indices), call),
+    "aten.max_pool3d_with_indices" => |call| pool(function!(ops::max_pool3d_with_indices), call),
     "aten.avg_pool1d" => |call| pool(function!(ops::avg_pool1d), call),
     "aten.avg_pool2d" => |call| pool(function!(ops::avg_pool2d), call),
     "aten.avg_pool3d" => |call| pool(function!(ops::avg_pool3d), call),
     "aten.grid_sampler" => grid_sampler,
+    "aten.grid_sampler_2d" => grid_sampler,
     "aten.upsample_nearest1d" => |call| interpolated(call, "nearest", false),
     "aten.upsample_nearest2d" => |call| interpolated(call, "nearest", false),
     "aten.upsample_nearest3d" => |call| interpolated(call, "nearest", false),
@@ -96,6 +122,12 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.adaptive_avg_pool1d" => ops::adaptive_avg_pool1d,
     "aten.adaptive_avg_pool2d" => ops::adaptive_avg_pool2d,
     "aten.adaptive_avg_pool3d" => ops::adaptive_avg_pool3d,
+    "aten._adaptive_avg_pool2d" => ops::adaptive_avg_pool2d,
+    "aten._adaptive_avg_pool3d" => ops::adaptive_avg_pool3d,
+    "aten.adaptive_max_pool1d" => ops::adaptive_max_pool1d_with_indices,
+    "aten.adaptive_max_pool2d" => ops::adaptive_max_pool2d_with_indices,
+    "aten.adaptive_max_pool3d" => ops::adaptive_max_pool3d_with_indices,
+    "aten.max_pool1d_with_indices" => ops::max_pool1d_with_indices,
     "aten.channel_shuffle" => ops::channel_shuffle,
     "aten.col2im" => ops::fold,
     "aten.im2col" => ops::unfold,

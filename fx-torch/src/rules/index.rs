@@ -83,27 +83,72 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
     ops::permute(&picked, order.collect::<Vec<i64>>())
 }
 
+/// A tensor with values at places; the dims with indices come first for that, and are put back.
 fn index_put(call: &Call<'_>) -> Result<Value> {
-    if call
-        .items("indices")?
+    let accumulate: bool = call.or("accumulate", false)?;
+    let items = call.items("indices")?;
+    let given: Vec<(i64, Value)> = (0..)
+        .zip(items.iter().cloned())
+        .filter(|(_, item)| !matches!(item, Value::None))
+        .collect();
+    let put = |own: Value, values: Value| -> Result<Value> {
+        let indices = given.iter().map(|(_, item)| item.clone());
+        let indices = Value::List(indices.collect());
+        function!(ops::index_put).call_as(args![own, indices, values, accumulate = accumulate])
+    };
+    let values = call.value("values")?.clone();
+    if given.len() == items.len() {
+        return put(call.at(0)?.clone(), values);
+    }
+    let Some((first, _)) = given.first() else {
+        return Err(Error::msg("there are no indices"));
+    };
+    let first = *first;
+    let own = call.own()?;
+    let dims = rank(&own)?;
+    let is_given = |dim: &i64| given.iter().any(|(own, _)| own == dim);
+    let others: Vec<i64> = (0..dims).filter(|dim| !is_given(dim)).collect();
+    let order = given.iter().map(|(dim, _)| *dim);
+    let order: Vec<i64> = order.chain(others.iter().copied()).collect();
+    let tensors = given
         .iter()
-        .any(|item| matches!(item, Value::None))
-    {
+        .map(|(_, item)| Tensor::from_value(item.clone()))
+        .collect::<Result<Vec<Tensor>>>()?;
+    if tensors.iter().any(|x| Tensor::dtype(x).ok() == Some(DType::Bool)) {
         return Err(Error::msg(
-            "`index_put` leaves out a dim before one with indices",
+            "`index_put` with truth values leaves out a dim before them",
         ));
     }
-    let accumulate: bool = call.or("accumulate", false)?;
-    let (indices, values) = (
-        call.value("indices")?.clone(),
-        call.value("values")?.clone(),
-    );
-    function!(ops::index_put).call_as(args![
-        call.at(0)?.clone(),
-        indices,
-        values,
-        accumulate = accumulate
-    ])
+    let place = match tensors.as_slice() {
+        [one] => one.clone(),
+        several => ops::broadcast_tensors(several)?.get(0)?,
+    };
+    let places = rank(&place)?;
+    let mut values = Tensor::from_value(values)?;
+    let is_row = given.last().map(|(dim, _)| *dim) == Some(first + given.len() as i64 - 1);
+    if is_row && first > 0 && rank(&values)? > 0 {
+        // Values stand where the indices are: theirs come first too.
+        let own_size = |dim: &i64| own.size(*dim);
+        let mut shape = others[..first as usize].iter().map(own_size).collect::<Result<Vec<Int>>>()?;
+        for dim in 0..places {
+            shape.push(place.size(dim)?);
+        }
+        for dim in &others[first as usize..] {
+            shape.push(own.size(*dim)?);
+        }
+        let rank = shape.len() as i64;
+        let order = (first..first + places)
+            .chain(0..first)
+            .chain(first + places..rank);
+        values = ops::permute(&ops::expand(&values, shape)?, order.collect::<Vec<i64>>())?;
+    }
+    let moved = ops::permute(&own, order.clone())?;
+    let moved = Tensor::from_value(put(Value::object(moved), Value::object(values))?)?;
+    let mut back = vec![0i64; order.len()];
+    for (at, dim) in (0..).zip(&order) {
+        back[*dim as usize] = at;
+    }
+    Ok(Value::object(ops::permute(&moved, back)?))
 }
 
 /// The weight comes first.
@@ -142,6 +187,11 @@ pub(crate) const RULES: &[Entry] = by! {
 pub(crate) const SAME: &[Entry] = same! {
     "aten.bucketize" => ops::bucketize,
     "aten.gather" => ops::gather,
+    "aten.argwhere" => ops::argwhere,
+    "aten.index_copy" => ops::index_copy,
+    "aten.index_fill.int_Scalar" => ops::index_fill,
+    "aten.searchsorted" => ops::searchsorted["self" => "values"],
+    "aten.take" => ops::take,
     "aten.index_add" => ops::index_add,
     "aten.index_select" => ops::index_select,
     "aten.isin" => ops::isin,

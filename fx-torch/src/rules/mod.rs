@@ -3,15 +3,19 @@
 //! Invariant: an operator has one entry.
 
 mod attention;
+mod complex;
 mod create;
 mod elements;
 mod entry;
+mod gradients;
 mod identities;
 mod images;
 mod index;
 mod layers;
+mod native;
 mod numbers;
 mod reduce;
+mod regions;
 mod shape;
 mod sizes;
 pub(crate) mod training;
@@ -31,21 +35,25 @@ use crate::call::{Call, element_type};
 fn table() -> &'static FxHashMap<&'static str, How> {
     static TABLE: OnceLock<FxHashMap<&'static str, How>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let families: [&[Entry]; 19] = [
+        let families: [&[Entry]; 23] = [
             attention::RULES,
+            complex::RULES,
             create::RULES,
             create::SAME,
             elements::RULES,
             elements::SAME,
+            gradients::RULES,
             images::RULES,
             images::SAME,
             index::RULES,
             index::SAME,
             layers::RULES,
             layers::SAME,
+            native::RULES,
             numbers::RULES,
             reduce::RULES,
             reduce::SAME,
+            regions::RULES,
             shape::RULES,
             shape::SAME,
             sizes::RULES,
@@ -87,6 +95,13 @@ pub(crate) fn is_known(target: &str) -> bool {
 /// # Errors
 /// Returns an error if it is not known, or as it does.
 pub(crate) fn run(call: &Call<'_>) -> Result<Value> {
+    if let Some(given) = complex::run(short(call.target).1, call, of_real) {
+        return given;
+    }
+    of_real(call)
+}
+
+fn of_real(call: &Call<'_>) -> Result<Value> {
     match find(call.target) {
         Some(How::By(rule)) => rule(call),
         Some(How::Same(function, renamed)) => same_function(function(), renamed, call),

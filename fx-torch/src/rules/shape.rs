@@ -109,7 +109,33 @@ fn pad(call: &Call<'_>) -> Result<Value> {
     ])
 }
 
+/// Padding with what lies at the ends.
+fn padded(mode: &str, call: &Call<'_>) -> Result<Value> {
+    function!(ops::pad).call_as(args![
+        call.at(0)?.clone(),
+        call.value("padding")?.clone(),
+        mode = mode.to_string()
+    ])
+}
+
+/// The elements of another tensor, in this one's shape and type.
+fn copy(call: &Call<'_>) -> Result<Value> {
+    let src: Tensor = call.of("src")?;
+    let spread = ops::expand(&src, call.own()?.shape()?)?;
+    match call.dtype(1)? == call.dtype(0)? {
+        true => Ok(Value::object(spread)),
+        false => Ok(Value::object(ops::to_dtype(&spread, call.dtype(0)?)?)),
+    }
+}
+
 pub(crate) const RULES: &[Entry] = by! {
+    "aten.reflection_pad1d" => |call| padded("reflect", call),
+    "aten.reflection_pad2d" => |call| padded("reflect", call),
+    "aten.reflection_pad3d" => |call| padded("reflect", call),
+    "aten.replication_pad1d" => |call| padded("replicate", call),
+    "aten.replication_pad2d" => |call| padded("replicate", call),
+    "aten.replication_pad3d" => |call| padded("replicate", call),
+    "aten.copy" => copy,
     "aten.slice" => slice,
     "aten.squeeze" => squeeze,
     "aten.view_as" => shaped_as,
@@ -152,6 +178,10 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.stack" => ops::stack,
     "aten.swapaxes" => ops::swapaxes,
     "aten.swapdims" => ops::swapdims,
+    "aten.select_scatter" => ops::select_scatter,
+    "aten.slice_scatter" => ops::slice_scatter,
+    "aten.diagonal_scatter" => ops::diagonal_scatter,
+    "aten.rot90" => ops::rot90,
     "aten.t" => ops::t,
     "aten.tile" => ops::tile,
     "aten.transpose" => ops::transpose,

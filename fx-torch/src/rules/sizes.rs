@@ -3,7 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
-use super::entry::{Entry, by, of_two};
+use super::entry::{Entry, by, of_two, rank};
 use crate::call::Call;
 
 fn size(call: &Call<'_>) -> Result<Value> {
@@ -31,7 +31,19 @@ fn sum(call: &Call<'_>) -> Result<Value> {
     })
 }
 
+/// How many elements there are.
+fn count(call: &Call<'_>) -> Result<Value> {
+    let own = call.own()?;
+    let mut count = Int::from(1);
+    for dim in 0..rank(&own)? {
+        count = (count * own.size(dim)?)?;
+    }
+    Ok(Value::of(count))
+}
+
 pub(crate) const RULES: &[Entry] = by! {
+    "aten.sym_numel" => count,
+    "aten.numel" => count,
     "aten.sym_size" => size,
     "_operator.add" => |call| of_two(operator::add, call),
     "_operator.sub" => |call| of_two(operator::sub, call),

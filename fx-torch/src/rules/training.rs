@@ -3,7 +3,7 @@
 //! Invariant: the statistics that running ones move towards are the batch's, with the unbiased variance.
 
 use fx_nn::prelude::*;
-use fx_nn::{Error, Result};
+use fx_nn::Result;
 
 use super::entry::{Entry, by, rank};
 use crate::call::Call;
@@ -101,11 +101,6 @@ fn nothing(call: &Call<'_>) -> Result<Tensor> {
     ops::new_zeros(&call.own()?, vec![0i64], None)
 }
 
-fn in_evaluation(call: &Call<'_>) -> Result<Value> {
-    let none = nothing(call)?;
-    Ok(values([by_running(call)?, none.clone(), none]))
-}
-
 fn functional(call: &Call<'_>) -> Result<Value> {
     if !call.or("training", false)? {
         let (y, none) = (by_running(call)?, nothing(call)?);
@@ -116,34 +111,6 @@ fn functional(call: &Call<'_>) -> Result<Value> {
     Ok(values([n.y, n.mean, n.scale, n.running_mean, n.running_var]))
 }
 
-/// In training, without running statistics.
-fn without_statistics(call: &Call<'_>) -> Result<Value> {
-    if !call.or("training", false)? {
-        return Err(Error::msg("a norm by statistics that it does not have"));
-    }
-    let (x, eps): (Tensor, f64) = (call.own()?, call.of("eps")?);
-    let dims: Vec<i64> = (0..rank(&x)?).filter(|dim| *dim != 1).collect();
-    let (mean, var) = (
-        ops::mean(&x, dims.clone(), false)?,
-        ops::var(&x, dims, false, false)?,
-    );
-    let optional = |name: &str| call.maybe::<Tensor>(name);
-    let (weight, bias) = (optional("weight")?, optional("bias")?);
-    let y = ops::batch_norm(
-        &x,
-        Some(&mean),
-        Some(&var),
-        weight.as_ref(),
-        bias.as_ref(),
-        false,
-        0.0,
-        eps,
-    )?;
-    Ok(values([y, mean, ops::rsqrt(&(var + eps)?)?]))
-}
-
 pub(crate) const RULES: &[Entry] = by! {
     "aten._native_batch_norm_legit_functional" => functional,
-    "aten._native_batch_norm_legit_no_training" => in_evaluation,
-    "aten._native_batch_norm_legit.no_stats" => without_statistics,
 };

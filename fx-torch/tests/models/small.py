@@ -1,0 +1,74 @@
+"""The programs of the tests (tests/data)."""
+
+import torch
+from torch import nn
+
+from models.common import OPEN, Program, floats, indices
+
+
+class Written(nn.Module):
+    """A view that is written shows in its base."""
+
+    def forward(self, x):
+        y = x * 2
+        part = y[:, 1:3]
+        part.add_(1.0)
+        y.view(-1).mul_(0.5)
+        y.t()[0].zero_()
+        return y, part.sum()
+
+
+class Named(nn.Module):
+    """Structures, keywords, constants and an argument that is `None`."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.bn, self.fc = nn.Conv2d(3, 4, 3, padding=1), nn.BatchNorm2d(4), nn.Linear(4, 2)
+        self.register_buffer("k", torch.ones(2))
+        self.c = torch.arange(2.0)
+
+    def forward(self, x, pair, *, scale=None, extra=None):
+        y = torch.relu_(self.bn(self.conv(x))).mean((2, 3))
+        y = self.fc(y) + self.k * self.c
+        if scale is not None:
+            y = y * scale["a"]
+        return {"out": y.view(y.shape[0], 2, 1), "pair": (pair[0] + pair[1], y.softmax(-1))}
+
+
+class Recurrent(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb = nn.Embedding(20, 6, padding_idx=0)
+        self.lstm = nn.LSTM(6, 5, num_layers=2, bidirectional=True, batch_first=True)
+        self.gru, self.head = nn.GRU(10, 4, batch_first=True), nn.Linear(4, 3)
+
+    def forward(self, ids):
+        x, h = self.gru(self.lstm(self.emb(ids))[0])
+        return self.head(x).log_softmax(-1), h
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.emb, self.out = nn.Embedding(11, 8), nn.Linear(8, 11, bias=False)
+        self.out.weight = self.emb.weight
+        self.norm, self.attn = nn.LayerNorm(8), nn.MultiheadAttention(8, 2, batch_first=True)
+
+    def forward(self, ids):
+        x = self.norm(self.emb(ids))
+        mask = torch.full((x.shape[1], x.shape[1]), float("-inf")).triu(1)
+        y, _ = self.attn(x, x, x, attn_mask=mask, need_weights=False)
+        return self.out(x + y)
+
+
+PROGRAMS = {
+    "written": Program(Written, lambda n, m: {"x": floats(n, m)}, {"x": {0: OPEN, 1: OPEN}}, [(4, 5), (3, 6)]),
+    "named": Program(
+        Named,
+        lambda n, h: {"x": floats(n, 3, h, h), "pair": (floats(n), floats(n) + 1), "scale": {"a": floats(2)}, "extra": None},
+        {"x": {0: OPEN, 2: OPEN, 3: OPEN}, "pair": ({0: OPEN}, {0: OPEN}), "scale": {"a": None}, "extra": None},
+        [(2, 6), (3, 5)],
+    ),
+    "recurrent": Program(Recurrent, lambda n, m: {"ids": indices(20, n, m)}, {"ids": {0: OPEN}}, [(2, 5), (3, 5)]),
+    "tied": Program(Tied, lambda n, m: {"ids": indices(11, n, m)}, {"ids": {0: OPEN, 1: OPEN}}, [(2, 5), (1, 3)]),
+}
