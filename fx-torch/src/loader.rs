@@ -237,10 +237,7 @@ fn weights(program: &Program, path: &Path) -> Result<(Vec<Weight>, Tensors)> {
             let checkpoint = checkpoint.as_ref().expect("it was opened");
             let tensor = checkpoint.tensor(path_in)?;
             let tensor =
-                match held == Held::Parameter && Tensor::dtype(&tensor)?.is_floating_point()
-                    || path_in.ends_with("num_batches_tracked")
-                {
-                    // A layer counts batches in a variable.
+                match held == Held::Parameter && Tensor::dtype(&tensor)?.is_floating_point() {
                     true => tensor.into_parameter()?,
                     false => tensor,
                 };

@@ -7,7 +7,7 @@ use fx_nn::{Error, Result, operator};
 
 use super::strides;
 use crate::call::Call;
-use crate::rules;
+use crate::rules::{self, slices};
 use crate::schema::{Argument, Graph, Node};
 
 /// The result of an operator that writes is the tensor that it wrote.
@@ -150,42 +150,6 @@ pub(crate) fn part(given: &Value, index: Option<usize>) -> Result<Value> {
     }
 }
 
-/// A tensor with other elements along a dim, from `start` to `end`.
-fn put_between(
-    whole: &Tensor,
-    new: Tensor,
-    dim: i64,
-    start: Value,
-    end: Value,
-) -> Result<Tensor> {
-    let part = |from: Value, to: Value| -> Result<Tensor> {
-        let args = vec![
-            ("self", Value::object(whole.clone())),
-            ("dim", Value::Int(dim)),
-            ("start", from),
-            ("end", to),
-        ];
-        let call = Call {
-            target: "torch.ops.aten.slice.Tensor",
-            args,
-            dtypes: Vec::new(),
-        };
-        Tensor::from_value(rules::run(&call)?)
-    };
-    let mut parts = Vec::new();
-    if !matches!(start, Value::None | Value::Int(0)) {
-        parts.push(part(Value::None, start)?);
-    }
-    parts.push(new);
-    if !matches!(end, Value::None | Value::Int(i64::MAX)) {
-        parts.push(part(end, Value::None)?);
-    }
-    match parts.as_slice() {
-        [one] => Ok(one.clone()),
-        several => ops::cat(several, dim),
-    }
-}
-
 /// A tensor with another one in place of one of its parts along a dim.
 fn put_among(call: &Call<'_>, index: Option<Part>, new: Tensor, dim: i64) -> Result<Tensor> {
     let index = index.ok_or_else(|| Error::msg("an operator of several results gives one"))?;
@@ -195,27 +159,6 @@ fn put_among(call: &Call<'_>, index: Option<Part>, new: Tensor, dim: i64) -> Res
         false => Tensor::from_value(part(&given, Some(at))?),
     });
     ops::cat(&parts.collect::<Result<Vec<Tensor>>>()?, dim)
-}
-
-/// A tensor with other elements in a slice of it.
-fn put_slice(call: &Call<'_>, whole: &Tensor, new: Tensor) -> Result<Tensor> {
-    let end = |name: &str| call.get(name).cloned().unwrap_or(Value::None);
-    let (start, stop, dim): (Value, Value, i64) = (end("start"), end("end"), call.or("dim", 0)?);
-    let known = |value: &Value| match value {
-        // The largest number is the end.
-        Value::None | Value::Int(i64::MAX) => Some(None),
-        Value::Int(number) => Some(Some(*number)),
-        _ => None,
-    };
-    match (known(&start), known(&stop), call.or("step", 1i64)?) {
-        (Some(start), Some(stop), step @ 1..) => {
-            ops::slice_scatter(whole, &new, dim, start, stop, step as usize)
-        }
-        (_, _, 1) => put_between(whole, new, dim, start, stop),
-        _ => Err(Error::msg(
-            "it writes a slice with steps whose ends a run decides: write it without steps",
-        )),
-    }
 }
 
 /// The first argument of a view with other elements where the view lies.
@@ -261,11 +204,11 @@ pub(crate) fn put(call: &Call<'_>, index: Option<Part>, new: Tensor) -> Result<T
         "aten.select" => {
             ops::select_scatter(&whole, &new, call.of("dim")?, call.of::<Int>("index")?)
         }
-        "aten.slice" => put_slice(call, &whole, new),
+        "aten.slice" => slices::put(call, &whole, new),
         "aten.narrow" => {
             let (start, length): (Int, Int) = (call.of("start")?, call.of("length")?);
             let end = (start + length)?;
-            put_between(&whole, new, call.of("dim")?, Value::of(start), Value::of(end))
+            slices::put_between(&whole, new, call.of("dim")?, Value::of(start), Value::of(end))
         }
         "aten.diagonal" => ops::diagonal_scatter(
             &whole,

@@ -90,7 +90,18 @@ fn lstm(call: &Call<'_>) -> Result<Value> {
     )
 }
 
+/// A softmax along one dim, of halves in single precision where that is asked for.
+fn softmax(function: Function, call: &Call<'_>) -> Result<Value> {
+    let own = match call.or("half_to_float", false)? {
+        true => Value::object(ops::to_dtype(&call.own()?, DType::F32)?),
+        false => call.at(0)?.clone(),
+    };
+    function.call_as((own, call.value("dim")?.clone()))
+}
+
 pub(crate) const RULES: &[Entry] = by! {
+    "aten._log_softmax" => |call| softmax(function!(ops::log_softmax), call),
+    "aten._softmax" => |call| softmax(function!(ops::softmax), call),
     "aten.dropout" => dropout,
     "aten.feature_dropout" => dropout,
     "aten.batch_norm" => batch_norm,
@@ -117,6 +128,4 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.rnn_relu" => ops::rnn_relu["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.rnn_tanh" => ops::rnn_tanh["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.softmax" => ops::softmax,
-    "aten._softmax" => ops::softmax,
-    "aten._log_softmax" => ops::log_softmax,
 };

@@ -18,6 +18,7 @@ mod reduce;
 mod regions;
 mod shape;
 mod sizes;
+pub(crate) mod slices;
 pub(crate) mod training;
 
 use std::sync::OnceLock;
@@ -35,7 +36,7 @@ use crate::call::{Call, element_type};
 fn table() -> &'static FxHashMap<&'static str, How> {
     static TABLE: OnceLock<FxHashMap<&'static str, How>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let families: [&[Entry]; 23] = [
+        let families: [&[Entry]; 24] = [
             attention::RULES,
             complex::RULES,
             create::RULES,
@@ -57,6 +58,7 @@ fn table() -> &'static FxHashMap<&'static str, How> {
             shape::RULES,
             shape::SAME,
             sizes::RULES,
+            slices::RULES,
             training::RULES,
             identities::RULES,
         ];
