@@ -22,6 +22,7 @@ import warnings
 import numpy as np
 import torch
 import torch.nn.functional as F
+import torch.utils.checkpoint
 import torch.utils._pytree as pytree
 from torch import nn
 from torch._export.serde.serialize import _TORCH_TO_SERIALIZE_DTYPE
@@ -220,6 +221,72 @@ def map_nested(xs):
 @form("map_cond", lambda n: (f(n, 3),), ({0: OPEN},), (4,), (6,))
 def map_cond(xs):
     return map_over(lambda x: torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,)), xs)
+
+
+@form("cond_shapes", lambda n, sign: (f(n, 3, 1) + sign, ints(4, 2)), ({0: OPEN}, None), (4, 2), (5, -2))
+class CondShapes(nn.Module):
+    """Operators in branches that ask for the number of dims."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.conv = nn.LayerNorm(3), nn.Conv1d(3, 2, 1)
+        self.bn = nn.BatchNorm1d(3)
+
+    def forward(self, x, at):
+        def yes(x, at):
+            y = x.squeeze()
+            y = self.norm(y)[..., -2:]
+            return y.mT.flip(0).mT, x[at][:, 0], self.conv(x).flatten(1)
+
+        def no(x, at):
+            y = self.bn(x).squeeze(-1)[:, [0, 2]].softmax(-1)
+            return y * 2, x.squeeze(-1)[at, -1:], x.sum(1).repeat(1, 2)
+
+        return torch.cond(x.sum() > 0, yes, no, (x, at))
+
+
+@form("cond_sizes", lambda n, sign: (f(n, 3) + sign,), ({0: OPEN},), (4, 2), (5, -2))
+def cond_sizes(x):
+    n = x.shape[0]
+    return torch.cond(x.sum() > 0, lambda x: x * n + torch.ones(n, 1), lambda x: x / (n + 1), (x,))
+
+
+@form("scan_layers", lambda t, b: (f(b, 4), f(t, b, 4, 6)), ({0: OPEN}, {0: OPEN, 1: OPEN}), (5, 2), (3, 4))
+class ScanLayers(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv1d(4, 4, 3, padding=1), nn.LayerNorm(4)
+
+    def forward(self, h, xs):
+        def step(h, x):
+            y = self.conv(x).max(-1).values
+            h = self.norm(h + y)
+            h[:, 0] = 1.0
+            return h, h.sum(-1)
+
+        return scan(step, h, xs)
+
+
+@form("loop_decoder", lambda b: (ints(9, b, 1),), ({0: OPEN},), (2,), (3,))
+class LoopDecoder(nn.Module):
+    """Greedy decoding: a loop that writes into what it carries."""
+
+    def __init__(self):
+        super().__init__()
+        self.emb, self.cell, self.out = nn.Embedding(9, 4), nn.GRUCell(4, 4), nn.Linear(4, 9)
+
+    def forward(self, first):
+        tokens = torch.zeros(first.shape[0], 6, dtype=torch.int64)
+        state = torch.zeros(first.shape[0], 4)
+
+        def body(at, token, state, tokens):
+            state = self.cell(self.emb(token[:, 0]), state)
+            token = self.out(state).argmax(-1, keepdim=True)
+            tokens = tokens.scatter(1, at.expand(token.shape[0], 1), token)
+            return at + 1, token, state, tokens
+
+        done = while_loop(lambda at, token, state, tokens: at < 6, body, (torch.tensor(0), first, state, tokens))
+        return done[3], done[2]
 
 
 # Sizes that a run decides
@@ -539,7 +606,42 @@ def places_of_comparisons(x):
     return a.eq_(x), b.lt_(0.0), c.logical_not_(), mask, x.clone().logical_or_(mask), mask.clone().mul_(True)
 
 
+@form("view_copied", lambda n: (f(n, 3), f(2 * n)), ({0: OPEN}, {0: OPEN}), (4,), (5,))
+def view_copied(x, z):
+    """What may be a view is one as PyTorch decides it."""
+    y = x * 1
+    copied, viewed = y.t().reshape(-1), y.reshape(-1)
+    copied.add_(1)
+    viewed[0] = 9.0
+    same, wide = y.to(torch.float32), y.to(torch.float64)
+    same.mul_(2)
+    wide.zero_()
+    ordered = y.t().contiguous()
+    ordered.fill_(3.0)
+    whole = y.contiguous()
+    whole[1].neg_()
+    parts = (z * 1).view(2, -1).t().reshape(-1, 1, 2)
+    parts[0].zero_()
+    dropped = F.dropout(y, 0.5, False)
+    dropped[-1] = 0.5
+    return y, copied, viewed, same, wide, ordered, whole, parts, dropped.flatten(), z
+
+
 # Weights
+
+
+@on_rows("weight_written", (4, 5), (6, 5))
+class WeightWritten(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.out = nn.Linear(5, 5), nn.Linear(5, 2)
+
+    def forward(self, x):
+        before = self.fc(x)
+        with torch.no_grad():
+            self.fc.weight.mul_(0.5)
+            self.out.bias[0] = x.sum()
+        return before + self.fc(x), self.out(x)
 
 
 @on_rows("weight_shared")
@@ -751,6 +853,50 @@ class RegionAutocast(nn.Module):
             return self.out(y.float())
 
 
+@on_rows("region_checkpoint", (4, 3), (5, 3))
+class RegionCheckpoint(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc, self.out = nn.Linear(3, 3), nn.Linear(3, 2)
+
+    def forward(self, x):
+        y = torch.utils.checkpoint.checkpoint(lambda x: self.fc(x).relu(), x, use_reentrant=False)
+        with torch.inference_mode(False), torch.set_grad_enabled(True):
+            return self.out(y)
+
+
+@on_rows("region_subgraph", (4, 3), (5, 3))
+class RegionSubgraph(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+        self.part = torch.compiler.nested_compile_region(lambda x, y: (self.fc(x) + y, x.sum(0)))
+
+    def forward(self, x):
+        y, z = self.part(x, x * 2)
+        return self.part(y, z)
+
+
+@on_rows("region_lower", (4, 6), (5, 6))
+class RegionLower(nn.Module):
+    """Operators that a region of `autocast` leaves in single precision, and those of the widest type."""
+
+    def __init__(self):
+        super().__init__()
+        self.fc, self.conv = nn.Linear(6, 6), nn.Conv1d(1, 2, 3)
+        self.attn = nn.MultiheadAttention(6, 2, batch_first=True)
+
+    def forward(self, x):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            y = self.fc(x)
+            z = torch.cat([y, x]) + y.prod(1).sum()
+            with torch.autocast("cpu", dtype=torch.float16):
+                w = self.conv(x[:, None]).mean(1)
+            loss = F.mse_loss(y, x)
+            v, _ = self.attn(x[None], x[None], x[None], need_weights=False)
+        return z, w, loss, v, y.softmax(-1)
+
+
 # Element types
 
 
@@ -843,7 +989,8 @@ def called(module, given):
 def compared(module, given, numbers):
     """The arrays of a run; numbers that it is given are constants unless they are open."""
     inputs = lambda: [x for x in pytree.tree_leaves(given) if isinstance(x, torch.Tensor) or numbers]
-    before = {name: x.clone() for name, x in module.named_buffers()}
+    held = dict([*module.named_parameters(), *module.named_buffers()])
+    before = {name: x.detach().clone() for name, x in held.items()}
     arrays = {f"in_{at:02}": array(x) for at, x in enumerate(taken(inputs()))}
     with torch.no_grad():
         results = list(taken(called(module, given)))
@@ -852,7 +999,7 @@ def compared(module, given, numbers):
     for at, x in enumerate(taken(inputs())):
         if not np.array_equal(arrays[f"in_{at:02}"], array(x), equal_nan=True):
             arrays[f"after_in_{at:02}"] = array(x)
-    for name, x in module.named_buffers():
+    for name, x in [*module.named_parameters(), *module.named_buffers()]:
         if not torch.equal(before[name], x):
             arrays[f"after_buffer:{name}"] = array(x)
     return arrays

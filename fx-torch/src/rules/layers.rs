@@ -90,6 +90,17 @@ fn lstm(call: &Call<'_>) -> Result<Value> {
     )
 }
 
+/// Its two states come in a list.
+fn lstm_cell(call: &Call<'_>) -> Result<Value> {
+    let [h, c] = call.items("hx")? else {
+        return Err(Error::msg("an LSTM has two states"));
+    };
+    let mut args = call.args.clone();
+    args.retain(|(name, _)| *name != "hx");
+    args.extend([("h", h.clone()), ("c", c.clone())]);
+    same_function(function!(ops::lstm_cell), &[], &call.with_args(args))
+}
+
 /// A softmax along one dim, of halves in single precision where that is asked for.
 fn softmax(function: Function, call: &Call<'_>) -> Result<Value> {
     let own = match call.or("half_to_float", false)? {
@@ -110,6 +121,7 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.conv3d" => |call| convolution(function!(ops::conv3d), call),
     "aten._weight_norm" => weight_norm,
     "aten.lstm" => lstm,
+    "aten.lstm_cell" => lstm_cell,
 };
 
 pub(crate) const SAME: &[Entry] = same! {
@@ -119,12 +131,15 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.einsum" => ops::einsum["tensors" => "operands"],
     "aten.glu" => ops::glu,
     "aten.group_norm" => ops::group_norm,
+    "aten.gru_cell" => ops::gru_cell,
     "aten.gru" => ops::gru["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.instance_norm" => ops::instance_norm,
     "aten.layer_norm" => ops::layer_norm,
     "aten.linear" => ops::linear,
     "aten.log_softmax" => ops::log_softmax,
     "aten.rms_norm" => ops::rms_norm,
+    "aten.rnn_relu_cell" => ops::rnn_relu_cell,
+    "aten.rnn_tanh_cell" => ops::rnn_tanh_cell,
     "aten.rnn_relu" => ops::rnn_relu["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.rnn_tanh" => ops::rnn_tanh["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.softmax" => ops::softmax,
