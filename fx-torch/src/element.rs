@@ -11,3 +11,12 @@ pub(crate) fn dtype(code: u64) -> Result<DType> {
     fx_nn::weights::exported_dtype(code)
         .map_err(|name| Error::msg(format_args!("fx has no element type for {name}")))
 }
+
+/// The name of a number that stands for complex elements: rules of complex tensors know it, and others refuse it.
+pub(crate) fn complex(code: u64) -> Option<&'static str> {
+    match code {
+        10 => Some("complex64"),
+        11 => Some("complex128"),
+        _ => None,
+    }
+}

@@ -4,7 +4,7 @@
 
 use fx_nn::ir::ValueMeta;
 use fx_nn::prelude::*;
-use fx_nn::shapes::ShapeRule;
+use fx_nn::shapes::{RuleCall, ShapeRule};
 use fx_nn::tensor::Number;
 use fx_nn::value::Sym;
 use fx_nn::{Error, Result};
@@ -118,12 +118,8 @@ fx_nn::function_table! { ShapeRule {
         ValueMeta::Float(Some(x)) => Ok(ValueMeta::Int((*x as i64).into())),
         _ => Ok(ValueMeta::Int(call.env().fresh(i64::MIN / 2, None)?)),
     }),
-    fx_nn::function!(crate::numbers::larger) => ShapeRule(|call| {
-        Ok(ValueMeta::Int(call.size("a")?.max(call.size("b")?)?))
-    }),
-    fx_nn::function!(crate::numbers::smaller) => ShapeRule(|call| {
-        Ok(ValueMeta::Int(call.size("a")?.min(call.size("b")?)?))
-    }),
+    fx_nn::function!(crate::numbers::larger) => ShapeRule(|call| two_sizes(call, true)),
+    fx_nn::function!(crate::numbers::smaller) => ShapeRule(|call| two_sizes(call, false)),
     fx_nn::function!(crate::numbers::chosen) => ShapeRule(|call| {
         let (a, b) = (call.size("a")?, call.size("b")?);
         match call.arg("condition")? {
@@ -139,3 +135,26 @@ fx_nn::function_table! { ShapeRule {
         }
     }),
 } }
+
+/// One of two sizes, where their limits decide.
+fn two_sizes(call: &mut RuleCall<'_>, is_larger: bool) -> Result<ValueMeta> {
+    let (a, b) = (call.size("a")?, call.size("b")?);
+    let (low, high) = (call.env().bounds(&a), call.env().bounds(&b));
+    let is_above = |x: (Option<i64>, _), y: (_, Option<i64>)| matches!((x.0, y.1), (Some(x), Some(y)) if x >= y);
+    let a_is_larger = match () {
+        () if is_above(low, high) => Some(true),
+        () if is_above(high, low) => Some(false),
+        () => None,
+    };
+    Ok(ValueMeta::Int(match (a_is_larger, is_larger) {
+        (Some(larger), _) => {
+            if larger == is_larger {
+                a
+            } else {
+                b
+            }
+        }
+        (None, true) => a.max(b)?,
+        (None, false) => a.min(b)?,
+    }))
+}

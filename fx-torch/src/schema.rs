@@ -58,10 +58,16 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// The element type of an argument that is a tensor, if it is known.
+    /// The element type of an argument that is a tensor, or of the first one of a list, if it is known.
     pub fn dtype(&self, argument: &Argument) -> Option<DType> {
-        let Argument::AsTensor(named) = argument else {
-            return None;
+        let named = match argument {
+            Argument::AsTensor(named) => named,
+            Argument::AsTensors(all) => all.first()?,
+            Argument::AsOptionalTensors(all) => all.iter().find_map(|tensor| match tensor {
+                OptionalTensor::AsTensor(named) => Some(named),
+                OptionalTensor::AsNone(_) => None,
+            })?,
+            _ => return None,
         };
         let meta = self.tensor_values.get(&named.name)?;
         exported_dtype(meta.dtype).ok()

@@ -182,6 +182,8 @@ impl Written {
                 Tree::Tuple(items()?)
             }
             Some("builtins.list" | "collections.deque") => Tree::List(items()?),
+            // What functions with several results give: `torch.return_types.max`.
+            Some(class) if class.starts_with("torch.return_types.") => Tree::Tuple(items()?),
             Some(class) => {
                 let context = self.context.as_deref().unwrap_or("null");
                 let names = names(context, self.children_spec.len()).ok_or_else(|| {

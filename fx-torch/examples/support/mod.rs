@@ -46,6 +46,9 @@ pub fn arrays(path: &Path) -> Result<BTreeMap<String, Tensor>> {
 
 fn tensor<R: std::io::Read>(array: NpyFile<R>) -> Result<Tensor> {
     let shape: Vec<usize> = array.shape().iter().map(|size| *size as usize).collect();
+    if array.order() != npyz::Order::C && shape.len() > 1 {
+        return Err(Error::msg("an array in the order of Fortran"));
+    }
     let npyz::DType::Plain(dtype) = array.dtype() else {
         return Err(Error::msg("an array of structures"));
     };

@@ -100,7 +100,10 @@ pub(super) fn argument<'n>(argument: &'n Argument, memory: &mut Memory<'n>) -> R
         Argument::AsSymInts(all) | Argument::AsSymBools(all) | Argument::AsSymFloats(all) => {
             list(all, |one| sym(one, memory))?
         }
-        Argument::AsScalarType(code) => Value::DType(element::dtype(*code)?),
+        Argument::AsScalarType(code) => match element::complex(*code) {
+            Some(parts) => Value::Str(parts.into()),
+            None => Value::DType(element::dtype(*code)?),
+        },
         Argument::AsIntLists(all) => list(all, |row| list(row, |number| Ok(Value::Int(*number))))?,
         Argument::AsFloatLists(all) => list(all, |row| {
             list(row, |number| Ok(Value::Float(float(number)?)))

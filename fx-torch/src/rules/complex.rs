@@ -6,7 +6,7 @@ use fx_nn::ir::Function;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
-use super::entry::{Entry, by, same_function};
+use super::entry::{Entry, by, rank, same_function};
 use crate::call::Call;
 
 /// Operators that do the same to both parts.
@@ -78,6 +78,7 @@ pub(crate) fn run(
         "aten.sub" => Some(sum(operator::sub, call)),
         "aten.div" => Some(quotient(call)),
         "aten.abs" => Some(absolute(call)),
+        "aten.to" | "aten._to_copy" => Some(to(call)),
         _ if EACH.contains(&operator) => {
             let part = |at: usize| -> Result<Value> {
                 let of = |value: &Value| match parts(value) {
@@ -161,6 +162,23 @@ fn sum(function: Function, call: &Call<'_>) -> Result<Value> {
     }
 }
 
+/// The tensor in another type of complex numbers, if one is named.
+fn to(call: &Call<'_>) -> Result<Value> {
+    let dtype = match call.get("dtype") {
+        None => return Ok(call.at(0)?.clone()),
+        Some(Value::Str(name)) if &**name == "complex64" => DType::F32,
+        Some(Value::Str(name)) if &**name == "complex128" => DType::F64,
+        Some(other) => {
+            return Err(Error::msg(format_args!(
+                "a complex tensor as {}",
+                other.describe()
+            )));
+        }
+    };
+    let [re, im] = own(call)?;
+    Ok(pair(ops::to_dtype(&re, dtype)?, ops::to_dtype(&im, dtype)?))
+}
+
 fn own(call: &Call<'_>) -> Result<[Tensor; 2]> {
     parts(call.at(0)?).ok_or_else(|| Error::msg("the tensor is not complex"))
 }
@@ -242,9 +260,67 @@ fn transform(function: Function, call: &Call<'_>) -> Result<Value> {
     unstacked(&Tensor::from_value(same_function(function, &[], &call)?)?)
 }
 
-/// A transform of real numbers.
+/// A transform of real numbers along one dim.
 fn forward(function: Function, call: &Call<'_>) -> Result<Value> {
     unstacked(&Tensor::from_value(same_function(function, &[], call)?)?)
+}
+
+/// The dims that a call names, or the last ones: as many as there are sizes, or as `otherwise` says.
+fn dims_of(call: &Call<'_>, otherwise: Option<i64>, rank: i64) -> Result<Vec<i64>> {
+    if call.get("dim").is_some() {
+        return call.of("dim");
+    }
+    let count = match (call.get("s"), otherwise) {
+        (Some(_), _) => call.items("s")?.len() as i64,
+        (None, Some(count)) => count,
+        (None, None) => rank,
+    };
+    Ok((-count..0).collect())
+}
+
+/// The sizes that a call names, `None` for what is kept.
+fn sizes_of(call: &Call<'_>, count: usize) -> Result<Vec<Option<Int>>> {
+    match call.get("s") {
+        None => Ok(vec![None; count]),
+        Some(_) => {
+            let sizes: Vec<Int> = call.of("s")?;
+            Ok(sizes
+                .into_iter()
+                .map(|size| (size.concrete() != Some(-1)).then_some(size))
+                .collect())
+        }
+    }
+}
+
+/// A transform of real numbers along several dims, the last of them first.
+fn forward_of_several(call: &Call<'_>, count: Option<i64>) -> Result<Value> {
+    let x = call.own()?;
+    let dims = dims_of(call, count, rank(&x)?)?;
+    let sizes = sizes_of(call, dims.len())?;
+    let norm: Option<String> = call.maybe("norm")?;
+    let norm = norm.as_deref();
+    let mut all = dims.iter().zip(sizes).rev();
+    let (dim, size) = all.next().ok_or_else(|| Error::msg("there are no dims"))?;
+    let x = ops::fft::rfft(&x, size, *dim, norm)?;
+    let x = all.try_fold(x, |x, (dim, size)| ops::fft::fft(&x, size, *dim, norm))?;
+    unstacked(&x)
+}
+
+/// Its inverse, of which the last dim comes last.
+fn inverse_of_several(call: &Call<'_>, count: Option<i64>) -> Result<Value> {
+    let x = wide(call)?;
+    let dims = dims_of(call, count, rank(&x)? - 1)?;
+    let sizes = sizes_of(call, dims.len())?;
+    let norm: Option<String> = call.maybe("norm")?;
+    let norm = norm.as_deref();
+    let all: Vec<(i64, Option<Int>)> = dims.into_iter().zip(sizes).collect();
+    let ((dim, size), others) = all
+        .split_last()
+        .ok_or_else(|| Error::msg("there are no dims"))?;
+    let x = others
+        .iter()
+        .try_fold(x, |x, (dim, size)| ops::fft::ifft(&x, *size, *dim, norm))?;
+    Ok(Value::object(ops::fft::irfft(&x, *size, *dim, norm)?))
 }
 
 /// Its inverse.
@@ -318,6 +394,10 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.fft_ifft2" => |call| transform(function!(ops::fft::ifft2), call),
     "aten.fft_ifftn" => |call| transform(function!(ops::fft::ifftn), call),
     "aten.fft_rfft" => |call| forward(function!(ops::fft::rfft), call),
+    "aten.fft_rfft2" => |call| forward_of_several(call, Some(2)),
+    "aten.fft_rfftn" => |call| forward_of_several(call, None),
+    "aten.fft_irfft2" => |call| inverse_of_several(call, Some(2)),
+    "aten.fft_irfftn" => |call| inverse_of_several(call, None),
     "aten.fft_irfft" => |call| inverse(function!(ops::fft::irfft), call),
     "aten._fft_r2c" => real_to_complex,
     "aten._fft_c2r" => complex_to_real,

@@ -8,36 +8,45 @@ use crate::call::Call;
 
 /// `start..end`, every `step`th; whole numbers, which may be sizes that a run decides.
 fn arange(call: &Call<'_>) -> Result<Value> {
+    // A whole number may be written as a float.
+    let whole = |name: &str, otherwise: i64| match call.get(name) {
+        Some(Value::Float(x)) if x.fract() == 0.0 && x.abs() < 1e15 => Ok(Int::from(*x as i64)),
+        _ => call.or::<Int>(name, Int::from(otherwise)),
+    };
     let is_float = |name: &str| matches!(call.get(name), Some(Value::Float(_)));
-    let dtype = call.maybe::<DType>("dtype")?;
-    if ["start", "end", "step"].into_iter().any(is_float) {
-        let number = |name: &str, otherwise: f64| call.or::<f64>(name, otherwise);
-        let (start, end, step) = (
-            number("start", 0.0)?,
-            number("end", 0.0)?,
-            number("step", 1.0)?,
-        );
-        let count = ((end - start) / step).ceil().max(0.0) as i64;
-        let whole = ops::arange(
-            Int::from(0),
-            Int::from(count),
-            Int::from(1),
-            Some(DType::F64),
-        )?;
-        let all = ((whole * step)? + start)?;
-        return Ok(Value::object(ops::to_dtype(
-            &all,
-            dtype.unwrap_or(DType::F32),
-        )?));
+    let has_floats = ["start", "end", "step"].into_iter().any(is_float);
+    let dtype = match call.maybe::<DType>("dtype")? {
+        None if has_floats => Some(DType::F32),
+        dtype => dtype,
+    };
+    if let (Ok(start), Ok(end), Ok(step)) = (whole("start", 0), whole("end", 0), whole("step", 1)) {
+        if !has_floats {
+            return Ok(Value::object(ops::arange(start, end, step, dtype)?));
+        }
+        let all = ops::arange(start, end, step, None)?;
+        return Ok(Value::object(match dtype {
+            Some(dtype) => ops::to_dtype(&all, dtype)?,
+            None => all,
+        }));
     }
-    let int = |name: &str, otherwise: i64| call.or::<Int>(name, Int::from(otherwise));
-    let all = ops::arange(
-        int("start", 0)?,
-        call.of::<Int>("end")?,
-        int("step", 1)?,
-        dtype,
+    let number = |name: &str, otherwise: f64| call.or::<f64>(name, otherwise);
+    let (start, end, step) = (
+        number("start", 0.0)?,
+        number("end", 0.0)?,
+        number("step", 1.0)?,
+    );
+    let count = ((end - start) / step).ceil().max(0.0) as i64;
+    let whole = ops::arange(
+        Int::from(0),
+        Int::from(count),
+        Int::from(1),
+        Some(DType::F64),
     )?;
-    Ok(Value::object(all))
+    let all = ((whole * step)? + start)?;
+    Ok(Value::object(ops::to_dtype(
+        &all,
+        dtype.unwrap_or(DType::F32),
+    )?))
 }
 
 /// A number without dims.

@@ -71,6 +71,49 @@ fn elu(call: &Call<'_>) -> Result<Value> {
     function!(ops::r#where).call_as((is_upper, (x * scale)?, lower))
 }
 
+/// Bounds are numbers, or tensors.
+fn clamp(call: &Call<'_>) -> Result<Value> {
+    let bound = |name: &str| call.get(name).cloned().unwrap_or(Value::None);
+    let (min, max) = (bound("min"), bound("max"));
+    let is_number = |x: &Value| matches!(x, Value::None | Value::Int(_) | Value::Float(_));
+    if is_number(&min) && is_number(&max) {
+        return function!(ops::clamp).call_as(args![call.at(0)?.clone(), min = min, max = max]);
+    }
+    let mut own = call.own()?;
+    for (name, function) in [
+        ("min", function!(ops::maximum)),
+        ("max", function!(ops::minimum)),
+    ] {
+        if let Some(bound) = call.get(name) {
+            let at = call.args.iter().position(|(known, _)| *known == name);
+            let is_tensor = at.is_some_and(|at| call.dtypes.get(at).is_some_and(Option::is_some));
+            let bound = match is_tensor {
+                true => Tensor::from_value(bound.clone())?,
+                // A number, or a size that a run decides.
+                false => operator::add.call_as((ops::zeros_like(&own, None)?, bound.clone()))?,
+            };
+            own = function.call_as((own, bound))?;
+        }
+    }
+    Ok(Value::object(own))
+}
+
+/// Elements where a mask is true are a number, which a tensor without dims may have.
+fn masked_fill(call: &Call<'_>) -> Result<Value> {
+    let (own, mask) = (call.at(0)?.clone(), call.value("mask")?.clone());
+    let value = call.value("value")?.clone();
+    match value {
+        Value::Bool(_) | Value::Int(_) | Value::Float(_) => {
+            function!(ops::masked_fill).call_as((own, mask, value))
+        }
+        value => {
+            let dtype = call.dtype(0)?;
+            let value = ops::to_dtype(&Tensor::from_value(value)?, dtype)?;
+            function!(ops::r#where).call_as((mask, value, own))
+        }
+    }
+}
+
 fn chosen(call: &Call<'_>) -> Result<Value> {
     let (own, other) = (call.value("self")?.clone(), call.value("other")?.clone());
     function!(ops::r#where).call_as((call.value("condition")?.clone(), own, other))
@@ -96,6 +139,9 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.neg" => neg,
     "aten.negative" => neg,
     "aten.bitwise_not" => not,
+    "aten.clamp" => clamp,
+    "aten.clip" => clamp,
+    "aten.masked_fill" => masked_fill,
     "aten.clamp_min" => clamp_min,
     "aten.clamp_max" => clamp_max,
     "aten.elu" => elu,
@@ -132,7 +178,6 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.special_expit" => ops::sigmoid,
     "aten.special_logit" => ops::logit,
     "aten.xlogy" => ops::xlogy,
-    "aten.clip" => ops::clamp,
     "aten.fix" => ops::trunc,
     "aten.__or__" => ops::bitwise_or,
     "aten.__xor__" => ops::bitwise_xor,
@@ -156,7 +201,6 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.atan2" => ops::atan2,
     "aten.atanh" => ops::atanh,
     "aten.ceil" => ops::ceil,
-    "aten.clamp" => ops::clamp,
     "aten.cos" => ops::cos,
     "aten.cosh" => ops::cosh,
     "aten.erf" => ops::erf,
@@ -181,7 +225,6 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.log2" => ops::log2,
     "aten.log_sigmoid" => ops::logsigmoid,
     "aten.logaddexp" => ops::logaddexp,
-    "aten.masked_fill" => ops::masked_fill,
     "aten.max.other" => ops::maximum,
     "aten.maximum" => ops::maximum,
     "aten.min.other" => ops::minimum,

@@ -28,6 +28,14 @@ fn pool(function: Function, call: &Call<'_>) -> Result<Value> {
             args.push((name, value));
         }
     }
+    // A list of one number stands for all dims.
+    for (_, value) in &mut args {
+        let one = match value {
+            Value::List(items) if items.len() == 1 => items[0].clone(),
+            _ => continue,
+        };
+        *value = one;
+    }
     let divisor = args.iter().position(|(name, _)| *name == "divisor_override");
     let divisor = divisor.map(|at| args.remove(at).1);
     let call = call.with_args(args);
@@ -76,6 +84,24 @@ fn interpolated(call: &Call<'_>, mode: &str, has_corners: bool) -> Result<Value>
     ])
 }
 
+/// Another size of an image whose places are means of what they cover.
+fn smoothed(call: &Call<'_>, mode: &str) -> Result<Value> {
+    let of = |name: &str| call.get(name).cloned().unwrap_or(Value::None);
+    let size = of("output_size");
+    let factors = match size {
+        Value::None => of("scale_factors"),
+        _ => Value::None,
+    };
+    function!(ops::interpolate_with).call_as(args![
+        call.at(0)?.clone(),
+        size = size,
+        scale_factor = factors,
+        mode = mode.to_string(),
+        align_corners = of("align_corners"),
+        antialias = true
+    ])
+}
+
 /// A grid's options are numbers.
 fn grid_sampler(call: &Call<'_>) -> Result<Value> {
     let named = |name: &str, names: [&'static str; 3]| -> Result<&'static str> {
@@ -102,6 +128,7 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.max_pool1d" => |call| pool(function!(ops::max_pool1d), call),
     "aten.max_pool2d" => |call| pool(function!(ops::max_pool2d), call),
     "aten.max_pool3d" => |call| pool(function!(ops::max_pool3d), call),
+    "aten.max_pool1d_with_indices" => |call| pool(function!(ops::max_pool1d_with_indices), call),
     "aten.max_pool2d_with_indices" => |call| pool(function!(ops::max_pool2d_with_indices), call),
     "aten.max_pool3d_with_indices" => |call| pool(function!(ops::max_pool3d_with_indices), call),
     "aten.avg_pool1d" => |call| pool(function!(ops::avg_pool1d), call),
@@ -112,6 +139,11 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.upsample_nearest1d" => |call| interpolated(call, "nearest", false),
     "aten.upsample_nearest2d" => |call| interpolated(call, "nearest", false),
     "aten.upsample_nearest3d" => |call| interpolated(call, "nearest", false),
+    "aten._upsample_nearest_exact1d" => |call| interpolated(call, "nearest-exact", false),
+    "aten._upsample_nearest_exact2d" => |call| interpolated(call, "nearest-exact", false),
+    "aten._upsample_nearest_exact3d" => |call| interpolated(call, "nearest-exact", false),
+    "aten._upsample_bilinear2d_aa" => |call| smoothed(call, "bilinear"),
+    "aten._upsample_bicubic2d_aa" => |call| smoothed(call, "bicubic"),
     "aten.upsample_linear1d" => |call| interpolated(call, "linear", true),
     "aten.upsample_bilinear2d" => |call| interpolated(call, "bilinear", true),
     "aten.upsample_bicubic2d" => |call| interpolated(call, "bicubic", true),
@@ -127,7 +159,6 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.adaptive_max_pool1d" => ops::adaptive_max_pool1d_with_indices,
     "aten.adaptive_max_pool2d" => ops::adaptive_max_pool2d_with_indices,
     "aten.adaptive_max_pool3d" => ops::adaptive_max_pool3d_with_indices,
-    "aten.max_pool1d_with_indices" => ops::max_pool1d_with_indices,
     "aten.channel_shuffle" => ops::channel_shuffle,
     "aten.col2im" => ops::fold,
     "aten.im2col" => ops::unfold,

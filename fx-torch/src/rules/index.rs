@@ -145,11 +145,13 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
 /// A tensor with values at places; the dims with indices come first for that, and are put back.
 fn index_put(call: &Call<'_>) -> Result<Value> {
     let accumulate: bool = call.or("accumulate", false)?;
+    let items = call.items("indices")?;
     let values = call.value("values")?.clone();
-    let is_one = Tensor::from_value(values.clone()).and_then(|values| rank(&values)).is_ok_and(|rank| rank == 0);
-    if let (false, true, Some(mask)) = (accumulate, is_one, whole_mask(call)?) {
-        let values = Tensor::from_value(values)?;
-        return Ok(ops::r#where(&mask, &values, &call.own()?)?.into_value());
+    if let [item] = items
+        && is_mask(item)
+    {
+        let mask = Tensor::from_value(item.clone())?;
+        return masked_put(call, &mask, values, accumulate);
     }
     let given = indices(call)?;
     let put = |own: Value, values: Value| -> Result<Value> {
@@ -201,6 +203,33 @@ fn index_put(call: &Call<'_>) -> Result<Value> {
         back[*dim as usize] = at;
     }
     Ok(Value::object(ops::permute(&moved, back)?))
+}
+
+/// A tensor with values where a mask of its first dims is true.
+fn masked_put(call: &Call<'_>, mask: &Tensor, values: Value, accumulate: bool) -> Result<Value> {
+    let (own, values) = (call.own()?, Tensor::from_value(values)?);
+    let rest = rank(&own)? - rank(mask)?;
+    let whole = (0..rest).try_fold(mask.clone(), |mask, _| ops::unsqueeze(&mask, -1))?;
+    let is_one = rank(&values)? <= rest || values.size(0)?.concrete() == Some(1);
+    if is_one {
+        // The same for each place.
+        let put = match accumulate {
+            true => (&own + values)?,
+            false => values,
+        };
+        let put = match rank(&put)? > rank(&own)? {
+            true => ops::squeeze(&put, 0)?,
+            false => put,
+        };
+        return function!(ops::r#where).call_as((whole, put, own));
+    }
+    let whole = ops::expand(&whole, own.shape()?)?;
+    if !accumulate {
+        return Ok(Value::object(ops::masked_scatter(&own, &whole, &values)?));
+    }
+    let zeros = ops::zeros_like(&own, None)?;
+    let put = ops::masked_scatter(&zeros, &whole, &values)?;
+    Ok(Value::object((own + put)?))
 }
 
 /// The weight comes first.

@@ -18,6 +18,7 @@ fn dropout(call: &Call<'_>) -> Result<Value> {
 }
 
 fn batch_norm(call: &Call<'_>) -> Result<Value> {
+    // Without statistics, it is by those of the batch.
     if call.or("training", false)? && call.get("running_mean").is_some() {
         return Err(Error::msg(
             "a branch or a loop writes the statistics of a batch norm: export it in evaluation",
@@ -26,8 +27,8 @@ fn batch_norm(call: &Call<'_>) -> Result<Value> {
     same_function(function!(ops::batch_norm), &[], call)
 }
 
-/// A convolution whose padding has a name.
-fn padded_by_name(call: &Call<'_>) -> Result<Option<Vec<i64>>> {
+/// How far a convolution whose padding has a name is padded, before and behind each dim.
+fn padded_by_name(call: &Call<'_>) -> Result<Option<Vec<[i64; 2]>>> {
     let Some(Value::Str(mode)) = call.get("padding") else {
         return Ok(None);
     };
@@ -35,21 +36,12 @@ fn padded_by_name(call: &Call<'_>) -> Result<Option<Vec<i64>>> {
     let dims = weight.dims()?;
     let kernel = &dims[2..];
     let dilation: Vec<i64> = call.or("dilation", vec![1; kernel.len()])?;
+    let each = kernel.iter().zip(dilation.iter().cycle());
+    let total = each.map(|(size, by)| (*size as i64 - 1) * by);
     match &**mode {
-        "valid" => Ok(Some(vec![0; kernel.len()])),
-        "same" => {
-            let total = kernel
-                .iter()
-                .zip(dilation.iter().cycle())
-                .map(|(size, by)| (*size as i64 - 1) * by);
-            let total: Vec<i64> = total.collect();
-            match total.iter().all(|total| total % 2 == 0) {
-                true => Ok(Some(total.iter().map(|total| total / 2).collect())),
-                false => Err(Error::msg(
-                    "`same` padding of an even window, which is not the same on both ends",
-                )),
-            }
-        }
+        "valid" => Ok(Some(vec![[0, 0]; kernel.len()])),
+        // What is odd is behind.
+        "same" => Ok(Some(total.map(|all| [all / 2, all - all / 2]).collect())),
         other => Err(Error::msg(format_args!("the padding `{other}`"))),
     }
 }
@@ -59,8 +51,19 @@ fn convolution(function: Function, call: &Call<'_>) -> Result<Value> {
         return same_function(function, &[], call);
     };
     let mut args = call.args.clone();
+    let more: Vec<i64> = padding
+        .iter()
+        .rev()
+        .flat_map(|[before, behind]| [0, behind - before])
+        .collect();
+    if more.iter().any(|more| *more != 0) {
+        let own: Tensor = function!(ops::pad).call_as((call.at(0)?.clone(), more))?;
+        if let Some((_, first)) = args.first_mut() {
+            *first = Value::object(own);
+        }
+    }
     for (_, value) in args.iter_mut().filter(|(name, _)| *name == "padding") {
-        *value = Value::List(padding.iter().copied().map(Value::Int).collect());
+        *value = Value::List(padding.iter().map(|[at, _]| Value::Int(*at)).collect());
     }
     same_function(function, &[], &call.with_args(args))
 }

@@ -12,6 +12,7 @@ mod identities;
 mod images;
 mod index;
 mod layers;
+mod losses;
 mod native;
 mod numbers;
 mod reduce;
@@ -36,7 +37,7 @@ use crate::call::{Call, element_type};
 fn table() -> &'static FxHashMap<&'static str, How> {
     static TABLE: OnceLock<FxHashMap<&'static str, How>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let families: [&[Entry]; 24] = [
+        let families: [&[Entry]; 25] = [
             attention::RULES,
             complex::RULES,
             create::RULES,
@@ -50,6 +51,7 @@ fn table() -> &'static FxHashMap<&'static str, How> {
             index::SAME,
             layers::RULES,
             layers::SAME,
+            losses::RULES,
             native::RULES,
             numbers::RULES,
             reduce::RULES,
@@ -90,6 +92,11 @@ fn find(target: &str) -> Option<How> {
 /// Whether an operator is known.
 pub(crate) fn is_known(target: &str) -> bool {
     find(target).is_some() || in_place(target).is_some()
+}
+
+/// Whether an operator asserts something of a tensor, which is the contract of the inputs.
+pub(crate) fn asserts(target: &str) -> bool {
+    short(target).1 == "aten._assert_tensor_metadata"
 }
 
 /// What an operator gives.

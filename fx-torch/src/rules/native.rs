@@ -233,6 +233,7 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.convolution" => convolution,
     "aten.native_dropout" => dropout,
     "aten._embedding_bag" => embedding_bag,
+    "aten.embedding_bag" => embedding_bag,
     "aten._embedding_bag_forward_only" => embedding_bag,
     "aten._pdist_forward" => pdist,
     "aten._cdist_forward" => cdist,

@@ -74,6 +74,8 @@ fn assertion(call: &Call<'_>) -> Result<Value> {
         _ => "an assertion of the program does not hold".to_string(),
     };
     let known = match &claim {
+        // Of what tensors do not have here.
+        Value::None => Some(true),
         Value::Bool(known) => Some(*known),
         Value::Proxy(proxy) => match proxy.meta()? {
             Some(ValueMeta::Bool(known)) => known,

@@ -113,6 +113,22 @@ fn pad(call: &Call<'_>) -> Result<Value> {
     ])
 }
 
+/// Windows of a dim, every `step`th, whose elements are a last dim.
+fn windows(call: &Call<'_>) -> Result<Value> {
+    let own = call.own()?;
+    let (size, step): (i64, i64) = (call.of("size")?, call.of("step")?);
+    let dim = call.of::<i64>("dimension")?.rem_euclid(rank(&own)?.max(1));
+    let rest = (own.size(dim)? - size)?;
+    let count: Int = operator::floordiv.call_as((rest, step))?;
+    let starts = ops::arange(Int::from(0), (count + 1)?, Int::from(1), None)?;
+    let starts = ops::unsqueeze(&(starts * step)?, 1)?;
+    let within = ops::arange(Int::from(0), Int::from(size), Int::from(1), None)?;
+    let at = ops::ravel(&(starts + within)?)?;
+    let all = ops::index_select(&own, dim, &at)?;
+    let parted = ops::unflatten(&all, dim, vec![Int::from(-1), Int::from(size)])?;
+    Ok(Value::object(ops::movedim(&parted, dim + 1, -1)?))
+}
+
 /// Padding with what lies at the ends.
 fn padded(mode: &str, call: &Call<'_>) -> Result<Value> {
     function!(ops::pad).call_as(args![
@@ -140,6 +156,7 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.replication_pad2d" => |call| padded("replicate", call),
     "aten.replication_pad3d" => |call| padded("replicate", call),
     "aten.copy" => copy,
+    "aten.unfold" => windows,
     "aten.slice" => slice,
     "aten.squeeze" => squeeze,
     "aten.view_as" => shaped_as,
@@ -163,6 +180,7 @@ pub(crate) const RULES: &[Entry] = by! {
 };
 
 pub(crate) const SAME: &[Entry] = same! {
+    "aten.broadcast_tensors" => ops::broadcast_tensors,
     "aten.broadcast_to" => ops::broadcast_to,
     "aten.cat" => ops::cat,
     "aten.concat" => ops::cat,

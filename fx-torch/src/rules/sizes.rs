@@ -1,5 +1,6 @@
 //! Sizes, arithmetic on them, and what is asserted of them.
 
+use fx_nn::ir::Function;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
@@ -41,7 +42,24 @@ fn count(call: &Call<'_>) -> Result<Value> {
     Ok(Value::of(count))
 }
 
+/// What fx's tensors do not have: where in a memory they begin. Programs assert things of it.
+const OFFSET: &str = "where a tensor begins in its memory";
+
+fn offset(_: &Call<'_>) -> Result<Value> {
+    Ok(Value::Str(OFFSET.into()))
+}
+
+/// A comparison; of what is not known, nothing, which an assertion takes.
+fn compared(function: Function, call: &Call<'_>) -> Result<Value> {
+    let is_offset = |value: &Value| matches!(value, Value::Str(text) if &**text == OFFSET);
+    match call.args.iter().any(|(_, value)| is_offset(value)) {
+        true => Ok(Value::None),
+        false => of_two(function, call),
+    }
+}
+
 pub(crate) const RULES: &[Entry] = by! {
+    "aten.sym_storage_offset" => offset,
     "aten.sym_numel" => count,
     "aten.numel" => count,
     "aten.sym_size" => size,
@@ -52,12 +70,12 @@ pub(crate) const RULES: &[Entry] = by! {
     "_operator.floordiv" => |call| of_two(operator::floordiv, call),
     "_operator.mod" => |call| of_two(operator::r#mod, call),
     "_operator.neg" => neg,
-    "_operator.eq" => |call| of_two(operator::eq, call),
-    "_operator.ne" => |call| of_two(operator::ne, call),
-    "_operator.lt" => |call| of_two(operator::lt, call),
-    "_operator.le" => |call| of_two(operator::le, call),
-    "_operator.gt" => |call| of_two(operator::gt, call),
-    "_operator.ge" => |call| of_two(operator::ge, call),
+    "_operator.eq" => |call| compared(operator::eq, call),
+    "_operator.ne" => |call| compared(operator::ne, call),
+    "_operator.lt" => |call| compared(operator::lt, call),
+    "_operator.le" => |call| compared(operator::le, call),
+    "_operator.gt" => |call| compared(operator::gt, call),
+    "_operator.ge" => |call| compared(operator::ge, call),
     "_operator.getitem" => |call| of_two(operator::getitem, call),
     "torch.sym_sum" => sum,
     "aten._assert_tensor_metadata" => nothing,

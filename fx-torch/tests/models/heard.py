@@ -42,16 +42,11 @@ waves(
 )
 waves(
     "encodec", "EncodecModel", "EncodecConfig", shape=lambda n, m: (n, 1, m), sizes=((2, 640), (1, 640)), open_at=None, num_filters=4,
-    hidden_size=16, upsampling_ratios=[4, 2], codebook_size=16, codebook_dim=16, target_bandwidths=[1.5], kernel_size=3,
+    hidden_size=16, upsampling_ratios=[4, 2], codebook_size=1024, codebook_dim=16, target_bandwidths=[30.0], kernel_size=3,
 )
 waves(
     "dac", "DacModel", "DacConfig", shape=lambda n, m: (n, 1, m), sizes=((2, 640), (1, 640)), open_at=None, encoder_hidden_size=8,
     downsampling_ratios=[4, 2], decoder_hidden_size=32, n_codebooks=2, codebook_size=16, codebook_dim=4,
-)
-waves(
-    "univnet", "UnivNetModel", "UnivNetConfig", key="input_features", shape=lambda n, m: (n, m, 8), sizes=((2, 12), (1, 12)), open_at=None,
-    num_mel_bins=8, model_in_channels=8, model_hidden_channels=8, resblock_kernel_sizes=[3, 3], resblock_stride_sizes=[4, 4],
-    resblock_dilation_sizes=[[1, 3], [1, 3]], kernel_predictor_hidden_channels=8,
 )
 waves(
     "hifi_gan", "SpeechT5HifiGan", "SpeechT5HifiGanConfig", key="spectrogram", shape=lambda n, m: (n, m, 8), sizes=((2, 12), (1, 17)),
@@ -90,7 +85,7 @@ spoken(
 )
 spoken(
     "clap_audio", "ClapAudioModelWithProjection",
-    lambda: t.ClapAudioConfig(spec_size=64, num_mel_bins=16, window_size=4, patch_size=4, patch_stride=[4, 4], hidden_size=32, patch_embeds_hidden_size=8,
+    lambda: t.ClapAudioConfig(spec_size=64, num_mel_bins=16, window_size=4, patch_size=4, patch_stride=[4, 4], hidden_size=16, patch_embeds_hidden_size=8,
         depths=[1, 1], num_attention_heads=[2, 2], num_hidden_layers=2, projection_dim=16, enable_fusion=False),
     lambda n: {"input_features": floats(n, 1, 256, 16)}, {"input_features": {0: OPEN}}, [(2,), (1,)],
 )
@@ -124,4 +119,10 @@ spoken(
         "timesteps": indices(50, n, m), "attention_mask": torch.ones(n, m, dtype=torch.long),
     },
     {key: {0: OPEN, 1: OPEN} for key in ["states", "actions", "rewards", "returns_to_go", "timesteps", "attention_mask"]}, [(2, 5), (1, 7)],
+)
+spoken(
+    "univnet", "UnivNetModel",
+    lambda: t.UnivNetConfig(num_mel_bins=8, model_in_channels=8, model_hidden_channels=8, resblock_kernel_sizes=[3, 3], resblock_stride_sizes=[4, 4],
+        resblock_dilation_sizes=[[1, 3], [1, 3]], kernel_predictor_hidden_channels=8),
+    lambda n: {"input_features": floats(n, 12, 8), "noise_sequence": floats(n, 12, 8) + 0.1}, {"input_features": {0: OPEN}, "noise_sequence": {0: OPEN}}, [(2,), (1,)],
 )

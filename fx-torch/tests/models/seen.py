@@ -43,12 +43,12 @@ pixels("vit_msn", "ViTMSNModel", "ViTMSNConfig", **PATCHES)
 pixels("vit_mae", "ViTMAEModel", "ViTMAEConfig", **PATCHES, mask_ratio=0.0, others=lambda n: {"noise": floats(n, 16)})
 pixels("yolos", "YolosForObjectDetection", "YolosConfig", **PATCHES | dict(image_size=[64, 64]), num_detection_tokens=5)
 pixels(
-    "dpt", "DPTForDepthEstimation", "DPTConfig", **PATCHES, backbone_out_indices=[0, 0, 1, 1], neck_hidden_sizes=[8, 8, 16, 16],
+    "dpt", "DPTForDepthEstimation", "DPTConfig", **PATCHES | dict(num_hidden_layers=4), backbone_out_indices=[0, 1, 2, 3], neck_hidden_sizes=[8, 8, 16, 16],
     fusion_hidden_size=16,
 )
 pixels(
     "depth_anything", "DepthAnythingForDepthEstimation", "DepthAnythingConfig",
-    backbone_config=lambda: t.Dinov2Config(**PATCHES, out_indices=[1, 1, 2, 2], apply_layernorm=False, reshape_hidden_states=False),
+    backbone_config=lambda: t.Dinov2Config(**PATCHES | dict(num_hidden_layers=4), out_indices=[1, 2, 3, 4], apply_layernorm=False, reshape_hidden_states=False),
     reassemble_hidden_size=32, neck_hidden_sizes=[8, 8, 16, 16], fusion_hidden_size=16, head_hidden_size=8, patch_size=16,
 )
 pixels("siglip_vision", "SiglipVisionModel", "SiglipVisionConfig", **PATCHES)
@@ -83,7 +83,7 @@ pixels("efficientnet", "EfficientNetModel", "EfficientNetConfig", image_size=64,
 pixels("mobilenet_v1", "MobileNetV1Model", "MobileNetV1Config", depth_multiplier=0.25, min_depth=8)
 pixels("mobilenet_v2_model", "MobileNetV2Model", "MobileNetV2Config", depth_multiplier=0.25)
 pixels(
-    "mobilevit", "MobileViTModel", "MobileViTConfig", image_size=64, hidden_sizes=[16, 24, 32],
+    "mobilevit", "MobileViTModel", "MobileViTConfig", size=128, image_size=128, hidden_sizes=[16, 24, 32],
     neck_hidden_sizes=[8, 8, 16, 16, 16, 24, 32],
 )
 pixels("mobilevitv2", "MobileViTV2Model", "MobileViTV2Config", image_size=64, width_multiplier=0.25)
@@ -94,15 +94,14 @@ pixels(
 pixels(
     "cvt", "CvtModel", "CvtConfig", embed_dim=[8, 16, 32], num_heads=[1, 2, 2], depth=[1, 1, 2],
 )
-pixels("swiftformer", "SwiftFormerModel", "SwiftFormerConfig", image_size=64, depths=[1, 1, 1, 1], embed_dims=[8, 16, 24, 32])
+pixels("swiftformer", "SwiftFormerModel", "SwiftFormerConfig", size=128, image_size=128, depths=[1, 1, 1, 1], embed_dims=[8, 16, 24, 32])
 pixels("hgnet_v2", "HGNetV2Backbone", "HGNetV2Config", second=96)
 pixels("textnet", "TextNetModel", "TextNetConfig", second=96)
 pixels("superpoint", "SuperPointForKeypointDetection", "SuperPointConfig")
-pixels("seggpt", "SegGptModel", "SegGptConfig", **SMALL, image_size=[64, 32], patch_size=16)
 
 
 def small_resnet():
-    return t.ResNetConfig(**STAGES, embedding_size=8, out_features=["stage1", "stage2", "stage3", "stage4"])
+    return t.ResNetConfig(**STAGES, embedding_size=8, layer_type="basic", out_features=["stage1", "stage2", "stage3", "stage4"])
 
 
 DETR = dict(
@@ -114,16 +113,6 @@ pixels("conditional_detr", "ConditionalDetrForObjectDetection", "ConditionalDetr
 pixels("deformable_detr", "DeformableDetrForObjectDetection", "DeformableDetrConfig", **DETR, encoder_n_points=2, decoder_n_points=2)
 pixels("table_transformer", "TableTransformerForObjectDetection", "TableTransformerConfig", **DETR)
 pixels("dab_detr", "DabDetrForObjectDetection", "DabDetrConfig", **{k: v for k, v in DETR.items() if k != "d_model"}, hidden_size=32)
-pixels(
-    "maskformer", "MaskFormerForInstanceSegmentation", "MaskFormerConfig", fpn_feature_size=32, mask_feature_size=32,
-    backbone_config=lambda: t.SwinConfig(**WINDOWS | dict(depths=[1, 1, 1, 1], num_heads=[2, 2, 4, 4]), out_features=["stage1", "stage2", "stage3", "stage4"]),
-    decoder_config=lambda: t.DetrConfig(d_model=32, num_queries=6, decoder_layers=2, decoder_attention_heads=4, decoder_ffn_dim=64),
-)
-pixels(
-    "mask2former", "Mask2FormerForUniversalSegmentation", "Mask2FormerConfig", feature_size=32, mask_feature_size=32, hidden_dim=32,
-    encoder_feedforward_dim=64, encoder_layers=1, decoder_layers=2, num_attention_heads=4, dim_feedforward=64, num_queries=6,
-    backbone_config=lambda: t.SwinConfig(**WINDOWS | dict(depths=[1, 1, 1, 1], num_heads=[2, 2, 4, 4]), out_features=["stage1", "stage2", "stage3", "stage4"]),
-)
 pixels(
     "upernet", "UperNetForSemanticSegmentation", "UperNetConfig", hidden_size=16, pool_scales=[1, 2], auxiliary_in_channels=24,
     auxiliary_channels=8,
@@ -183,7 +172,7 @@ seen_and_read("chinese_clip", "ChineseCLIPModel", lambda: t.ChineseCLIPConfig(te
 seen_and_read("altclip", "AltCLIPModel", lambda: t.AltCLIPConfig(text_config=TEXTS | dict(project_dim=16), vision_config=IMAGES, projection_dim=16))
 seen_and_read(
     "align", "AlignModel",
-    lambda: t.AlignConfig(text_config=TEXTS, vision_config=dict(image_size=64, width_coefficient=0.5, depth_coefficient=0.3, hidden_dim=32), projection_dim=32),
+    lambda: t.AlignConfig(text_config=TEXTS, vision_config=dict(image_size=64, width_coefficient=0.5, depth_coefficient=0.3, hidden_dim=640), projection_dim=32),
 )
 seen_and_read("blip", "BlipModel", lambda: t.BlipConfig(text_config=TEXTS | dict(encoder_hidden_size=32), vision_config=IMAGES, projection_dim=16))
 seen_and_read(
@@ -199,5 +188,5 @@ seen_and_read("git", "GitModel", lambda: t.GitConfig(**TEXTS, vision_config=IMAG
 seen_and_read("flava", "FlavaModel", lambda: t.FlavaConfig(
     text_config=TEXTS, image_config=IMAGES, multimodal_config=dict(SMALL), hidden_size=32, projection_dim=16))
 seen_and_read("bridgetower", "BridgeTowerModel", lambda: t.BridgeTowerConfig(
-    hidden_size=32, num_hidden_layers=2, num_attention_heads=4, text_config=TEXTS,
-    vision_config=dict(hidden_size=32, num_hidden_layers=4, image_size=64, patch_size=16)))
+    hidden_size=64, num_hidden_layers=2, num_attention_heads=4, text_config=TEXTS | dict(hidden_size=64),
+    vision_config=dict(hidden_size=64, num_hidden_layers=4, image_size=64, patch_size=16)))
