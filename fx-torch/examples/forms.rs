@@ -75,7 +75,7 @@ fn form(path: &Path) -> Result<Came> {
     };
     // In evaluation it is the program that was exported there.
     let plain = PathBuf::from(name.replace(".train", ""));
-    if is_random(&gm)? {
+    if training && is_random(&gm)? {
         let inputs = of_kind(&arrays(&PathBuf::from(format!("{name}_0.npz")))?, "in_");
         let _: Value = gm.forward(call_of(&gm, inputs)?)?;
         let off = judged(path, &plain, false, |gm, _| Ok(gm))?;

@@ -4,6 +4,8 @@ use fx_nn::ir::ValueMeta;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
+use crate::known;
+
 /// The arguments of a node.
 #[derive(Debug)]
 pub(crate) struct Call<'n> {
@@ -118,12 +120,14 @@ impl<'n> Call<'n> {
     }
 }
 
-/// The element type of a tensor, if it is known: that of a symbolic one inside of a branch is not.
+/// The element type of a tensor, if it is known: in a branch or a loop, as the file says.
 pub(crate) fn element_type(value: &Value) -> Option<DType> {
     match value {
-        Value::Proxy(proxy) => match proxy.meta().ok()?? {
-            ValueMeta::Single(meta) => meta.dtype,
-            ValueMeta::Unranked(dtype) => dtype,
+        Value::Proxy(proxy) => match proxy.meta().ok()? {
+            Some(ValueMeta::Single(meta)) => meta.dtype,
+            Some(ValueMeta::Unranked(dtype)) => dtype,
+            // In a branch, as the file says.
+            None => known::of(*proxy)?.dtype,
             _ => None,
         },
         value => Tensor::dtype(value.downcast_ref::<Tensor>()?).ok(),

@@ -3,6 +3,7 @@
 mod archive;
 mod call;
 mod element;
+mod known;
 mod leaves;
 mod loader;
 mod numbers;

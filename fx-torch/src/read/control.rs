@@ -127,6 +127,7 @@ impl<'n> Reader<'n> {
                 reader.kept.insert((0, name));
             }
         }
+        reader.noted(graph, &graph.inputs, &mut memory)?;
         reader.graph(graph, None, &mut memory)
     }
 

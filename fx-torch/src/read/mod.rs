@@ -30,6 +30,8 @@ pub(crate) use self::mutation::{settle, written};
 use self::values::{argument, name, names};
 use self::views::Part;
 use crate::call::Call;
+use crate::element;
+use crate::known::{self, Known};
 use crate::places;
 use crate::rules;
 use crate::schema::{Argument, Graph, Node, Program, Range};
@@ -85,6 +87,7 @@ pub(crate) struct Root {
 impl Root {
     fn given(&self, args: &[&Value]) -> Result<Value> {
         let graph = &self.program.graph_module.graph;
+        let _known = known::Scope::new();
         let mut memory = Memory::default();
         let mut kept: FxHashSet<Key<'_>> = FxHashSet::default();
         let mut ends = mutation::Ends::new(&self.program, &self.weights, self.training)?;
@@ -172,7 +175,9 @@ impl<'n> Reader<'n> {
                 Step::Layer(call) => self.layer(call, (graph, node), memory),
                 Step::Nothing => Ok(()),
             };
-            placed(place, &modules, done).map_err(|error| {
+            placed(place, &modules, done)
+                .and_then(|()| self.noted(graph, &node.outputs, memory))
+                .map_err(|error| {
                 let name = node.name.as_deref().unwrap_or_default();
                 Error::msg(format_args!(
                     "`{name}` ({}) at {shown}: {error}",
@@ -182,6 +187,31 @@ impl<'n> Reader<'n> {
         }
         let outputs = graph.outputs.iter();
         outputs.map(|output| argument(output, memory)).collect()
+    }
+
+    /// Notes what the file says of tensors of a branch or a loop.
+    fn noted(
+        &self,
+        graph: &'n Graph,
+        arguments: &'n [Argument],
+        memory: &mut Memory<'n>,
+    ) -> Result<()> {
+        if self.is_program {
+            return Ok(());
+        }
+        for name in names(arguments)? {
+            let Some(meta) = graph.tensor_values.get(name) else {
+                continue;
+            };
+            if let Value::Proxy(proxy) = memory.get(name)? {
+                let known = Known {
+                    rank: meta.sizes.len(),
+                    dtype: element::dtype(meta.dtype).ok(),
+                };
+                known::note(proxy, known);
+            }
+        }
+        Ok(())
     }
 
     fn node(&self, graph: &'n Graph, node: &'n Node, memory: &mut Memory<'n>) -> Result<()> {

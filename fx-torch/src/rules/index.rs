@@ -126,7 +126,10 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
         _ => ops::reshape(&front, shape)?,
     };
     let flat = ops::index_select(&rows, 0, &ops::ravel(&place)?)?;
-    let places = rank(&place)?;
+    // Indices are broadcast together.
+    let ranks = given.iter().map(|(_, at)| rank(at));
+    let places = ranks.collect::<Result<Vec<i64>>>()?;
+    let places = places.into_iter().max().unwrap_or(0);
     let mut shape = (0..places)
         .map(|dim| place.size(dim))
         .collect::<Result<Vec<Int>>>()?;
