@@ -2,6 +2,8 @@
 
 use fx_nn::ir::ValueMeta;
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
+use fx_nn::value::Proxy;
 use fx_nn::{Error, Result};
 
 use crate::known;
@@ -120,16 +122,23 @@ impl<'n> Call<'n> {
     }
 }
 
+/// What a value stands for in a graph, as a symbolic value or as a tensor that is one.
+pub(crate) fn proxy_of(value: &Value) -> Option<Proxy> {
+    match value {
+        Value::Proxy(proxy) => Some(*proxy),
+        value => value.downcast_ref::<Tensor>()?.proxy(),
+    }
+}
+
 /// The element type of a tensor, if it is known: in a branch or a loop, as the file says.
 pub(crate) fn element_type(value: &Value) -> Option<DType> {
-    match value {
-        Value::Proxy(proxy) => match proxy.meta().ok()? {
-            Some(ValueMeta::Single(meta)) => meta.dtype,
-            Some(ValueMeta::Unranked(dtype)) => dtype,
-            // In a branch, as the file says.
-            None => known::of(*proxy)?.dtype,
-            _ => None,
-        },
-        value => Tensor::dtype(value.downcast_ref::<Tensor>()?).ok(),
+    let Some(proxy) = proxy_of(value) else {
+        return Tensor::dtype(value.downcast_ref::<Tensor>()?).ok();
+    };
+    match proxy.meta().ok()? {
+        Some(ValueMeta::Single(meta)) => meta.dtype,
+        Some(ValueMeta::Unranked(dtype)) => dtype,
+        None => known::of(proxy)?.dtype,
+        _ => None,
     }
 }

@@ -223,7 +223,7 @@ def map_cond(xs):
     return map_over(lambda x: torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,)), xs)
 
 
-@form("cond_shapes", lambda n, sign: (f(n, 3, 1) + sign, ints(4, 2)), ({0: OPEN}, None), (4, 2), (5, -2))
+@form("cond_shapes", lambda n, sign: (f(n, 3, 1) + sign,), ({0: OPEN},), (4, 2), (5, -2))
 class CondShapes(nn.Module):
     """Operators in branches that ask for the number of dims."""
 
@@ -231,18 +231,19 @@ class CondShapes(nn.Module):
         super().__init__()
         self.norm, self.conv = nn.LayerNorm(3), nn.Conv1d(3, 2, 1)
         self.bn = nn.BatchNorm1d(3)
+        self.register_buffer("at", torch.tensor([0, -1]))
 
-    def forward(self, x, at):
-        def yes(x, at):
+    def forward(self, x):
+        def yes(x):
             y = x.squeeze()
             y = self.norm(y)[..., -2:]
-            return y.mT.flip(0).mT, x[at][:, 0], self.conv(x).flatten(1)
+            return y.mT.flip(0).mT.contiguous(), x[:, self.at].squeeze(), self.conv(x).flatten(1)
 
-        def no(x, at):
-            y = self.bn(x).squeeze(-1)[:, [0, 2]].softmax(-1)
-            return y * 2, x.squeeze(-1)[at, -1:], x.sum(1).repeat(1, 2)
+        def no(x):
+            y = self.bn(x).squeeze(-1)[:, self.at].softmax(-1)
+            return y * 2, x.squeeze(-1)[:, self.at] * 3, x.sum(1).repeat(1, 2)
 
-        return torch.cond(x.sum() > 0, yes, no, (x, at))
+        return torch.cond(x.sum() > 0, yes, no, (x,))
 
 
 @form("cond_sizes", lambda n, sign: (f(n, 3) + sign,), ({0: OPEN},), (4, 2), (5, -2))

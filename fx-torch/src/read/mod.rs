@@ -29,7 +29,7 @@ use self::memory::{Key, Memory};
 pub(crate) use self::mutation::{settle, written};
 use self::values::{argument, name, names};
 use self::views::Part;
-use crate::call::Call;
+use crate::call::{Call, proxy_of};
 use crate::element;
 use crate::known::{self, Known};
 use crate::places;
@@ -203,7 +203,7 @@ impl<'n> Reader<'n> {
             let Some(meta) = graph.tensor_values.get(name) else {
                 continue;
             };
-            if let Value::Proxy(proxy) = memory.get(name)? {
+            if let Some(proxy) = proxy_of(&memory.get(name)?) {
                 let known = Known {
                     rank: meta.sizes.len(),
                     dtype: element::dtype(meta.dtype).ok(),

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use fx_nn::ir::{Function, NodeRef, Op};
 use fx_nn::prelude::*;
-use fx_nn::value::NodeId;
+use fx_nn::value::{NodeId, Proxy};
 use fx_nn::{Error, Result, operator};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::memory::{Key, Memory};
 use super::{Weight, values, views};
-use crate::call::Call;
+use crate::call::{Call, proxy_of};
 use crate::rules::{self, training};
 use crate::schema::{Argument, Graph, NamedArgument, Node, OptionalTensor, OutputSpec, Program};
 use crate::written;
@@ -224,7 +224,8 @@ impl<'n> Ends<'n> {
             let Some((given, read)) = self.begun.get(name) else {
                 continue;
             };
-            let is_same = matches!((read, &value), (Value::Proxy(a), Value::Proxy(b)) if a.node() == b.node());
+            let node = |value: &Value| proxy_of(value).map(Proxy::node);
+            let is_same = node(read).is_some() && node(read) == node(&value);
             if !is_same {
                 let _: Value = function!(written::assign).call_as((given.clone(), value))?;
             }

@@ -1,4 +1,4 @@
-//! Slices that are written, windows, and parts that counts decide.
+//! Slices that are written, and parts that counts decide.
 
 use fx_nn::prelude::*;
 use fx_nn::value::IntoValue;
@@ -75,38 +75,6 @@ fn slice_scatter(call: &Call<'_>) -> Result<Value> {
     Ok(put(call, &call.own()?, call.of("src")?)?.into_value())
 }
 
-/// Windows along a dim, each as a new last dim.
-fn windows(call: &Call<'_>) -> Result<Value> {
-    let own = call.own()?;
-    let (size, step): (i64, i64) = (call.of("size")?, call.of("step")?);
-    let dim: i64 = call.of("dimension")?;
-    if !(1..=4096).contains(&size) || step < 1 {
-        return Err(Error::msg(format_args!(
-            "windows of {size} elements with a step of {step}: give 1 to 4096, and a step of 1 or more"
-        )));
-    }
-    let length = own.size(dim)?;
-    let places = (0..size).map(|at| {
-        // The element at this place of each window.
-        let end = (length + (at + 1 - size))?;
-        let args = vec![
-            ("self", call.at(0)?.clone()),
-            ("dim", Value::Int(dim)),
-            ("start", Value::Int(at)),
-            ("end", end.into_value()),
-            ("step", Value::Int(step)),
-        ];
-        let call = Call {
-            target: "torch.ops.aten.slice.Tensor",
-            args,
-            dtypes: Vec::new(),
-        };
-        Tensor::from_value(super::run(&call)?)
-    });
-    let places = places.collect::<Result<Vec<Tensor>>>()?;
-    Ok(ops::stack(&places, -1)?.into_value())
-}
-
 /// For each index as many of it as counts say.
 fn indices_of(counts: &Tensor) -> Result<Tensor> {
     let ends = ops::cumsum(counts, 0)?;
@@ -147,6 +115,5 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.repeat_interleave.Tensor" => repeats,
     "aten.repeat_interleave.self_Tensor" => repeated,
     "aten.slice_scatter" => slice_scatter,
-    "aten.unfold" => windows,
     "aten.unique_dim" => unique,
 };
