@@ -223,7 +223,9 @@ fn weights(program: &Program, path: &Path) -> Result<(Vec<Weight>, Tensors)> {
                 arg,
                 parameter_name,
             } => (arg, parameter_name, Held::Parameter),
-            InputSpec::Buffer { arg, buffer_name } => (arg, buffer_name, Held::Buffer),
+            InputSpec::Buffer {
+                arg, buffer_name, ..
+            } => (arg, buffer_name, Held::Buffer),
             InputSpec::TensorConstant {
                 arg,
                 tensor_constant_name,
@@ -236,6 +238,7 @@ fn weights(program: &Program, path: &Path) -> Result<(Vec<Weight>, Tensors)> {
             }
             let checkpoint = checkpoint.as_ref().expect("it was opened");
             let tensor = checkpoint.tensor(path_in)?;
+            fits(program, &arg.name, path_in, &tensor)?;
             let tensor =
                 match held == Held::Parameter && Tensor::dtype(&tensor)?.is_floating_point() {
                     true => tensor.into_parameter()?,
@@ -249,6 +252,28 @@ fn weights(program: &Program, path: &Path) -> Result<(Vec<Weight>, Tensors)> {
         });
     }
     Ok((weights, tensors))
+}
+
+/// Whether a tensor is what the graph says of it.
+fn fits(program: &Program, name: &str, path: &str, tensor: &Tensor) -> Result<()> {
+    let Some(meta) = program.graph_module.graph.tensor_values.get(name) else {
+        return Ok(());
+    };
+    let sizes = tensor.dims()?;
+    let is_size = |(known, own): (&Size, &usize)| match known {
+        Size::AsInt(number) => usize::try_from(*number) == Ok(*own),
+        Size::AsExpr(_) => true,
+    };
+    let dtype = element::dtype(meta.dtype)?;
+    let fits = meta.sizes.len() == sizes.len() && meta.sizes.iter().zip(sizes).all(is_size);
+    match fits && Tensor::dtype(tensor)? == dtype {
+        true => Ok(()),
+        false => Err(Error::msg(format_args!(
+            "the tensor `{path}` is {}, and the graph has it as {dtype} of {:?}",
+            Value::object(tensor.clone()).describe(),
+            meta.sizes
+        ))),
+    }
 }
 
 /// The leaves of the arguments, each with what it will be.
