@@ -1,7 +1,12 @@
 //! `Call`: a node's arguments by the names of the operator's schema.
 
+use fx_nn::ir::ValueMeta;
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
+use fx_nn::value::Proxy;
 use fx_nn::{Error, Result};
+
+use crate::known;
 
 /// The arguments of a node.
 #[derive(Debug)]
@@ -111,7 +116,29 @@ impl<'n> Call<'n> {
     pub fn dtype(&self, index: usize) -> Result<DType> {
         match self.dtypes.get(index) {
             Some(Some(dtype)) => Ok(*dtype),
-            _ => Tensor::dtype(&Tensor::from_value(self.at(index)?.clone())?),
+            _ => element_type(self.at(index)?)
+                .ok_or_else(|| Error::msg("a run decides of which element type a tensor is")),
         }
+    }
+}
+
+/// What a value stands for in a graph, as a symbolic value or as a tensor that is one.
+pub(crate) fn proxy_of(value: &Value) -> Option<Proxy> {
+    match value {
+        Value::Proxy(proxy) => Some(*proxy),
+        value => value.downcast_ref::<Tensor>()?.proxy(),
+    }
+}
+
+/// The element type of a tensor, if it is known: in a branch or a loop, as the file says.
+pub(crate) fn element_type(value: &Value) -> Option<DType> {
+    let Some(proxy) = proxy_of(value) else {
+        return Tensor::dtype(value.downcast_ref::<Tensor>()?).ok();
+    };
+    match proxy.meta().ok()? {
+        Some(ValueMeta::Single(meta)) => meta.dtype,
+        Some(ValueMeta::Unranked(dtype)) => dtype,
+        None => known::of(proxy)?.dtype,
+        _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! Functions that PyTorch's programs call and fx has none for, as leaves: numbers of tensors, and boxes of images.
+//! Functions that PyTorch's programs call and fx has none for, as leaves: boxes of images.
 //!
 //! Invariant: a leaf computes what PyTorch and torchvision do, in the element type that they do it in.
 
@@ -10,49 +10,6 @@ use fx_nn::{Error, Result};
 
 /// The most points of a part of a region, along one dim.
 const MOST_POINTS: f32 = 4096.0;
-
-/// The whole number of a tensor that has one element: PyTorch's `item`.
-///
-/// ```
-/// use fx_nn::prelude::*;
-/// let n = fx_torch::int_of(&Tensor::from_vec(vec![7i64], ())?)?;
-/// assert_eq!(n.concrete(), Some(7));
-/// # Ok::<(), Error>(())
-/// ```
-///
-/// # Errors
-/// Returns an error if there is not one element.
-#[wrap(path = "fx_torch::int_of")]
-pub fn int_of(x: &Tensor) -> Result<Int> {
-    Ok(Int::from(x.item()? as i64))
-}
-
-/// The larger of two sizes: PyTorch's `sym_max`.
-///
-/// # Errors
-/// Returns an error if a size is not known when it runs.
-#[wrap(path = "fx_torch::larger")]
-pub fn larger(a: Int, b: Int) -> Result<Int> {
-    let (a, b) = both(a, b)?;
-    Ok(Int::from(a.max(b)))
-}
-
-/// The smaller of two sizes: PyTorch's `sym_min`.
-///
-/// # Errors
-/// Returns an error if a size is not known when it runs.
-#[wrap(path = "fx_torch::smaller")]
-pub fn smaller(a: Int, b: Int) -> Result<Int> {
-    let (a, b) = both(a, b)?;
-    Ok(Int::from(a.min(b)))
-}
-
-fn both(a: Int, b: Int) -> Result<(i64, i64)> {
-    match (a.concrete(), b.concrete()) {
-        (Some(a), Some(b)) => Ok((a, b)),
-        _ => Err(Error::msg("a size is not known")),
-    }
-}
 
 /// The indices of the boxes that are left of those that overlap, the best score first: torchvision's `nms`.
 ///
@@ -91,7 +48,10 @@ pub fn nms(boxes: &Tensor, scores: &Tensor, iou_threshold: f64) -> Result<Tensor
         }
     }
     let rows = kept.len();
-    Tensor::from_vec(kept.into_iter().map(|at| at as i64).collect::<Vec<i64>>(), rows)
+    Tensor::from_vec(
+        kept.into_iter().map(|at| at as i64).collect::<Vec<i64>>(),
+        rows,
+    )
 }
 
 /// What two boxes share, of what they have together.
@@ -317,32 +277,7 @@ fn singles(x: &Tensor) -> Result<Vec<f32>> {
 fx_nn::function_table! { ShapeRule {
     fx_nn::function!(crate::leaves::nms) => ShapeRule(left),
     fx_nn::function!(crate::leaves::regions) => ShapeRule(in_regions),
-    fx_nn::function!(crate::leaves::larger) => ShapeRule(|call| two_sizes(call, true)),
-    fx_nn::function!(crate::leaves::smaller) => ShapeRule(|call| two_sizes(call, false)),
 } }
-
-/// One of two sizes, where their limits decide.
-fn two_sizes(call: &mut RuleCall<'_>, is_larger: bool) -> Result<ValueMeta> {
-    let (a, b) = (call.size("a")?, call.size("b")?);
-    let (low, high) = (call.env().bounds(&a), call.env().bounds(&b));
-    let is_above = |x: (Option<i64>, _), y: (_, Option<i64>)| matches!((x.0, y.1), (Some(x), Some(y)) if x >= y);
-    let a_is_larger = match () {
-        () if is_above(low, high) => Some(true),
-        () if is_above(high, low) => Some(false),
-        () => None,
-    };
-    Ok(ValueMeta::Int(match (a_is_larger, is_larger) {
-        (Some(larger), _) => {
-            if larger == is_larger {
-                a
-            } else {
-                b
-            }
-        }
-        (None, true) => a.max(b)?,
-        (None, false) => a.min(b)?,
-    }))
-}
 
 /// As many boxes as the data decides.
 fn left(call: &mut RuleCall<'_>) -> Result<ValueMeta> {

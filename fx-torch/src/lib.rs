@@ -3,8 +3,10 @@
 mod archive;
 mod call;
 mod element;
+mod known;
 mod leaves;
 mod loader;
+mod numbers;
 mod places;
 mod read;
 mod rules;
@@ -12,7 +14,10 @@ mod schema;
 mod size;
 mod support;
 mod tree;
+mod written;
 
-pub use leaves::{int_of, larger, nms, regions, smaller};
+pub use leaves::{nms, regions};
 pub use loader::{Hierarchy, Loader, load};
+pub use numbers::{chosen, float, larger, smaller, truth, whole, whole_part};
 pub use support::{Support, operators, support};
+pub use written::{assign, copied};

@@ -14,8 +14,8 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use crate::read::{Held, Input, Layers, Parameter, Root, Weight};
-use crate::schema::{Argument, Constant, InputSpec, OutputSpec, Program, Size, Sym};
+use crate::read::{Held, Input, Layers, Parameter, Root, Weight, settle, written};
+use crate::schema::{Argument, Constant, InputSpec, Program, Size, Sym};
 use crate::tree::Tree;
 use crate::{archive, element, size};
 
@@ -96,11 +96,12 @@ impl Loader {
             .map_err(about)?;
         let mut module =
             GraphModule::new(traced.attributes().clone(), traced.graph().clone(), "Graph")?;
+        settle(&mut module)?;
         module.eliminate_dead_code()?;
         if !self.trainable {
             nn::set_requires_grad(&mut module, false)?;
+            module.eval();
         }
-        module.eval();
         module.infer_shapes(&specs)?;
         if self.hierarchy == Hierarchy::Modules {
             module.nest_modules("**")?;
@@ -110,22 +111,6 @@ impl Loader {
 
     fn root(&self, program: Program, path: &Path) -> Result<(Root, Vec<Spec>)> {
         let (weights, tensors) = weights(&program, path)?;
-        for output in &program.graph_module.signature.output_specs {
-            let (what, name) = match output {
-                OutputSpec::UserOutput(_) => continue,
-                OutputSpec::BufferMutation { buffer_name } => ("the buffer", buffer_name.as_str()),
-                OutputSpec::ParameterMutation { parameter_name } => {
-                    ("the parameter", parameter_name.as_str())
-                }
-                OutputSpec::UserInputMutation { user_input_name } => {
-                    ("the input", user_input_name.as_str())
-                }
-                _ => ("a gradient or a token", ""),
-            };
-            return Err(Error::msg(format_args!(
-                "a run writes {what} `{name}`, which is not read yet: export the model in evaluation"
-            )));
-        }
         let leaves = leaves(&program)?;
         let call = program
             .graph_module
@@ -175,7 +160,10 @@ impl Loader {
                 .any(|(input, _)| matches!(input, Input::Given(_)));
             let (inputs, each): (Vec<Input>, Vec<Spec>) = own.into_iter().unzip();
             if is_given {
+                let is_number =
+                    matches!(graph_input(&program, &inputs), Some(Argument::AsSymInt(_)));
                 let ty = match tree {
+                    Tree::Leaf if is_number => "Int",
                     Tree::Leaf => "&Tensor",
                     _ => "Value",
                 };
@@ -190,7 +178,10 @@ impl Loader {
         }
         let layers = match self.hierarchy {
             Hierarchy::Flat => Layers::default(),
-            _ => Layers::of(&program.graph_module.graph, &weights, &tensors),
+            _ => {
+                let written = written(&program, &weights)?;
+                Layers::of(&program.graph_module.graph, &weights, &tensors, &written)
+            }
         };
         let root = Root {
             layers,
@@ -200,9 +191,26 @@ impl Loader {
             arguments: Arc::new(arguments),
             params,
             results,
+            training: self.trainable,
         };
         Ok((root, specs))
     }
+}
+
+/// What the file says of the only input of an argument.
+fn graph_input<'p>(program: &'p Program, inputs: &[Input]) -> Option<&'p Argument> {
+    let [Input::Given(name)] = inputs else {
+        return None;
+    };
+    let mut specs = program.graph_module.signature.input_specs.iter();
+    specs.find_map(|spec| match spec {
+        InputSpec::UserInput { arg } => match arg {
+            Argument::AsTensor(named) if named.name == *name => Some(arg),
+            Argument::AsSymInt(Sym::AsName(own)) if own == name => Some(arg),
+            _ => None,
+        },
+        _ => None,
+    })
 }
 
 type Tensors = IndexMap<String, (Held, Tensor)>;
@@ -217,7 +225,9 @@ fn weights(program: &Program, path: &Path) -> Result<(Vec<Weight>, Tensors)> {
                 arg,
                 parameter_name,
             } => (arg, parameter_name, Held::Parameter),
-            InputSpec::Buffer { arg, buffer_name } => (arg, buffer_name, Held::Buffer),
+            InputSpec::Buffer {
+                arg, buffer_name, ..
+            } => (arg, buffer_name, Held::Buffer),
             InputSpec::TensorConstant {
                 arg,
                 tensor_constant_name,
@@ -230,6 +240,7 @@ fn weights(program: &Program, path: &Path) -> Result<(Vec<Weight>, Tensors)> {
             }
             let checkpoint = checkpoint.as_ref().expect("it was opened");
             let tensor = checkpoint.tensor(path_in)?;
+            fits(program, &arg.name, path_in, &tensor)?;
             let tensor =
                 match held == Held::Parameter && Tensor::dtype(&tensor)?.is_floating_point() {
                     true => tensor.into_parameter()?,
@@ -243,6 +254,28 @@ fn weights(program: &Program, path: &Path) -> Result<(Vec<Weight>, Tensors)> {
         });
     }
     Ok((weights, tensors))
+}
+
+/// Whether a tensor is what the graph says of it.
+fn fits(program: &Program, name: &str, path: &str, tensor: &Tensor) -> Result<()> {
+    let Some(meta) = program.graph_module.graph.tensor_values.get(name) else {
+        return Ok(());
+    };
+    let sizes = tensor.dims()?;
+    let is_size = |(known, own): (&Size, &usize)| match known {
+        Size::AsInt(number) => usize::try_from(*number) == Ok(*own),
+        Size::AsExpr(_) => true,
+    };
+    let dtype = element::dtype(meta.dtype)?;
+    let fits = meta.sizes.len() == sizes.len() && meta.sizes.iter().zip(sizes).all(is_size);
+    match fits && Tensor::dtype(tensor)? == dtype {
+        true => Ok(()),
+        false => Err(Error::msg(format_args!(
+            "the tensor `{path}` is {}, and the graph has it as {dtype} of {:?}",
+            Value::object(tensor.clone()).describe(),
+            meta.sizes
+        ))),
+    }
 }
 
 /// The leaves of the arguments, each with what it will be.

@@ -8,21 +8,40 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// The newest version of the schema that is understood.
+/// The version of the schema that is understood, and the newest of its additions.
 pub(crate) const MAJOR: u64 = 8;
+pub(crate) const MINOR: u64 = 20;
 
-/// An exported program.
+/// What a file says of its schema, whichever that is.
 #[derive(Debug, Deserialize)]
-pub(crate) struct Program {
-    pub graph_module: GraphModule,
+pub(crate) struct Header {
     pub schema_version: Version,
-    #[serde(default)]
-    pub range_constraints: IndexMap<String, Range>,
     #[serde(default)]
     pub torch_version: String,
 }
 
+/// An exported program.
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Program {
+    pub graph_module: GraphModule,
+    #[serde(rename = "schema_version")]
+    _schema_version: IgnoredAny,
+    #[serde(default)]
+    pub range_constraints: IndexMap<String, Range>,
+    #[serde(default, rename = "torch_version")]
+    _torch_version: IgnoredAny,
+    #[serde(default, rename = "opset_version")]
+    _opset_version: IgnoredAny,
+    #[serde(default, rename = "verifiers")]
+    _verifiers: IgnoredAny,
+    /// What the guards say is in the ranges and the shapes too.
+    #[serde(default, rename = "guards_code")]
+    _guards_code: IgnoredAny,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Version {
     pub major: u64,
     pub minor: u64,
@@ -30,6 +49,7 @@ pub(crate) struct Version {
 
 /// The least and the largest number that a size may be.
 #[derive(Debug, Clone, Copy, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Range {
     #[serde(default)]
     pub min_val: Option<i64>,
@@ -38,20 +58,37 @@ pub(crate) struct Range {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct GraphModule {
     pub graph: Graph,
     pub signature: Signature,
     #[serde(default)]
     pub module_call_graph: Vec<ModuleCall>,
+    #[serde(default, rename = "metadata")]
+    _metadata: IgnoredAny,
+    #[serde(default, rename = "treespec_namedtuple_fields")]
+    _namedtuples: IgnoredAny,
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Graph {
     pub inputs: Vec<Argument>,
     pub outputs: Vec<Argument>,
     pub nodes: Vec<Node>,
     #[serde(default)]
     pub tensor_values: IndexMap<String, TensorMeta>,
+    /// The sizes that nodes give, as expressions.
+    #[serde(default)]
+    pub sym_int_values: IndexMap<String, Size>,
+    #[serde(default, rename = "sym_bool_values")]
+    _sym_bool_values: IgnoredAny,
+    #[serde(default, rename = "sym_float_values")]
+    _sym_float_values: IgnoredAny,
+    #[serde(default, rename = "is_single_tensor_return")]
+    _is_single: IgnoredAny,
+    #[serde(default, rename = "custom_obj_values")]
+    _custom_obj_values: IgnoredAny,
 }
 
 impl Graph {
@@ -72,6 +109,7 @@ impl Graph {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Node {
     pub target: String,
     pub inputs: Vec<NamedArgument>,
@@ -80,15 +118,22 @@ pub(crate) struct Node {
     pub metadata: IndexMap<String, String>,
     #[serde(default)]
     pub name: Option<String>,
+    #[serde(default, rename = "is_hop_single_tensor_return")]
+    _is_single: IgnoredAny,
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct NamedArgument {
     pub name: String,
     pub arg: Argument,
+    /// By position or by name: its name says which parameter it is.
+    #[serde(default, rename = "kind")]
+    _kind: IgnoredAny,
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Named {
     pub name: String,
 }
@@ -135,8 +180,11 @@ pub(crate) enum OptionalTensor {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct SubGraph {
     pub graph: Box<Graph>,
+    #[serde(default, rename = "name")]
+    _name: IgnoredAny,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -186,24 +234,51 @@ pub(crate) enum Size {
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Expression {
     pub expr_str: String,
+    /// What it was of the example.
+    #[serde(default)]
+    pub hint: Option<Hint>,
+}
+
+/// A number of the example that a program was exported with.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[allow(clippy::enum_variant_names, reason = "the names of the schema")]
+pub(crate) enum Hint {
+    AsInt(i64),
+    AsBool(IgnoredAny),
+    AsFloat(IgnoredAny),
+    AsNone(IgnoredAny),
 }
 
 #[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct TensorMeta {
     pub dtype: u64,
     pub sizes: Vec<Size>,
+    #[serde(default)]
+    pub strides: Vec<Size>,
+    #[serde(default, rename = "requires_grad")]
+    _requires_grad: IgnoredAny,
+    #[serde(default, rename = "device")]
+    _device: IgnoredAny,
+    #[serde(default, rename = "storage_offset")]
+    _storage_offset: IgnoredAny,
+    #[serde(default, rename = "layout")]
+    _layout: IgnoredAny,
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Signature {
     pub input_specs: Vec<InputSpec>,
     pub output_specs: Vec<OutputSpec>,
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum InputSpec {
     UserInput {
         arg: Argument,
@@ -215,6 +290,8 @@ pub(crate) enum InputSpec {
     Buffer {
         arg: Named,
         buffer_name: String,
+        #[serde(default, rename = "persistent")]
+        _persistent: IgnoredAny,
     },
     TensorConstant {
         arg: Named,
@@ -241,12 +318,24 @@ pub(crate) enum Constant {
 }
 
 #[derive(Debug, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(crate) enum OutputSpec {
     UserOutput(IgnoredAny),
-    BufferMutation { buffer_name: String },
-    ParameterMutation { parameter_name: String },
-    UserInputMutation { user_input_name: String },
+    BufferMutation {
+        buffer_name: String,
+        #[serde(default, rename = "arg")]
+        _arg: IgnoredAny,
+    },
+    ParameterMutation {
+        parameter_name: String,
+        #[serde(default, rename = "arg")]
+        _arg: IgnoredAny,
+    },
+    UserInputMutation {
+        user_input_name: String,
+        #[serde(default, rename = "arg")]
+        _arg: IgnoredAny,
+    },
     LossOutput(IgnoredAny),
     GradientToParameter(IgnoredAny),
     GradientToUserInput(IgnoredAny),
@@ -254,6 +343,7 @@ pub(crate) enum OutputSpec {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct ModuleCall {
     pub fqn: String,
     #[serde(default)]
@@ -261,9 +351,14 @@ pub(crate) struct ModuleCall {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct CallSignature {
     pub in_spec: String,
     pub out_spec: String,
     #[serde(default)]
     pub forward_arg_names: Option<Vec<String>>,
+    #[serde(default, rename = "inputs")]
+    _inputs: IgnoredAny,
+    #[serde(default, rename = "outputs")]
+    _outputs: IgnoredAny,
 }

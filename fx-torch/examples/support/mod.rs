@@ -57,10 +57,21 @@ fn tensor<R: std::io::Read>(array: NpyFile<R>) -> Result<Tensor> {
             Tensor::from_vec(array.into_vec::<$ty>().map_err(Error::other)?, shape)
         };
     }
+    // The call says in which type of integers it takes them.
+    macro_rules! whole {
+        ($ty:ty) => {{
+            let all = array.into_vec::<$ty>().map_err(Error::other)?;
+            Tensor::from_vec(all.into_iter().map(i64::from).collect::<Vec<i64>>(), shape)
+        }};
+    }
     match (dtype.type_char(), dtype.size_field()) {
         (TypeChar::Float, 4) => made!(f32),
         (TypeChar::Float, 8) => made!(f64),
         (TypeChar::Int, 8) => made!(i64),
+        (TypeChar::Int, 1) => whole!(i8),
+        (TypeChar::Int, 2) => whole!(i16),
+        (TypeChar::Int, 4) => whole!(i32),
+        (TypeChar::Uint, 1) => whole!(u8),
         (TypeChar::Bool, _) => {
             let all = array.into_vec::<bool>().map_err(Error::other)?;
             Tensor::from_vec(all.into_iter().map(u8::from).collect::<Vec<u8>>(), shape)?.ne(0)

@@ -2,8 +2,14 @@
 //!
 //! Invariant: a node reads what stands before it, and what it writes is seen by all behind it.
 
+mod autocast;
+mod control;
+mod evaluation;
 mod layers;
 mod memory;
+mod mutation;
+mod ranges;
+mod strides;
 mod values;
 mod views;
 
@@ -19,12 +25,15 @@ use rustc_hash::FxHashSet;
 
 pub(crate) use self::layers::Layers;
 use self::layers::{Given, LayerCall, Step};
-use self::memory::Memory;
+use self::memory::{Key, Memory};
+pub(crate) use self::mutation::{settle, written};
 use self::values::{argument, name, names};
-use crate::call::Call;
+use crate::call::{Call, proxy_of};
+use crate::element;
+use crate::known::{self, Known};
 use crate::places::{self, Around};
 use crate::rules;
-use crate::schema::{Argument, Graph, Node, Program};
+use crate::schema::{Argument, Graph, Node, Program, Range};
 use crate::tree::Tree;
 
 /// What a tensor of the program is.
@@ -70,17 +79,23 @@ pub(crate) struct Root {
     pub arguments: Arc<Vec<Parameter>>,
     pub params: Vec<ParamSpec>,
     pub results: Tree,
+    /// Whether it computes as it was exported, and not as in evaluation.
+    pub training: bool,
 }
 
 impl Root {
     fn given(&self, args: &[&Value]) -> Result<Value> {
         let graph = &self.program.graph_module.graph;
+        let _known = known::Scope::new();
         let mut memory = Memory::default();
-        let mut kept: FxHashSet<&str> = FxHashSet::default();
+        let mut kept: FxHashSet<Key<'_>> = FxHashSet::default();
+        let mut ends = mutation::Ends::new(&self.program, &self.weights, self.training)?;
         for weight in self.weights.iter() {
-            let (_, tensor) = &self.tensors[&weight.path];
-            memory.insert(&weight.name, Value::object(tensor.clone()));
-            kept.insert(&weight.name);
+            let (held, tensor) = &self.tensors[&weight.path];
+            let is_held = *held != Held::Constant;
+            let value = ends.begin(&weight.name, Value::object(tensor.clone()), is_held)?;
+            memory.insert(&weight.name, value);
+            kept.insert((0, &weight.name));
         }
         let mut args = args.iter();
         for argument in self.arguments.iter() {
@@ -98,8 +113,8 @@ impl Root {
                     Input::Given(name) => {
                         let value =
                             leaf.ok_or_else(|| Error::msg(format_args!("`{name}` is missing")))?;
-                        memory.insert(name, value);
-                        kept.insert(name);
+                        memory.insert(name, ends.begin(name, value, false)?);
+                        kept.insert((0, name));
                     }
                     Input::Fixed(name, value) => memory.insert(name, value.clone()),
                 }
@@ -107,17 +122,29 @@ impl Root {
         }
         let reader = Reader {
             kept,
+            is_program: true,
+            training: self.training,
+            autocast: None,
             layers: &self.layers,
+            ranges: &self.program.range_constraints,
         };
         let results = reader.graph(graph, Some(&self.layers), &mut memory)?;
+        let results = ends.write(results, &mut memory)?;
         self.results.filled(&mut results.into_iter())
     }
 }
 
 /// What nodes are read with.
 struct Reader<'n> {
-    /// Names whose memory outlives a run: inputs, parameters, buffers.
-    kept: FxHashSet<&'n str>,
+    /// Names whose memory is that of an input of the graph.
+    kept: FxHashSet<Key<'n>>,
+    /// Whether that of the program is read, which may write its inputs.
+    is_program: bool,
+    /// Whether what differs in training is as it was exported.
+    training: bool,
+    /// The element type of a region of `torch.autocast`.
+    autocast: Option<DType>,
+    ranges: &'n IndexMap<String, Range>,
     layers: &'n Layers,
 }
 
@@ -144,19 +171,46 @@ impl<'n> Reader<'n> {
             let shown = place.to_string();
             let done = || match step {
                 Step::Node => self.node(graph, node, memory),
-                Step::Layer(call) => self.layer(call, memory),
+                Step::Layer(call) => self.layer(call, (graph, node), memory),
                 Step::Nothing => Ok(()),
             };
-            placed(place, &modules, done).map_err(|error| {
-                let name = node.name.as_deref().unwrap_or_default();
-                Error::msg(format_args!(
-                    "`{name}` ({}) at {shown}: {error}",
-                    node.target
-                ))
-            })?;
+            placed(place, &modules, done)
+                .and_then(|()| self.noted(graph, &node.outputs, memory))
+                .map_err(|error| {
+                    let name = node.name.as_deref().unwrap_or_default();
+                    Error::msg(format_args!(
+                        "`{name}` ({}) at {shown}: {error}",
+                        node.target
+                    ))
+                })?;
         }
         let outputs = graph.outputs.iter();
         outputs.map(|output| argument(output, memory)).collect()
+    }
+
+    /// Notes what the file says of tensors of a branch or a loop.
+    fn noted(
+        &self,
+        graph: &'n Graph,
+        arguments: &'n [Argument],
+        memory: &mut Memory<'n>,
+    ) -> Result<()> {
+        if self.is_program {
+            return Ok(());
+        }
+        for name in names(arguments)? {
+            let Some(meta) = graph.tensor_values.get(name) else {
+                continue;
+            };
+            if let Some(proxy) = proxy_of(&memory.get(name)?) {
+                let known = Known {
+                    rank: meta.sizes.len(),
+                    dtype: element::dtype(meta.dtype).ok(),
+                };
+                known::note(proxy, known);
+            }
+        }
+        Ok(())
     }
 
     fn node(&self, graph: &'n Graph, node: &'n Node, memory: &mut Memory<'n>) -> Result<()> {
@@ -174,7 +228,7 @@ impl<'n> Reader<'n> {
             .inputs
             .iter()
             .map(|input| Ok((&*input.name, argument(&input.arg, memory)?)));
-        let call = Call {
+        let mut call = Call {
             target: &node.target,
             args: args.collect::<Result<Vec<_>>>()?,
             dtypes: node
@@ -183,6 +237,18 @@ impl<'n> Reader<'n> {
                 .map(|input| graph.dtype(&input.arg))
                 .collect(),
         };
+        call = ranges::known(call, graph, node, self.ranges);
+        if !self.training {
+            call = evaluation::of(call);
+        }
+        if let Some(lower) = self.autocast {
+            call = autocast::cast(call, lower)?;
+        }
+        if self.training
+            && let Some(statistics) = mutation::statistics(node)
+        {
+            return mutation::norm(node, &call, statistics, memory);
+        }
         let own = node.inputs.first().and_then(|input| match &input.arg {
             Argument::AsTensor(named) => Some(&*named.name),
             _ => None,
@@ -192,9 +258,9 @@ impl<'n> Reader<'n> {
             return self.written(own, value, names(&node.outputs)?, memory);
         }
         let given = rules::run(&call)?;
-        let own = own.filter(|_| views::is_view(&node.target));
-        let mut put = |name: &'n str, index: Option<usize>| {
-            let value = views::part(&given, index)?;
+        let own = own.filter(|_| views::is_view(graph, node));
+        let mut put = |name: &'n str, index: Option<Part>| {
+            let value = views::part(&given, index.map(|part| part.at))?;
             match own {
                 Some(own) => {
                     memory.insert_view(name, value, own, call.with_own(Value::None), index)
@@ -203,25 +269,27 @@ impl<'n> Reader<'n> {
             }
             Ok(())
         };
-        match node.outputs.as_slice() {
-            [Argument::AsTensors(all)] => {
-                let mut all = all.iter().enumerate();
-                all.try_for_each(|(at, named)| put(&named.name, Some(at)))
-            }
-            [one] => name(one)?.map_or(Ok(()), |name| put(name, None)),
-            several => {
-                for (at, output) in several.iter().enumerate() {
-                    if let Some(name) = name(output)? {
-                        put(name, Some(at))?;
-                    }
-                }
-                Ok(())
+        let all = match node.outputs.as_slice() {
+            [Argument::AsTensors(all)] => all.iter().map(|named| Some(&*named.name)).collect(),
+            [one] => return name(one)?.map_or(Ok(()), |name| put(name, None)),
+            several => several.iter().map(name).collect::<Result<Vec<_>>>()?,
+        };
+        let of = all.len();
+        for (at, name) in all.into_iter().enumerate() {
+            if let Some(name) = name {
+                put(name, Some(Part { at, of }))?;
             }
         }
+        Ok(())
     }
 
-    /// A call of a layer.
-    fn layer(&self, call: &'n LayerCall, memory: &mut Memory<'n>) -> Result<()> {
+    /// A call of a layer, which stands for nodes up to this one.
+    fn layer(
+        &self,
+        call: &'n LayerCall,
+        (graph, node): (&'n Graph, &'n Node),
+        memory: &mut Memory<'n>,
+    ) -> Result<()> {
         let mut given = CallArgs::default();
         let mut own = None;
         for (name, argument_of) in &call.args {
@@ -253,6 +321,27 @@ impl<'n> Reader<'n> {
                 None => Ok(()),
             };
         }
+        let first = node.inputs.first().and_then(|input| match &input.arg {
+            Argument::AsTensor(named) => Some(&*named.name),
+            _ => None,
+        });
+        if let ([(name, at)], Some(own)) = (call.results.as_slice(), own)
+            && (at.is_empty(), first) == (true, Some(own))
+            && views::is_view(graph, node)
+        {
+            // What is written through the result of such a layer is written of its argument.
+            let args = node.inputs.iter().skip(1);
+            let args = args.map(|input| Ok((&*input.name, argument(&input.arg, memory)?)));
+            let mut all = vec![(&*node.inputs[0].name, Value::None)];
+            all.extend(args.collect::<Result<Vec<_>>>()?);
+            let view = Call {
+                target: &node.target,
+                args: all,
+                dtypes: Vec::new(),
+            };
+            memory.insert_view(name, result, own, view, None);
+            return Ok(());
+        }
         for (name, at) in &call.results {
             let part =
                 (at.iter()).try_fold(result.clone(), |whole, at| views::part(&whole, Some(*at)))?;
@@ -270,9 +359,10 @@ impl<'n> Reader<'n> {
         memory: &mut Memory<'n>,
     ) -> Result<()> {
         let root = memory.write(own, value)?;
-        if self.kept.contains(root) {
+        if !self.is_program && self.kept.contains(&root) {
             return Err(Error::msg(format_args!(
-                "it writes `{root}`, which outlives the run: make a copy of it in `forward` first"
+                "a branch or a loop writes its input `{}`: make a copy of it there first",
+                root.1
             )));
         }
         for name in results {
@@ -283,40 +373,6 @@ impl<'n> Reader<'n> {
                 dtypes: Vec::new(),
             };
             memory.insert_view(name, value, own, same, None);
-        }
-        Ok(())
-    }
-
-    /// An operator with a graph: what changes nothing but a mode is opened.
-    fn higher_order(&self, node: &'n Node, at: usize, memory: &mut Memory<'n>) -> Result<()> {
-        const OPENED: [&str; 2] = [
-            "torch.ops.higher_order.wrap_with_set_grad_enabled",
-            "torch.ops.higher_order.wrap_with_autocast",
-        ];
-        if !OPENED.contains(&&*node.target) {
-            return Err(Error::msg(
-                "branches and loops of exported programs are not read yet",
-            ));
-        }
-        let Argument::AsGraph(inner) = &node.inputs[at].arg else {
-            return Err(Error::msg("the operator has no graph"));
-        };
-        let mut own = Memory::default();
-        for (input, given) in inner.graph.inputs.iter().zip(&node.inputs[at + 1..]) {
-            if let Some(name) = name(input)? {
-                own.insert(name, argument(&given.arg, memory)?);
-            }
-        }
-        let results = self.graph(&inner.graph, None, &mut own)?;
-        let mut all = Vec::new();
-        for output in &node.outputs {
-            match output {
-                Argument::AsTensors(named) => all.extend(named.iter().map(|named| &*named.name)),
-                other => all.extend(name(other)?),
-            }
-        }
-        for (name, value) in all.into_iter().zip(results) {
-            memory.insert(name, value);
         }
         Ok(())
     }

@@ -22,10 +22,16 @@ pub(super) fn name(output: &Argument) -> Result<Option<&str>> {
     })
 }
 
-/// The names that outputs give.
+/// The names that outputs give, those of lists one by one.
 pub(super) fn names(outputs: &[Argument]) -> Result<Vec<&str>> {
-    let names = outputs.iter().filter_map(|output| name(output).transpose());
-    names.collect()
+    let mut names = Vec::new();
+    for output in outputs {
+        match output {
+            Argument::AsTensors(all) => names.extend(all.iter().map(|named| &*named.name)),
+            other => names.extend(name(other)?),
+        }
+    }
+    Ok(names)
 }
 
 /// The tensors that an argument or a result names.
@@ -46,7 +52,7 @@ pub(super) fn tensors(argument: &Argument) -> Vec<&str> {
     }
 }
 
-fn sym(sym: &Sym, memory: &mut Memory<'_>) -> Result<Value> {
+fn sym<'n>(sym: &'n Sym, memory: &mut Memory<'n>) -> Result<Value> {
     Ok(match sym {
         Sym::AsName(name) => memory.get(name)?,
         Sym::AsInt(number) => Value::Int(*number),
@@ -62,13 +68,13 @@ fn float(number: &schema::Number) -> Result<f64> {
 }
 
 /// The value of an argument.
-pub(super) fn argument(argument: &Argument, memory: &mut Memory<'_>) -> Result<Value> {
-    fn list<T>(items: &[T], of: impl FnMut(&T) -> Result<Value>) -> Result<Value> {
+pub(super) fn argument<'n>(argument: &'n Argument, memory: &mut Memory<'n>) -> Result<Value> {
+    fn list<'n, T>(items: &'n [T], of: impl FnMut(&'n T) -> Result<Value>) -> Result<Value> {
         Ok(Value::List(
             items.iter().map(of).collect::<Result<Vec<Value>>>()?.into(),
         ))
     }
-    let mut optional = |tensor: &OptionalTensor| match tensor {
+    let mut optional = |tensor: &'n OptionalTensor| match tensor {
         OptionalTensor::AsTensor(named) => memory.get(&named.name),
         OptionalTensor::AsNone(_) => Ok(Value::None),
     };

@@ -4,10 +4,12 @@
 
 use fx_nn::ir::{Function, Literal, ParamSpec};
 use fx_nn::prelude::*;
+use fx_nn::tensor::Object;
 use fx_nn::trace::CallArgs;
 use fx_nn::{Error, Result};
 
 use crate::call::Call;
+use crate::known;
 
 /// What an operator is.
 #[derive(Clone, Copy)]
@@ -61,11 +63,16 @@ macro_rules! by {
 }
 pub(crate) use by;
 
-/// How many dims a tensor has.
+/// How many dims a tensor has: in a branch or a loop, as the file says.
 ///
 /// # Errors
 /// Returns an error if a run decides that.
 pub(crate) fn rank(x: &Tensor) -> Result<i64> {
+    if let Some(proxy) = x.proxy()
+        && let Some(known) = known::of(proxy)
+    {
+        return Ok(known.rank as i64);
+    }
     match x.ndim()? {
         Int::Concrete(rank) => Ok(rank),
         Int::Proxy(_) => Err(Error::msg("a run decides how many dims the tensor has")),

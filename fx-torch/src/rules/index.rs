@@ -1,47 +1,85 @@
 //! Operators that pick and place elements by index.
 
 use fx_nn::prelude::*;
-use fx_nn::{Error, Result};
+use fx_nn::tensor::Object;
+use fx_nn::value::IntoValue;
+use fx_nn::{Error, Result, operator};
 
 use super::entry::{Entry, by, rank, same};
-use crate::call::Call;
+use crate::call::{Call, element_type};
 
-/// Whether the indices are truth values, or the first of them is.
-fn has_truths(call: &Call<'_>) -> bool {
-    let at = call.args.iter().position(|(name, _)| *name == "indices");
-    at.and_then(|at| call.dtypes.get(at).copied().flatten()) == Some(DType::Bool)
+fn is_mask(item: &Value) -> bool {
+    element_type(item) == Some(DType::Bool)
+}
+
+/// The indices by dim; of a mask they are the places of what is true, a dim of it each.
+fn indices(call: &Call<'_>) -> Result<Vec<(i64, Tensor)>> {
+    let mut given: Vec<(i64, Tensor)> = Vec::new();
+    let mut dim = 0;
+    for item in call.items("indices")? {
+        if matches!(item, Value::None) {
+            dim += 1;
+            continue;
+        }
+        let tensor = Tensor::from_value(item.clone())?;
+        if !is_mask(item) {
+            given.push((dim, tensor));
+            dim += 1;
+            continue;
+        }
+        let places = ops::nonzero(&tensor)?;
+        for at in 0..rank(&tensor)? {
+            given.push((dim, ops::select(&places, 1, at)?));
+            dim += 1;
+        }
+    }
+    Ok(given)
+}
+
+/// A mask over all dims, if that is what the indices are.
+fn whole_mask(call: &Call<'_>) -> Result<Option<Tensor>> {
+    let [item] = call.items("indices")? else {
+        return Ok(None);
+    };
+    if !is_mask(item) {
+        return Ok(None);
+    }
+    let mask = Tensor::from_value(item.clone())?;
+    Ok((rank(&mask)? == rank(&call.own()?)?).then_some(mask))
 }
 
 /// Elements by tensors of indices, which are broadcast together, or of booleans; a dim without one is kept.
 fn index(call: &Call<'_>) -> Result<Value> {
     let own = call.own()?;
-    let mut given: Vec<(i64, Tensor)> = Vec::new();
-    for (dim, item) in (0..).zip(call.items("indices")?) {
-        if !matches!(item, Value::None) {
-            given.push((dim, Tensor::from_value(item.clone())?));
-        }
+    if let Some(mask) = whole_mask(call)? {
+        return Ok(ops::masked_select(&own, &mask)?.into_value());
     }
-    let picked = match given.as_slice() {
+    let picked = match indices(call)?.as_slice() {
         [] => own,
-        [(0, mask)] if has_truths(call) => {
-            // Rows of the dims of the mask, which are one.
-            let dims = rank(mask)?;
-            let rows = match dims {
-                0 => return Err(Error::msg("one truth value as an index")),
-                1 => own,
-                _ => ops::flatten(&own, 0, dims - 1)?,
-            };
-            let at = ops::nonzero(&ops::ravel(mask)?)?;
-            ops::index_select(&rows, 0, &ops::select(&at, 1, Int::from(0))?)?
-        }
-        _ if has_truths(call) => {
-            return Err(Error::msg(
-                "indices that are truth values, and not alone of the first dims",
-            ));
-        }
         several => picked(&own, several)?,
     };
     Ok(Value::object(picked))
+}
+
+/// Indices of a dim counted from its start; those that are known are looked at now.
+fn counted(at: &Tensor, size: &Int) -> Result<Tensor> {
+    if at.proxy().is_none()
+        && let Some(size) = size.concrete()
+    {
+        let all = at.to_vec()?;
+        let size = size as f64;
+        if let Some(wrong) = all.iter().find(|at| !(-size..size).contains(*at)) {
+            return Err(Error::msg(format_args!(
+                "the index {wrong} is out of range for a dim of {size}"
+            )));
+        }
+        let is_plain = all.iter().all(|at| *at >= 0.0);
+        if is_plain {
+            return Ok(at.clone());
+        }
+    }
+    let end = Tensor::from_value(operator::add.call_as((at.clone(), *size))?)?;
+    ops::r#where(&at.lt(0)?, &end, at)
 }
 
 /// Elements by tensors of indices of some dims.
@@ -65,11 +103,15 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
     let mut place: Option<Tensor> = None;
     for (dim, at) in given {
         let size = own.size(*dim)?;
-        // Indices count from the end too.
-        let at = Tensor::from_value(function!(ops::remainder).call_as((at.clone(), size))?)?;
+        let at = counted(at, &size)?;
         place = Some(match place {
             None => at,
-            Some(before) => ((before * size)? + at)?,
+            Some(before) => {
+                // What is no index of this dim is none of all, and no other one of the dim before.
+                let is_within = ops::logical_and(&at.ge(0)?, &at.lt(size)?)?;
+                let both = ((before * size)? + at)?;
+                ops::r#where(&is_within, &both, -1)?
+            }
         });
     }
     let place = place.ok_or_else(|| Error::msg("there are no indices"))?;
@@ -84,7 +126,10 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
         _ => ops::reshape(&front, shape)?,
     };
     let flat = ops::index_select(&rows, 0, &ops::ravel(&place)?)?;
-    let places = rank(&place)?;
+    // Indices are broadcast together.
+    let ranks = given.iter().map(|(_, at)| rank(at));
+    let places = ranks.collect::<Result<Vec<i64>>>()?;
+    let places = places.into_iter().max().unwrap_or(0);
     let mut shape = (0..places)
         .map(|dim| place.size(dim))
         .collect::<Result<Vec<Int>>>()?;
@@ -104,23 +149,20 @@ fn picked(own: &Tensor, given: &[(i64, Tensor)]) -> Result<Tensor> {
 fn index_put(call: &Call<'_>) -> Result<Value> {
     let accumulate: bool = call.or("accumulate", false)?;
     let items = call.items("indices")?;
-    let given: Vec<(i64, Value)> = (0..)
-        .zip(items.iter().cloned())
-        .filter(|(_, item)| !matches!(item, Value::None))
-        .collect();
+    let values = call.value("values")?.clone();
+    if let [item] = items
+        && is_mask(item)
+    {
+        let mask = Tensor::from_value(item.clone())?;
+        return masked_put(call, &mask, values, accumulate);
+    }
+    let given = indices(call)?;
     let put = |own: Value, values: Value| -> Result<Value> {
-        let indices = given.iter().map(|(_, item)| item.clone());
+        let indices = given.iter().map(|(_, item)| item.clone().into_value());
         let indices = Value::List(indices.collect());
         function!(ops::index_put).call_as(args![own, indices, values, accumulate = accumulate])
     };
-    let values = call.value("values")?.clone();
-    if let [item] = items {
-        if has_truths(call) {
-            let mask = Tensor::from_value(item.clone())?;
-            return masked_put(call, &mask, values, accumulate);
-        }
-    }
-    if given.len() == items.len() {
+    if (0..).zip(&given).all(|(at, (dim, _))| *dim == at) {
         return put(call.at(0)?.clone(), values);
     }
     let Some((first, _)) = given.first() else {
@@ -133,15 +175,7 @@ fn index_put(call: &Call<'_>) -> Result<Value> {
     let others: Vec<i64> = (0..dims).filter(|dim| !is_given(dim)).collect();
     let order = given.iter().map(|(dim, _)| *dim);
     let order: Vec<i64> = order.chain(others.iter().copied()).collect();
-    let tensors = given
-        .iter()
-        .map(|(_, item)| Tensor::from_value(item.clone()))
-        .collect::<Result<Vec<Tensor>>>()?;
-    if has_truths(call) {
-        return Err(Error::msg(
-            "`index_put` with truth values leaves out a dim before them",
-        ));
-    }
+    let tensors: Vec<Tensor> = given.iter().map(|(_, item)| item.clone()).collect();
     let place = match tensors.as_slice() {
         [one] => one.clone(),
         several => ops::broadcast_tensors(several)?.get(0)?,
@@ -152,7 +186,10 @@ fn index_put(call: &Call<'_>) -> Result<Value> {
     if is_row && first > 0 && rank(&values)? > 0 {
         // Values stand where the indices are: theirs come first too.
         let own_size = |dim: &i64| own.size(*dim);
-        let mut shape = others[..first as usize].iter().map(own_size).collect::<Result<Vec<Int>>>()?;
+        let mut shape = others[..first as usize]
+            .iter()
+            .map(own_size)
+            .collect::<Result<Vec<Int>>>()?;
         for dim in 0..places {
             shape.push(place.size(dim)?);
         }

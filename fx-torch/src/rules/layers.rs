@@ -10,7 +10,7 @@ use crate::call::Call;
 /// Dropout: in evaluation the very tensor.
 fn dropout(call: &Call<'_>) -> Result<Value> {
     let train: bool = call.or("train", false)?;
-    if !train {
+    if !train || call.or("p", 0.5)? == 0.0 {
         return Ok(call.at(0)?.clone());
     }
     let p: f64 = call.of("p")?;
@@ -21,7 +21,7 @@ fn batch_norm(call: &Call<'_>) -> Result<Value> {
     // Without statistics, it is by those of the batch.
     if call.or("training", false)? && call.get("running_mean").is_some() {
         return Err(Error::msg(
-            "batch norm in training writes its statistics, which is not read yet: export in evaluation",
+            "a branch or a loop writes the statistics of a batch norm: export it in evaluation",
         ));
     }
     same_function(function!(ops::batch_norm), &[], call)
@@ -93,18 +93,29 @@ fn lstm(call: &Call<'_>) -> Result<Value> {
     )
 }
 
-/// A softmax that may give another type than it takes.
-fn plain_softmax(function: Function, call: &Call<'_>) -> Result<Value> {
-    let y: Tensor = function.call_as((call.at(0)?.clone(), call.value("dim")?.clone()))?;
-    match call.or("half_to_float", false)? {
-        true => Ok(Value::object(ops::to_dtype(&y, DType::F32)?)),
-        false => Ok(Value::object(y)),
-    }
+/// Its two states come in a list.
+fn lstm_cell(call: &Call<'_>) -> Result<Value> {
+    let [h, c] = call.items("hx")? else {
+        return Err(Error::msg("an LSTM has two states"));
+    };
+    let mut args = call.args.clone();
+    args.retain(|(name, _)| *name != "hx");
+    args.extend([("h", h.clone()), ("c", c.clone())]);
+    same_function(function!(ops::lstm_cell), &[], &call.with_args(args))
+}
+
+/// A softmax along one dim, of halves in single precision where that is asked for.
+fn softmax(function: Function, call: &Call<'_>) -> Result<Value> {
+    let own = match call.or("half_to_float", false)? {
+        true => Value::object(ops::to_dtype(&call.own()?, DType::F32)?),
+        false => call.at(0)?.clone(),
+    };
+    function.call_as((own, call.value("dim")?.clone()))
 }
 
 pub(crate) const RULES: &[Entry] = by! {
-    "aten._softmax" => |call| plain_softmax(function!(ops::softmax), call),
-    "aten._log_softmax" => |call| plain_softmax(function!(ops::log_softmax), call),
+    "aten._log_softmax" => |call| softmax(function!(ops::log_softmax), call),
+    "aten._softmax" => |call| softmax(function!(ops::softmax), call),
     "aten.dropout" => dropout,
     "aten.feature_dropout" => dropout,
     "aten.batch_norm" => batch_norm,
@@ -113,6 +124,7 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.conv3d" => |call| convolution(function!(ops::conv3d), call),
     "aten._weight_norm" => weight_norm,
     "aten.lstm" => lstm,
+    "aten.lstm_cell" => lstm_cell,
 };
 
 pub(crate) const SAME: &[Entry] = same! {
@@ -122,12 +134,15 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.einsum" => ops::einsum["tensors" => "operands"],
     "aten.glu" => ops::glu,
     "aten.group_norm" => ops::group_norm,
+    "aten.gru_cell" => ops::gru_cell,
     "aten.gru" => ops::gru["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.instance_norm" => ops::instance_norm,
     "aten.layer_norm" => ops::layer_norm,
     "aten.linear" => ops::linear,
     "aten.log_softmax" => ops::log_softmax,
     "aten.rms_norm" => ops::rms_norm,
+    "aten.rnn_relu_cell" => ops::rnn_relu_cell,
+    "aten.rnn_tanh_cell" => ops::rnn_tanh_cell,
     "aten.rnn_relu" => ops::rnn_relu["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.rnn_tanh" => ops::rnn_tanh["hx" => "h_0", "dropout" => "dropout_p"],
     "aten.softmax" => ops::softmax,

@@ -14,26 +14,30 @@ mod index;
 mod layers;
 mod losses;
 mod native;
+mod numbers;
 mod reduce;
 mod regions;
 mod shape;
 mod sizes;
+pub(crate) mod slices;
+pub(crate) mod training;
 
 use std::sync::OnceLock;
 
 use fx_nn::prelude::*;
 use fx_nn::tensor::Number;
+use fx_nn::value::IntoValue;
 use fx_nn::{Error, Result};
 use rustc_hash::FxHashMap;
 
 pub(crate) use self::entry::is_without_meaning;
 use self::entry::{Entry, How, same_function};
-use crate::call::Call;
+use crate::call::{Call, element_type};
 
 fn table() -> &'static FxHashMap<&'static str, How> {
     static TABLE: OnceLock<FxHashMap<&'static str, How>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let families: [&[Entry]; 23] = [
+        let families: [&[Entry]; 25] = [
             attention::RULES,
             complex::RULES,
             create::RULES,
@@ -48,14 +52,16 @@ fn table() -> &'static FxHashMap<&'static str, How> {
             layers::RULES,
             layers::SAME,
             losses::RULES,
-            native::NUMBERS,
             native::RULES,
+            numbers::RULES,
             reduce::RULES,
             reduce::SAME,
             regions::RULES,
             shape::RULES,
             shape::SAME,
             sizes::RULES,
+            slices::RULES,
+            training::RULES,
             identities::RULES,
         ];
         families.into_iter().flatten().copied().collect()
@@ -118,17 +124,27 @@ fn of_real(call: &Call<'_>) -> Result<Value> {
 /// What an operator that writes its first argument makes of it.
 pub(crate) fn in_place(target: &str) -> Option<impl Fn(&Call<'_>) -> Result<Tensor>> {
     let (full, operator) = short(target);
-    let base = operator
-        .strip_suffix('_')
-        .filter(|base| !base.ends_with('_'))?;
     let overload = full.strip_prefix(operator).unwrap_or_default();
+    // `a |= b` is `__ior__`.
+    let plain = operator
+        .strip_prefix("aten.__i")
+        .map(|name| format!("aten.__{name}"));
+    let base = match &plain {
+        Some(plain) => plain,
+        None => operator
+            .strip_suffix('_')
+            .filter(|base| !base.ends_with('_'))?,
+    };
     let (full, base) = (format!("torch.ops.{base}{overload}"), base.to_string());
     let known = ["aten.fill", "aten.zero", "aten.copy"].contains(&&*base) || find(&full).is_some();
     known.then_some(move |call: &Call<'_>| {
         let own = call.own()?;
         let dtype = call.dtype(0)?;
         let made: Tensor = match &*base {
-            "aten.fill" => ops::full_like(&own, call.of::<Number>("value")?, None)?,
+            "aten.fill" => match Number::from_value(call.value("value")?.clone()) {
+                Ok(number) => ops::full_like(&own, number, None)?,
+                Err(_) => ops::expand(&call.of::<Tensor>("value")?, own.shape()?)?,
+            },
             "aten.zero" => ops::zeros_like(&own, None)?,
             "aten.copy" => ops::expand(&call.of::<Tensor>("src")?, own.shape()?)?,
             _ => {
@@ -140,9 +156,8 @@ pub(crate) fn in_place(target: &str) -> Option<impl Fn(&Call<'_>) -> Result<Tens
                 Tensor::from_value(run(&call)?)?
             }
         };
-        // A product of halves and a number stays one; other operators give another type than they write.
-        let is_same = Tensor::dtype(&made).ok() == Some(dtype)
-            || call.dtypes.iter().flatten().all(|own| *own == dtype);
+        // An operator may give another type than it writes: a comparison truth values.
+        let is_same = element_type(&made.clone().into_value()) == Some(dtype);
         match is_same {
             true => Ok(made),
             false => ops::to_dtype(&made, dtype),

@@ -6,7 +6,6 @@ use fx_nn::{Error, Result, operator};
 
 use super::entry::{Entry, by, rank, same_function};
 use crate::call::Call;
-use crate::leaves;
 
 fn tuple<const N: usize>(all: [Tensor; N]) -> Value {
     Value::Tuple(all.into_iter().map(Value::object).collect())
@@ -137,7 +136,12 @@ fn embedding_bag(call: &Call<'_>) -> Result<Value> {
     let place = ops::arange(Int::from(0), at.size(0)?, Int::from(1), Some(DType::I64))?;
     let begun: Tensor = operator::le.call_as((ops::unsqueeze(&offsets, 1)?, place))?;
     let bag = (ops::sum(&ops::to_dtype(&begun, DType::I64)?, vec![0], false)? - 1)?;
-    let bags = ops::arange(Int::from(0), offsets.size(0)?, Int::from(1), Some(DType::I64))?;
+    let bags = ops::arange(
+        Int::from(0),
+        offsets.size(0)?,
+        Int::from(1),
+        Some(DType::I64),
+    )?;
     let mut is_in: Tensor = operator::eq.call_as((ops::unsqueeze(&bags, 1)?, bag.clone()))?;
     let padding: i64 = call.or("padding_idx", -1)?;
     if padding >= 0 {
@@ -155,8 +159,7 @@ fn embedding_bag(call: &Call<'_>) -> Result<Value> {
     let y = match mode {
         0 => sum,
         1 => {
-            let least: Tensor =
-                function!(ops::clamp).call_as(args![counts.clone(), min = 1])?;
+            let least: Tensor = function!(ops::clamp).call_as(args![counts.clone(), min = 1])?;
             (sum / ops::to_dtype(&ops::unsqueeze(&least, 1)?, dtype)?)?
         }
         2 => {
@@ -178,17 +181,16 @@ fn embedding_bag(call: &Call<'_>) -> Result<Value> {
 /// Distances of each two rows, the first before the second.
 fn pdist(call: &Call<'_>) -> Result<Value> {
     let x = call.own()?;
-    let all = ops::cdist(
-        &x,
-        &x,
-        call.or("p", 2.0)?,
-        "donot_use_mm_for_euclid_dist",
-    )?;
+    let all = ops::cdist(&x, &x, call.or("p", 2.0)?, "donot_use_mm_for_euclid_dist")?;
     let rows = x.size(0)?;
     let at = ops::triu_indices(rows, rows, 1)?;
     let first: Tensor = operator::mul.call_as((ops::select(&at, 0, Int::from(0))?, rows))?;
     let flat = (first + ops::select(&at, 0, Int::from(1))?)?;
-    Ok(Value::object(ops::index_select(&ops::ravel(&all)?, 0, &flat)?))
+    Ok(Value::object(ops::index_select(
+        &ops::ravel(&all)?,
+        0,
+        &flat,
+    )?))
 }
 
 fn cdist(call: &Call<'_>) -> Result<Value> {
@@ -204,7 +206,8 @@ fn cdist(call: &Call<'_>) -> Result<Value> {
 
 /// A product of rows with the matrix of each: the rows lie in groups that end at offsets.
 fn grouped(call: &Call<'_>) -> Result<Value> {
-    let (rows, matrices): (Tensor, Tensor) = (call.own()?, Tensor::from_value(call.at(1)?.clone())?);
+    let (rows, matrices): (Tensor, Tensor) =
+        (call.own()?, Tensor::from_value(call.at(1)?.clone())?);
     let ends: Tensor = call.of("offs")?;
     if call.get("bias").is_some() || call.get("out_dtype").is_some() {
         return Err(Error::msg("a grouped product with `bias` or `out_dtype`"));
@@ -222,7 +225,11 @@ fn grouped(call: &Call<'_>) -> Result<Value> {
     let all = ops::matmul(&ops::unsqueeze(&rows, 0)?, &matrices)?;
     let first: Tensor = operator::mul.call_as((group, rows.size(0)?))?;
     let flat = ops::flatten(&all, 0, 1)?;
-    Ok(Value::object(ops::index_select(&flat, 0, &(first + place)?)?))
+    Ok(Value::object(ops::index_select(
+        &flat,
+        0,
+        &(first + place)?,
+    )?))
 }
 
 pub(crate) const RULES: &[Entry] = by! {
@@ -241,31 +248,3 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten._grouped_mm" => grouped,
     "transformers.grouped_mm_fallback" => grouped,
 };
-
-/// Also known by the element of a tensor as a number.
-pub(crate) const NUMBERS: &[Entry] = by! {
-    "aten.item" => number,
-    "aten._local_scalar_dense" => number,
-    "torch.sym_max" => |call| two_sizes(true, call),
-    "torch.sym_min" => |call| two_sizes(false, call),
-};
-
-/// The element of a tensor: a whole number may be a size, another one stays a tensor without dims.
-fn number(call: &Call<'_>) -> Result<Value> {
-    let x = call.own()?;
-    match call.dtype(0)? {
-        DType::I64 | DType::I32 | DType::I16 | DType::I8 | DType::U8 => {
-            Ok(Value::of(leaves::int_of(&x)?))
-        }
-        _ => Ok(Value::object(ops::reshape(&x, Vec::<i64>::new())?)),
-    }
-}
-
-fn two_sizes(is_larger: bool, call: &Call<'_>) -> Result<Value> {
-    let int = |at: usize| Int::from_value(call.at(at)?.clone());
-    let (a, b) = (int(0)?, int(1)?);
-    Ok(Value::of(match is_larger {
-        true => leaves::larger(a, b)?,
-        false => leaves::smaller(a, b)?,
-    }))
-}

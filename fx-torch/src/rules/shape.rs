@@ -73,6 +73,10 @@ fn numpy_t(call: &Call<'_>) -> Result<Value> {
     Ok(Value::object(ops::permute(&own, dims)?))
 }
 
+fn matrix_t(call: &Call<'_>) -> Result<Value> {
+    Ok(Value::object(ops::transpose(&call.own()?, -2, -1)?))
+}
+
 /// `repeat_interleave` by one number along a dim.
 fn repeat_interleave(call: &Call<'_>) -> Result<Value> {
     let (own, repeats) = (call.at(0)?.clone(), call.value("repeats")?.clone());
@@ -160,6 +164,12 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.expand_as" => expand_as,
     "aten.view" => view,
     "aten._unsafe_view" => view,
+    "aten.H" => numpy_t,
+    "aten.T" => numpy_t,
+    "aten.adjoint" => matrix_t,
+    "aten.mH" => matrix_t,
+    "aten.mT" => matrix_t,
+    "aten.matrix_H" => numpy_t,
     "aten.numpy_T" => numpy_t,
     "aten.repeat_interleave" => repeat_interleave,
     "aten.split_with_sizes" => split_with_sizes,
@@ -197,7 +207,6 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.swapaxes" => ops::swapaxes,
     "aten.swapdims" => ops::swapdims,
     "aten.select_scatter" => ops::select_scatter,
-    "aten.slice_scatter" => ops::slice_scatter,
     "aten.diagonal_scatter" => ops::diagonal_scatter,
     "aten.rot90" => ops::rot90,
     "aten.t" => ops::t,

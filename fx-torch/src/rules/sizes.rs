@@ -42,13 +42,6 @@ fn count(call: &Call<'_>) -> Result<Value> {
     Ok(Value::of(count))
 }
 
-fn not(call: &Call<'_>) -> Result<Value> {
-    match call.at(0)? {
-        Value::Bool(known) => Ok(Value::Bool(!known)),
-        other => operator::invert.call_as((other.clone(),)),
-    }
-}
-
 /// What fx's tensors do not have: where in a memory they begin. Programs assert things of it.
 const OFFSET: &str = "where a tensor begins in its memory";
 
@@ -69,10 +62,6 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.sym_storage_offset" => offset,
     "aten.sym_numel" => count,
     "aten.numel" => count,
-    "torch.sym_not" => not,
-    "_operator.pow" => |call| of_two(operator::pow, call),
-    "_operator.and_" => |call| of_two(operator::and_, call),
-    "_operator.or_" => |call| of_two(operator::or_, call),
     "aten.sym_size" => size,
     "_operator.add" => |call| of_two(operator::add, call),
     "_operator.sub" => |call| of_two(operator::sub, call),
@@ -90,8 +79,6 @@ pub(crate) const RULES: &[Entry] = by! {
     "_operator.getitem" => |call| of_two(operator::getitem, call),
     "torch.sym_sum" => sum,
     "aten._assert_tensor_metadata" => nothing,
-    "aten._assert_scalar" => nothing,
-    "aten._assert_async" => nothing,
     "aten.sym_constrain_range" => nothing,
     "aten.sym_constrain_range_for_size" => nothing,
 };

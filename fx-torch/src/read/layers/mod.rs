@@ -60,11 +60,12 @@ impl Layers {
         }
     }
 
-    /// The layers of a graph.
+    /// The layers of a graph, of whose weights nodes write some by name.
     pub fn of(
         graph: &Graph,
         weights: &[Weight],
         tensors: &IndexMap<String, (Held, Tensor)>,
+        written: &FxHashSet<&str>,
     ) -> Self {
         let named = weights.iter().filter_map(|weight| {
             let (_, tensor) = tensors.get(&weight.path)?;
@@ -79,6 +80,7 @@ impl Layers {
                 Some((group, layer))
             })
             .collect();
+        let written = written_outside(graph, &found, weights, written);
         let mut layers = Layers::default();
         let mut options: FxHashMap<&str, String> = FxHashMap::default();
         let shared = held(&found, tensors);
@@ -92,6 +94,9 @@ impl Layers {
             let Some(held) = shared.get(path) else {
                 continue;
             };
+            if held.iter().any(|path| written.contains(&**path)) {
+                continue;
+            }
             layers.held.extend(held.iter().cloned());
             let (Some(last), results) = (group.nodes.last(), layer.results) else {
                 continue;
@@ -111,6 +116,45 @@ impl Layers {
         }
         layers
     }
+}
+
+/// The paths of tensors that a run writes and that are read where no layer holds them: nodes do both.
+fn written_outside<'w>(
+    graph: &Graph,
+    found: &[(Group<'_>, Layer<'_>)],
+    weights: &'w [Weight],
+    written: &FxHashSet<&str>,
+) -> FxHashSet<&'w str> {
+    let mut paths: FxHashMap<usize, &str> = FxHashMap::default();
+    for (group, _) in found {
+        let nodes = group.nodes.iter();
+        paths.extend(nodes.map(|index| (*index, group.around.path)));
+    }
+    let by_name = weights
+        .iter()
+        .filter(|weight| written.contains(&*weight.name));
+    let by_name: FxHashMap<&str, &str> = by_name
+        .map(|weight| (&*weight.name, &*weight.path))
+        .collect();
+    let mut outside: FxHashSet<&str> = FxHashSet::default();
+    for (index, node) in graph.nodes.iter().enumerate() {
+        for name in node.inputs.iter().flat_map(|input| tensors(&input.arg)) {
+            let Some(path) = by_name.get(name) else {
+                continue;
+            };
+            let inside = paths.get(&index).is_some_and(|around| {
+                let inner = path.strip_prefix(around);
+                inner.is_some_and(|inner| inner.starts_with('.'))
+            });
+            if !inside {
+                outside.insert(path);
+            }
+        }
+    }
+    for name in graph.outputs.iter().flat_map(tensors) {
+        outside.extend(by_name.get(name));
+    }
+    outside
 }
 
 /// The paths of tensors that each layer holds; a path below which the program has something else is left out.

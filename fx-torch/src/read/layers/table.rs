@@ -206,7 +206,9 @@ macro_rules! batch_norm {
         fn $name<'p>(found: &Found<'p>) -> Option<Layer<'p>> {
             let (norm, before) = found.nodes.split_last()?;
             let one = found.of(norm, "aten.batch_norm")?;
+            // A layer counts in a variable.
             let tracked = found.beside("num_batches_tracked");
+            let tracked = tracked.map(Tensor::into_parameter).transpose().ok()?;
             let training: bool = one.get("training")?;
             let is_counted = match before {
                 [] => !training || tracked.is_none(),
