@@ -28,6 +28,7 @@ use self::layers::{Given, LayerCall, Step};
 use self::memory::{Key, Memory};
 pub(crate) use self::mutation::{settle, written};
 use self::values::{argument, name, names};
+use self::views::Part;
 use crate::call::{Call, proxy_of};
 use crate::element;
 use crate::known::{self, Known};
