@@ -7,6 +7,7 @@ mod json;
 mod open;
 mod print;
 mod runs;
+mod script;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -131,6 +132,15 @@ enum Command {
         /// How far an element may be off, as a part of the largest one.
         #[arg(long, default_value_t = 1e-4)]
         tolerance: f64,
+    },
+    /// Print a Python script that exports a model of PyTorch as a `.pt2` file: `fx torch-script models:make --input
+    /// ids=batch,length:int64 > export.py`.
+    TorchScript {
+        /// The function that makes the model: `MODULE:FACTORY`.
+        factory: String,
+        /// An argument of `forward`: its name, sizes, of which those with a name stay open, and type.
+        #[arg(long = "input", value_name = "NAME=SIZES:TYPE")]
+        inputs: Vec<script::Argument>,
     },
     /// Check files and their graphs; exits with 1 if one has a fault.
     Lint {
@@ -416,6 +426,9 @@ fn run(cli: &Cli) -> Result<u8> {
             reference,
             tolerance,
         } => return runs::check(call, reference, *tolerance, cli.json),
+        Command::TorchScript { factory, inputs } => {
+            print::print(script::script(factory, inputs)?)?;
+        }
         Command::Lint { files } => return lint(files, cli.json),
     }
     Ok(0)

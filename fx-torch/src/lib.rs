@@ -1,5 +1,7 @@
 #![doc = include_str!("../README.md")]
 
+fx_nn::register_crate!();
+
 mod archive;
 mod call;
 mod element;

@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;
 
+use fx_nn::module::Module;
 use fx_nn::prelude::*;
-use fx_nn::trace::CallArgs;
+use fx_nn::trace::{CallArgs, Forward};
 use npyz::{NpyFile, TypeChar};
 use zip::ZipArchive;
 
@@ -108,10 +109,14 @@ pub fn by_position(inputs: Vec<Tensor>) -> CallArgs {
 }
 
 /// How far results are from the arrays of a file; `call` makes the arguments of the inputs.
-pub fn off(gm: &GraphModule, path: &Path, call: impl Fn(Vec<Tensor>) -> CallArgs) -> Result<Off> {
+pub fn off(
+    module: &dyn Module,
+    path: &Path,
+    call: impl Fn(Vec<Tensor>) -> CallArgs,
+) -> Result<Off> {
     let arrays = arrays(path)?;
     let (expected, wide) = (of_kind(&arrays, "out_"), of_kind(&arrays, "out64_"));
-    let result: Value = gm.forward(call(of_kind(&arrays, "in_")))?;
+    let result: Value = Forward::forward(module, call(of_kind(&arrays, "in_")))?;
     let found = leaves(&result);
     if found.len() != expected.len() {
         return Err(Error::msg(format_args!(

@@ -40,6 +40,7 @@ def classes(name):
     return module
 
 
+for name in CLASSES:
     image(name, lambda name=name: classes(name), SIZES.get(name, 64))
 image("vision_transformer", lambda: models.VisionTransformer(64, 16, 2, 4, 64, 96, num_classes=10))
 image("maxvit_small", lambda: models.MaxVit((64, 64), 8, 2, [8, 16], [1, 1], 8, 0.0, num_classes=10))
