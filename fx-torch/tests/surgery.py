@@ -39,7 +39,11 @@ def results(path, module, given):
 def called(module, given):
     """The modules that a run calls: what others read the weights of is no layer."""
     names, all = {layer: path for path, layer in module.named_modules()}, {}
-    hooks = [layer.register_forward_hook(lambda layer, *_: all.setdefault(names[layer], layer)) for layer in names]
+
+    def hook(layer, *_):
+        all[names[layer]] = layer
+
+    hooks = [layer.register_forward_hook(hook) for layer in names]
     with torch.no_grad():
         module(**given)
     for hook in hooks:
