@@ -2,4 +2,5 @@
 
 mod cli;
 mod defects;
+mod guide;
 mod runs;

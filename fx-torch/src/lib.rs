@@ -5,6 +5,7 @@ fx_nn::register_crate!();
 mod archive;
 mod call;
 mod element;
+pub mod guide;
 mod known;
 mod leaves;
 mod loader;

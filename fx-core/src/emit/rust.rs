@@ -440,7 +440,10 @@ impl Writer<'_> {
         Some(match node.op() {
             Op::Placeholder(_) | Op::Output => return None,
             Op::GetAttr(path) => format!("&self{}", self.field_path(path)),
-            Op::CallModule(path) if let Some(result) = self.input.results.get(&**path) => {
+            Op::CallModule(path)
+                if let Some(result) = self.input.results.get(&**path)
+                    && !self.is_written(path) =>
+            {
                 self.typed_call(node, result)
             }
             Op::CallModule(path) => {
@@ -460,6 +463,12 @@ impl Writer<'_> {
                 None => self.function(*function, node),
             },
         })
+    }
+
+    /// Whether a graph module is a struct of the generated crate, with a `forward` of its own.
+    fn is_written(&self, path: &str) -> bool {
+        let own = self.input.own;
+        own.is_some_and(|own| own.written.contains(path))
     }
 
     /// A call of a module that is a graph, which takes any values.
