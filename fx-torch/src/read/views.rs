@@ -111,12 +111,13 @@ pub(crate) fn put(call: &Call<'_>, index: Option<usize>, new: Tensor) -> Result<
         "aten.select" => {
             ops::select_scatter(&whole, &new, call.of("dim")?, call.of::<Int>("index")?)
         }
+        "aten.slice" if !has_known_ends(call) => put_slice(call, &whole, new),
         "aten.slice" => {
             let known = |name: &str| match call.get(name) {
                 // The largest number is the end.
                 None | Some(Value::Int(i64::MAX)) => Ok(None),
                 Some(Value::Int(number)) => Ok(Some(*number)),
-                Some(_) => Err(Error::msg("it writes a slice whose ends a run decides")),
+                Some(_) => Err(Error::msg(format_args!("`{name}` is no number"))),
             };
             let step = known("step")?.unwrap_or(1);
             ops::slice_scatter(
@@ -135,5 +136,34 @@ pub(crate) fn put(call: &Call<'_>, index: Option<usize>, new: Tensor) -> Result<
         _ => Err(Error::msg(format_args!(
             "it writes through a view that `{operator}` made: make a copy with `clone` first"
         ))),
+    }
+}
+
+/// Whether the ends of a slice are numbers.
+fn has_known_ends(call: &Call<'_>) -> bool {
+    let is_known = |name: &str| matches!(call.get(name), None | Some(Value::Int(_)));
+    is_known("start") && is_known("end")
+}
+
+/// A tensor with other elements in a slice from its start or to its end, the other end of which a run decides.
+fn put_slice(call: &Call<'_>, whole: &Tensor, new: Tensor) -> Result<Tensor> {
+    let start = call.get("start").filter(|at| !matches!(at, Value::Int(0)));
+    let end = call.get("end").filter(|at| !matches!(at, Value::Int(i64::MAX)));
+    let dim: i64 = call.or("dim", 0)?;
+    let rest = |from: Value, to: Value| -> Result<Tensor> {
+        let args = vec![
+            ("self", Value::object(whole.clone())),
+            ("dim", Value::Int(dim)),
+            ("start", from),
+            ("end", to),
+        ];
+        Tensor::from_value(rules::run(&call.with_args(args))?)
+    };
+    match (start, end, call.or("step", 1i64)?) {
+        (None, Some(end), 1) => ops::cat(&[new, rest(end.clone(), Value::None)?], dim),
+        (Some(start), None, 1) => ops::cat(&[rest(Value::None, start.clone())?, new], dim),
+        _ => Err(Error::msg(
+            "it writes a slice whose ends or steps a run decides",
+        )),
     }
 }

@@ -156,9 +156,10 @@ class Flow(nn.Module):
         return self.inner(before, behind, num_flow_updates=2)
 
 
+# A program of two images and more.
 for name in ["raft_small", "raft_large"]:
     PROGRAMS[name] = Program(
         lambda name=name: Flow(getattr(models.optical_flow, name)),
         lambda n: {"before": floats(n, 3, 128, 128), "behind": floats(n, 3, 128, 129)[..., 1:].contiguous()},
-        {"before": {0: OPEN}, "behind": {0: OPEN}}, [(2,), (1,)],
+        {"before": {0: OPEN}, "behind": {0: OPEN}}, [(2,), (3,)],
     )
