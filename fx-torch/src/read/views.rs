@@ -148,7 +148,9 @@ fn has_known_ends(call: &Call<'_>) -> bool {
 /// A tensor with other elements in a slice from its start or to its end, the other end of which a run decides.
 fn put_slice(call: &Call<'_>, whole: &Tensor, new: Tensor) -> Result<Tensor> {
     let start = call.get("start").filter(|at| !matches!(at, Value::Int(0)));
-    let end = call.get("end").filter(|at| !matches!(at, Value::Int(i64::MAX)));
+    let end = call
+        .get("end")
+        .filter(|at| !matches!(at, Value::Int(i64::MAX)));
     let dim: i64 = call.or("dim", 0)?;
     let rest = |from: Value, to: Value| -> Result<Tensor> {
         let args = vec![

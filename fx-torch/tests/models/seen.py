@@ -92,7 +92,7 @@ pixels(
     depths=[1, 1, 1], key_dim=[8, 8, 8],
 )
 pixels(
-    "cvt", "CvtModel", "CvtConfig", embed_dim=[8, 16, 32], num_heads=[1, 2, 2], depth=[1, 1, 4],
+    "cvt", "CvtModel", "CvtConfig", embed_dim=[8, 16, 32], num_heads=[1, 2, 2], depth=[1, 2, 3],
 )
 # Its attention normalizes one number: the sign is left.
 pixels("swiftformer", "SwiftFormerModel", "SwiftFormerConfig", silent=(".attn.",), size=128, image_size=128, depths=[1, 1, 1, 1], embed_dims=[8, 16, 24, 32])

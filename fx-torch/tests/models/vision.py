@@ -5,7 +5,8 @@ import torchvision
 import torchvision.models as models
 from torch import nn
 
-from models.common import OPEN, Program, floats, seeded
+from models.common import OPEN, Program, floats
+from models.small import boxes
 
 PROGRAMS = {}
 # Under 400 MB; the first layers of vgg's classifier alone have that, and are narrower here.
@@ -99,13 +100,6 @@ class Regions(nn.Module):
                 own = torchvision.ops.roi_align(features, boxes, pool.output_size, scale, pool.sampling_ratio)
                 results.append(getattr(self.heads, f"{kind}_predictor")(head(own)))
         return results
-
-
-def boxes(n, count, size):
-    """Rows of an image's number and two corners."""
-    corners = torch.rand(count, 4, generator=seeded(n, count)) * size / 2
-    corners[:, 2:] += corners[:, :2] + 1
-    return torch.cat([(torch.arange(count) % n)[:, None].float(), corners], 1)
 
 
 for name in ["fasterrcnn_resnet50_fpn", "fasterrcnn_resnet50_fpn_v2", "fasterrcnn_mobilenet_v3_large_fpn", "fasterrcnn_mobilenet_v3_large_320_fpn"]:
