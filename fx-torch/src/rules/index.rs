@@ -114,11 +114,9 @@ fn index_put(call: &Call<'_>) -> Result<Value> {
         function!(ops::index_put).call_as(args![own, indices, values, accumulate = accumulate])
     };
     let values = call.value("values")?.clone();
-    if let [item] = items {
-        if has_truths(call) {
-            let mask = Tensor::from_value(item.clone())?;
-            return masked_put(call, &mask, values, accumulate);
-        }
+    if let ([item], true) = (items, has_truths(call)) {
+        let mask = Tensor::from_value(item.clone())?;
+        return masked_put(call, &mask, values, accumulate);
     }
     if given.len() == items.len() {
         return put(call.at(0)?.clone(), values);

@@ -27,10 +27,8 @@ def image(name, make, size=64, sizes=(2, 1), key="x"):
 
 
 def classes(name):
-    options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
-    if name.startswith("vit_"):
-        options = {"image_size": 64}
-    if name.startswith("vgg"):
+    options = {"image_size": 64} if name.startswith("vit_") else {}
+    if name.startswith(("googlenet", "inception", "vgg")):
         options = {"init_weights": False}
     module = getattr(models, name)(weights=None, num_classes=10, **options)
     if name.startswith("vgg"):
@@ -41,6 +39,7 @@ def classes(name):
     return module
 
 
+for name in CLASSES:
     image(name, lambda name=name: classes(name), SIZES.get(name, 64))
 image("vision_transformer", lambda: models.VisionTransformer(64, 16, 2, 4, 64, 96, num_classes=10))
 image("maxvit_small", lambda: models.MaxVit((64, 64), 8, 2, [8, 16], [1, 1], 8, 0.0, num_classes=10))
