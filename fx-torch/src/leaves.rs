@@ -29,6 +29,12 @@ pub fn int_of(x: &Tensor) -> Result<Int> {
 
 /// The larger of two sizes: PyTorch's `sym_max`.
 ///
+/// ```
+/// let n = fx_torch::larger(2.into(), 3.into())?;
+/// assert_eq!(n.concrete(), Some(3));
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
 /// # Errors
 /// Returns an error if a size is not known when it runs.
 #[wrap(path = "fx_torch::larger")]
@@ -38,6 +44,12 @@ pub fn larger(a: Int, b: Int) -> Result<Int> {
 }
 
 /// The smaller of two sizes: PyTorch's `sym_min`.
+///
+/// ```
+/// let n = fx_torch::smaller(2.into(), 3.into())?;
+/// assert_eq!(n.concrete(), Some(2));
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
 ///
 /// # Errors
 /// Returns an error if a size is not known when it runs.
@@ -120,6 +132,15 @@ fn no_boxes(boxes: &impl std::fmt::Debug, scores: &impl std::fmt::Debug) -> Erro
 /// dim (with 0 and below, of as many as it has pixels), or for `"pool"` its largest pixel, or for `"ps_pool"` their mean.
 /// The kinds with `ps` have channels of their own for each part. With `aligned`, a pixel's place is its centre. No
 /// gradient runs through it.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = ops::arange(0, 16, 1, Some(DType::F32))?.reshape((1, 1, 4, 4))?;
+/// let region = Tensor::from_vec(vec![0f32, 0., 0., 4., 4.], (1, 5))?;
+/// let y = fx_torch::regions(&x, &region, "align", 2, 2, 1.0, 0, true)?;
+/// assert_eq!(y.to_vec()?, [2.5, 4.5, 10.5, 12.5]);
+/// # Ok::<(), Error>(())
+/// ```
 ///
 /// # Errors
 /// Returns an error if the shapes are others, there is no such image or kind, or a region has too many points.

@@ -110,6 +110,11 @@ impl Root {
             layers: &self.layers,
         };
         let results = reader.graph(graph, Some(&self.layers), &mut memory)?;
+        if results.iter().any(rules::is_complex) {
+            return Err(Error::msg(
+                "a result is complex: give it by `torch.view_as_real`",
+            ));
+        }
         self.results.filled(&mut results.into_iter())
     }
 }
