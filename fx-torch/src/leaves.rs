@@ -78,6 +78,15 @@ fn no_boxes(boxes: &impl std::fmt::Debug, scores: &impl std::fmt::Debug) -> Erro
 /// The kinds with `ps` have channels of their own for each part. With `aligned`, a pixel's place is its centre. No
 /// gradient runs through it.
 ///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = ops::arange(0, 16, 1, Some(DType::F32))?.reshape((1, 1, 4, 4))?;
+/// let region = Tensor::from_vec(vec![0f32, 0., 0., 4., 4.], (1, 5))?;
+/// let y = fx_torch::regions(&x, &region, "align", 2, 2, 1.0, 0, true)?;
+/// assert_eq!(y.to_vec()?, [2.5, 4.5, 10.5, 12.5]);
+/// # Ok::<(), Error>(())
+/// ```
+///
 /// # Errors
 /// Returns an error if the shapes are others, there is no such image or kind, or a region has too many points.
 #[wrap(path = "fx_torch::regions")]

@@ -61,7 +61,8 @@ def drawn(module, seed):
             else:
                 # An element of a product over the last dims; a table of rows has no such.
                 ends = x.shape[1:].numel() if x.dim() != 3 or "conv" in name else x.shape[-1]
-                x.copy_(torch.randn(x.shape, generator=generator) / (1 if "embed" in name else ends) ** 0.5)
+                is_table = any(part in name for part in ("embed", "bias", "table"))
+                x.copy_(torch.randn(x.shape, generator=generator) / (1 if is_table else ends) ** 0.5)
 
 
 def scaled(module, given):

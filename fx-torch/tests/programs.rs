@@ -45,6 +45,13 @@ fn what_is_written_through_a_view_shows_in_its_base() -> Result<()> {
     Ok(())
 }
 
+/// Complex numbers, places by masks, windows, boxes and regions of images.
+#[test]
+fn compositions_and_leaves_are_what_pytorch_gives() -> Result<()> {
+    check("mixed", by_position)?;
+    Ok(())
+}
+
 #[test]
 fn recurrent_layers_are_calls() -> Result<()> {
     let gm = check("recurrent", by_position)?;

@@ -71,8 +71,12 @@ fn tensor<R: std::io::Read>(array: NpyFile<R>) -> Result<Tensor> {
         (TypeChar::Int, 8) => made!(i64),
         (TypeChar::Int, 1) => whole!(i8),
         (TypeChar::Int, 2) => whole!(i16),
-        (TypeChar::Int, 4) => whole!(i32),
         (TypeChar::Uint, 1) => whole!(u8),
+        (TypeChar::Int, 4) => {
+            let all = array.into_vec::<i32>().map_err(Error::other)?;
+            let all: Vec<i64> = all.into_iter().map(i64::from).collect();
+            Tensor::from_vec(all, shape)?.to_dtype(DType::I32)
+        }
         (TypeChar::Bool, _) => {
             let all = array.into_vec::<bool>().map_err(Error::other)?;
             Tensor::from_vec(all.into_iter().map(u8::from).collect::<Vec<u8>>(), shape)?.ne(0)

@@ -130,6 +130,11 @@ impl Root {
             ranges: &self.program.range_constraints,
         };
         let results = reader.graph(graph, Some(&self.layers), &mut memory)?;
+        if results.iter().any(rules::is_complex) {
+            return Err(Error::msg(
+                "a result is complex: give it by `torch.view_as_real`",
+            ));
+        }
         let results = ends.write(results, &mut memory)?;
         self.results.filled(&mut results.into_iter())
     }

@@ -54,6 +54,11 @@ fn parts(value: &Value) -> Option<[Tensor; 2]> {
     }
 }
 
+/// Whether a value is a complex tensor.
+pub(crate) fn is_complex(value: &Value) -> bool {
+    parts(value).is_some()
+}
+
 fn pair(re: Tensor, im: Tensor) -> Value {
     Value::Tuple(vec![Value::object(re), Value::object(im)].into())
 }
@@ -64,10 +69,9 @@ pub(crate) fn run(
     call: &Call<'_>,
     each: impl Fn(&Call<'_>) -> Result<Value>,
 ) -> Option<Result<Value>> {
-    let is_pair = |value: &Value| parts(value).is_some();
     let has_pair = |value: &Value| match value {
-        Value::List(items) => items.iter().any(is_pair),
-        value => is_pair(value),
+        Value::List(items) => items.iter().any(is_complex),
+        value => is_complex(value),
     };
     if !call.args.iter().any(|(_, value)| has_pair(value)) {
         return None;

@@ -30,6 +30,7 @@ use fx_nn::value::IntoValue;
 use fx_nn::{Error, Result};
 use rustc_hash::FxHashMap;
 
+pub(crate) use self::complex::is_complex;
 pub(crate) use self::entry::is_without_meaning;
 use self::entry::{Entry, How, same_function};
 use crate::call::{Call, element_type};

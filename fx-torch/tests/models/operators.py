@@ -5,7 +5,7 @@ import torchvision
 from torch import nn
 
 from models.common import OPEN, Program, floats, seeded
-from models.vision import boxes
+from models.small import boxes
 
 
 class Function(nn.Module):

@@ -92,7 +92,7 @@ pixels(
     depths=[1, 1, 1], key_dim=[8, 8, 8],
 )
 pixels(
-    "cvt", "CvtModel", "CvtConfig", embed_dim=[8, 16, 32], num_heads=[1, 2, 2], depth=[1, 1, 2],
+    "cvt", "CvtModel", "CvtConfig", embed_dim=[8, 16, 32], num_heads=[1, 2, 2], depth=[1, 2, 3],
 )
 # Its attention normalizes one number: the sign is left.
 pixels("swiftformer", "SwiftFormerModel", "SwiftFormerConfig", silent=(".attn.",), size=128, image_size=128, depths=[1, 1, 1, 1], embed_dims=[8, 16, 24, 32])
@@ -175,7 +175,7 @@ seen_and_read("chinese_clip", "ChineseCLIPModel", lambda: t.ChineseCLIPConfig(te
 seen_and_read("altclip", "AltCLIPModel", lambda: t.AltCLIPConfig(text_config=TEXTS | dict(project_dim=16), vision_config=IMAGES, projection_dim=16))
 seen_and_read(
     "align", "AlignModel",
-    lambda: t.AlignConfig(text_config=TEXTS, vision_config=dict(image_size=64, width_coefficient=0.5, depth_coefficient=0.3, hidden_dim=640), projection_dim=32),
+    lambda: t.AlignConfig(text_config=TEXTS, vision_config=dict(image_size=64, width_coefficient=0.5, depth_coefficient=0.3, hidden_dim=640), projection_dim=160),
 )
 seen_and_read("blip", "BlipModel", lambda: t.BlipConfig(text_config=TEXTS | dict(encoder_hidden_size=32), vision_config=IMAGES, projection_dim=16))
 seen_and_read(

@@ -1,9 +1,10 @@
 """The programs of the tests (tests/data)."""
 
 import torch
+import torchvision
 from torch import nn
 
-from models.common import OPEN, Program, floats, indices
+from models.common import OPEN, Program, floats, indices, seeded
 
 
 class Written(nn.Module):
@@ -61,7 +62,32 @@ class Tied(nn.Module):
         return self.out(x + y)
 
 
+class Mixed(nn.Module):
+    """Complex numbers, places by masks, windows, boxes and regions of images."""
+
+    def forward(self, x, boxes, scores):
+        signal = torch.view_as_complex(x.mean(1)[..., :4].reshape(x.shape[0], -1, 2))
+        power = (torch.fft.fft(signal, norm="ortho") * signal.conj()).abs()
+        masked = x.index_put((x > 0.5,), torch.tensor(2.0)).unfold(-1, 3, 2)
+        left = torchvision.ops.nms(boxes[:, 1:], scores, 0.3)
+        regions = torchvision.ops.roi_align(x, boxes, 2, 0.5, 2, True)
+        return power, masked.var(-1, correction=2), left, regions
+
+
+def boxes(n, count, size):
+    """Rows of an image's number and two corners."""
+    corners = torch.rand(count, 4, generator=seeded(n, count)) * size / 2
+    corners[:, 2:] += corners[:, :2] + 1
+    return torch.cat([(torch.arange(count) % n)[:, None].float(), corners], 1)
+
+
 PROGRAMS = {
+    "mixed": Program(
+        Mixed,
+        lambda n, m: {"x": floats(n, 3, 4, 9), "boxes": boxes(n, m, 16), "scores": floats(m).sigmoid()},
+        {"x": {0: OPEN}, "boxes": {0: OPEN}, "scores": {0: OPEN}},
+        [(2, 12), (1, 7)],
+    ),
     "written": Program(Written, lambda n, m: {"x": floats(n, m)}, {"x": {0: OPEN, 1: OPEN}}, [(4, 5), (3, 6)]),
     "named": Program(
         Named,

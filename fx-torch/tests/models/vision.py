@@ -5,7 +5,8 @@ import torchvision
 import torchvision.models as models
 from torch import nn
 
-from models.common import OPEN, Program, floats, seeded
+from models.common import OPEN, Program, floats
+from models.small import boxes
 
 PROGRAMS = {}
 # Under 400 MB; the first layers of vgg's classifier alone have that, and are narrower here.
@@ -26,10 +27,8 @@ def image(name, make, size=64, sizes=(2, 1), key="x"):
 
 
 def classes(name):
-    options = {"init_weights": False} if name in ("googlenet", "inception_v3") else {}
-    if name.startswith("vit_"):
-        options = {"image_size": 64}
-    if name.startswith("vgg"):
+    options = {"image_size": 64} if name.startswith("vit_") else {}
+    if name.startswith(("googlenet", "inception", "vgg")):
         options = {"init_weights": False}
     module = getattr(models, name)(weights=None, num_classes=10, **options)
     if name.startswith("vgg"):
@@ -102,13 +101,6 @@ class Regions(nn.Module):
         return results
 
 
-def boxes(n, count, size):
-    """Rows of an image's number and two corners."""
-    corners = torch.rand(count, 4, generator=seeded(n, count)) * size / 2
-    corners[:, 2:] += corners[:, :2] + 1
-    return torch.cat([(torch.arange(count) % n)[:, None].float(), corners], 1)
-
-
 for name in ["fasterrcnn_resnet50_fpn", "fasterrcnn_resnet50_fpn_v2", "fasterrcnn_mobilenet_v3_large_fpn", "fasterrcnn_mobilenet_v3_large_320_fpn"]:
     image(f"{name}_proposals", lambda name=name: Proposals(name), 96)
 for name in ["fasterrcnn_resnet50_fpn", "fasterrcnn_mobilenet_v3_large_fpn", "maskrcnn_resnet50_fpn", "keypointrcnn_resnet50_fpn"]:
@@ -157,9 +149,10 @@ class Flow(nn.Module):
         return self.inner(before, behind, num_flow_updates=2)
 
 
+# A program of two images and more.
 for name in ["raft_small", "raft_large"]:
     PROGRAMS[name] = Program(
         lambda name=name: Flow(getattr(models.optical_flow, name)),
         lambda n: {"before": floats(n, 3, 128, 128), "behind": floats(n, 3, 128, 129)[..., 1:].contiguous()},
-        {"before": {0: OPEN}, "behind": {0: OPEN}}, [(2,), (1,)],
+        {"before": {0: OPEN}, "behind": {0: OPEN}}, [(2,), (3,)],
     )

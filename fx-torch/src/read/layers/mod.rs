@@ -294,7 +294,7 @@ fn layer<'p>(
     let is_asked = (first..last).any(|at| {
         let node = &graph.nodes[at];
         let mut read = node.inputs.iter().flat_map(|input| tensors(&input.arg));
-        !computes(node) && read.any(|name| inside(name))
+        !computes(node) && read.any(&inside)
     });
     (fits && !is_asked).then_some(layer)
 }
