@@ -64,7 +64,8 @@ impl Loader {
         Loader::default()
     }
 
-    /// Whether parameters need gradients.
+    /// Whether parameters need gradients, and the program trains where it was exported in training. Without, dropout is
+    /// left out, and batch norms use and keep their running statistics.
     pub fn trainable(mut self, trainable: bool) -> Self {
         self.trainable = trainable;
         self
@@ -84,9 +85,12 @@ impl Loader {
 
     /// Reads a file.
     ///
+    /// What a run of the program writes, a run of the graph does, at its end and in place: parameters, buffers, and inputs,
+    /// whose tensors the caller holds. A tensor that is given with several elements in one place cannot be written.
+    ///
     /// # Errors
-    /// Returns an error with the node and its line of Python: if the file is no exported program or is cut, if an operator
-    /// is not known, or if a run would write an input or a buffer.
+    /// Returns an error with the node and its line of Python: if the file is no exported program or is cut, or if an
+    /// operator is not known.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<GraphModule> {
         let path = path.as_ref();
         let program = archive::program(path)?;
