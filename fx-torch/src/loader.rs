@@ -270,12 +270,17 @@ fn fits(program: &Program, name: &str, path: &str, tensor: &Tensor) -> Result<()
     };
     let dtype = element::dtype(meta.dtype)?;
     let fits = meta.sizes.len() == sizes.len() && meta.sizes.iter().zip(sizes).all(is_size);
+    let shown = meta.sizes.iter().map(|size| match size {
+        Size::AsInt(number) => number.to_string(),
+        Size::AsExpr(of) => size::text(&of.expr_str).unwrap_or_default(),
+    });
+    let shown: Vec<String> = shown.collect();
     match fits && Tensor::dtype(tensor)? == dtype {
         true => Ok(()),
         false => Err(Error::msg(format_args!(
-            "the tensor `{path}` is {}, and the graph has it as {dtype} of {:?}",
+            "the tensor `{path}` is {}, and the graph has it as {dtype} of [{}]",
             Value::object(tensor.clone()).describe(),
-            meta.sizes
+            shown.join(", ")
         ))),
     }
 }
