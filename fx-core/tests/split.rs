@@ -2,6 +2,8 @@
 
 #[path = "split/goldens.rs"]
 mod goldens;
+#[path = "split/nest.rs"]
+mod nest;
 #[path = "split/options.rs"]
 mod options;
 

@@ -117,7 +117,11 @@ fn main() -> Result<()> {
             Ok(Ok(Came::Run(ways))) => {
                 let mut line = String::new();
                 let mut is_wrong = false;
-                for ((way, off), equal) in ["read", "compiled", "saved"].iter().zip(ways).zip(&mut equal) {
+                for ((way, off), equal) in ["read", "compiled", "saved"]
+                    .iter()
+                    .zip(ways)
+                    .zip(&mut equal)
+                {
                     let shown = match off {
                         Ok(off) if off <= 1.0 => {
                             *equal += 1;

@@ -71,7 +71,10 @@ fn graph_entry(archive: &mut ZipArchive<BufReader<File>>) -> Result<String, Stri
         let name = entry.name().map_err(|e| e.to_string())?.into_owned();
         let leaves = name.split(['/', '\\']).any(|part| part == "..");
         if leaves || name.starts_with('/') {
-            return Err(format!("the entry `{}` leaves the archive", name.escape_debug()));
+            return Err(format!(
+                "the entry `{}` leaves the archive",
+                name.escape_debug()
+            ));
         }
         if is_graph(&name) {
             found.push(name);
@@ -91,7 +94,10 @@ fn graph_entry(archive: &mut ZipArchive<BufReader<File>>) -> Result<String, Stri
 fn unpacked(archive: &mut ZipArchive<BufReader<File>>, name: &str) -> Result<Vec<u8>, String> {
     let mut entry = archive.by_name(name).map_err(|e| e.to_string())?;
     // The text of a graph is not packed, or to a hundredth at best.
-    let most = entry.compressed_size().saturating_mul(MOST_TIMES).saturating_add(1 << 20);
+    let most = entry
+        .compressed_size()
+        .saturating_mul(MOST_TIMES)
+        .saturating_add(1 << 20);
     let most = most.min(MOST);
     let mut bytes = Vec::new();
     let read = (&mut entry).take(most + 1).read_to_end(&mut bytes);

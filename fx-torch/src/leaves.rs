@@ -48,7 +48,10 @@ pub fn nms(boxes: &Tensor, scores: &Tensor, iou_threshold: f64) -> Result<Tensor
         }
     }
     let rows = kept.len();
-    Tensor::from_vec(kept.into_iter().map(|at| at as i64).collect::<Vec<i64>>(), rows)
+    Tensor::from_vec(
+        kept.into_iter().map(|at| at as i64).collect::<Vec<i64>>(),
+        rows,
+    )
 }
 
 /// What two boxes share, of what they have together.

@@ -17,7 +17,7 @@ mod tree;
 mod written;
 
 pub use leaves::{nms, regions};
-pub use loader::{Loader, load};
+pub use loader::{Hierarchy, Loader, load};
 pub use numbers::{chosen, float, larger, smaller, truth, whole, whole_part};
 pub use support::{Support, operators, support};
 pub use written::{assign, copied};

@@ -19,28 +19,32 @@ use crate::schema::{Argument, Constant, InputSpec, Program, Size, Sym};
 use crate::tree::Tree;
 use crate::{archive, element, size};
 
+/// Which modules of PyTorch are modules of the graph.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Hierarchy {
+    /// None: the graph has the operators.
+    Flat,
+    /// Those of `torch.nn` that fx has: they are called, with their weights at PyTorch's paths.
+    #[default]
+    Layers,
+    /// All: those that fx does not have are graph modules, one inside of the other, as PyTorch's `unflatten` makes them.
+    Modules,
+}
+
 /// How a program is read.
 ///
 /// ```no_run
-/// use fx_torch::Loader;
-/// let model = Loader::new().trainable(true).load("model.pt2")?;
+/// use fx_torch::{Hierarchy, Loader};
+/// let model = Loader::new().trainable(true).hierarchy(Hierarchy::Modules).load("model.pt2")?;
 /// println!("{}", model.code());
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 #[must_use]
 pub struct Loader {
     trainable: bool,
-    layers: bool,
-}
-
-impl Default for Loader {
-    fn default() -> Self {
-        Loader {
-            trainable: false,
-            layers: true,
-        }
-    }
+    hierarchy: Hierarchy,
 }
 
 /// Reads a program as a graph module, in evaluation and with frozen parameters.
@@ -71,15 +75,9 @@ impl Loader {
         self
     }
 
-    /// Whether modules of `torch.nn` become calls of fx's layers, with their weights at PyTorch's paths; they do unless
-    /// this says otherwise. Without, the graph has the operators alone.
-    ///
-    /// ```no_run
-    /// let plain = fx_torch::Loader::new().layers(false).load("model.pt2")?;
-    /// # Ok::<(), fx_nn::Error>(())
-    /// ```
-    pub fn layers(mut self, layers: bool) -> Self {
-        self.layers = layers;
+    /// Which modules of PyTorch are modules of the graph; layers, unless this says otherwise.
+    pub fn hierarchy(mut self, hierarchy: Hierarchy) -> Self {
+        self.hierarchy = hierarchy;
         self
     }
 
@@ -109,6 +107,9 @@ impl Loader {
             module.eval();
         }
         module.infer_shapes(&specs)?;
+        if self.hierarchy == Hierarchy::Modules {
+            module.nest_modules("**")?;
+        }
         Ok(module)
     }
 
@@ -163,7 +164,8 @@ impl Loader {
                 .any(|(input, _)| matches!(input, Input::Given(_)));
             let (inputs, each): (Vec<Input>, Vec<Spec>) = own.into_iter().unzip();
             if is_given {
-                let is_number = matches!(graph_input(&program, &inputs), Some(Argument::AsSymInt(_)));
+                let is_number =
+                    matches!(graph_input(&program, &inputs), Some(Argument::AsSymInt(_)));
                 let ty = match tree {
                     Tree::Leaf if is_number => "Int",
                     Tree::Leaf => "&Tensor",
@@ -178,12 +180,12 @@ impl Loader {
                 is_given,
             });
         }
-        let layers = match self.layers {
-            true => {
+        let layers = match self.hierarchy {
+            Hierarchy::Flat => Layers::default(),
+            _ => {
                 let written = written(&program, &weights)?;
                 Layers::of(&program.graph_module.graph, &weights, &tensors, &written)
             }
-            false => Layers::default(),
         };
         let root = Root {
             layers,

@@ -39,6 +39,14 @@ pub(crate) struct Around<'n> {
 }
 
 impl<'n> Around<'n> {
+    /// The path, with `@1` behind it in the module's second call.
+    pub fn numbered_path(&self) -> String {
+        match self.call.rsplit_once('@') {
+            Some((_, call)) => format!("{}@{call}", self.path),
+            None => self.path.to_string(),
+        }
+    }
+
     /// The class without its Python module.
     pub fn name(&self) -> &'n str {
         self.class.rsplit('.').next().unwrap_or(self.class)

@@ -1,9 +1,10 @@
 """A program for each overload of PyTorch's core set, with PyTorch's results, for `examples/judge.rs`.
 
-    python fx-torch/tests/core_aten.py DIR [--only PART,PART]
+    python fx-torch/tests/core_aten.py DIR [--only PART,PART] [--judged LOG]
 
 writes DIR/NAME.pt2, DIR/NAME_0.npz and DIR/NAME_1.npz for every overload with `torch.Tag.core` (`add.Tensor` as `add-Tensor`),
-and prints how many there are, how many of them stand in a graph, and why the others do not. Needs torch alone.
+and prints how many there are, how many of them stand in a graph, and why the others do not. With what the judge printed of DIR,
+it says how many are mapped, with equal results at both sizes and compiled, and why the others are not. Needs torch alone.
 """
 
 import argparse
@@ -233,11 +234,25 @@ def written(folder, name, op):
     torch.export.save(program, folder / f"{name.replace('.', '-')}.pt2")
 
 
+def judged(path):
+    lines = dict(line.split(": ", 1) for line in path.read_text().splitlines() if ": " in line)
+    mapped, names = 0, list(core())
+    for name in names:
+        line = lines.get(name.replace(".", "-"), "no program of it: export puts other operators in its place")
+        mapped += line.startswith("read ")
+        if not line.startswith("read "):
+            print(f"refused {name}: {line[:300]}")
+    print(f"core_aten {len(names)} mapped {mapped} refused {len(names) - mapped}")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=pathlib.Path)
     parser.add_argument("--only", default="")
+    parser.add_argument("--judged", type=pathlib.Path, help="what the judge printed")
     options = parser.parse_args()
+    if options.judged:
+        return judged(options.judged)
     options.folder.mkdir(parents=True, exist_ok=True)
     made, left, all = 0, 0, core()
     for name, op in all.items():

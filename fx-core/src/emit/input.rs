@@ -4,7 +4,7 @@
 
 use std::cell::RefCell;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::structures::Definitions;
 use crate::ir::graph::Graph;
@@ -40,6 +40,8 @@ pub(crate) struct Own<'g> {
     pub fields: &'g FxHashMap<String, String>,
     /// The same for the graphs of branches and loops, by their paths.
     pub sides: &'g FxHashMap<String, FxHashMap<String, String>>,
+    /// The graph modules that it defines as structs, by their paths in the graph.
+    pub written: &'g FxHashSet<String>,
     /// The structures that it defines.
     pub definitions: &'g RefCell<Definitions>,
 }

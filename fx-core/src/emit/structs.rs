@@ -12,7 +12,7 @@ use super::tensor_source;
 use crate::error::{Error, Result};
 use crate::ir::graph::Graph;
 use crate::ir::names::is_reserved;
-use crate::module::attributes::Attributes;
+use crate::module::attributes::{Attributes, within};
 use crate::module::walk::TensorKind;
 use crate::text::{Doc, Excerpt};
 use crate::value::object::short_type_name;
@@ -36,6 +36,14 @@ struct Place {
     path: String,
     children: IndexMap<String, usize, FxBuildHasher>,
     holds: Option<Holds>,
+    /// Whether it is a struct though nothing is in it.
+    is_struct: bool,
+}
+
+impl Place {
+    fn is_struct(&self) -> bool {
+        self.is_struct || !self.children.is_empty()
+    }
 }
 
 /// A field of a struct.
@@ -50,17 +58,26 @@ struct Field {
 /// One struct.
 struct Struct {
     name: String,
+    /// Its `forward`, if it was a graph module.
+    forward: Option<String>,
     fields: Vec<Field>,
     is_tuple: bool,
     /// The paths that it is used at.
     paths: Vec<String>,
 }
 
+/// The places of what a graph module holds, with the names that lead there.
+pub(crate) struct Places {
+    places: Vec<Place>,
+    /// The fields of each place that is one of a struct: the child, its segment, and its name.
+    children: Vec<Vec<(usize, String, String)>>,
+    /// How each path is written as fields.
+    pub fields: FxHashMap<String, String>,
+}
+
 /// The structs of a graph module.
 pub(crate) struct Structs {
     structs: Vec<Struct>,
-    /// How each path is written as fields.
-    pub fields: FxHashMap<String, String>,
     tensor: String,
 }
 
@@ -168,24 +185,23 @@ impl Taken {
     }
 }
 
-impl Structs {
-    /// The structs for what a graph names; `type_of` returns the type path of a called module.
+impl Places {
+    /// The places of what is held, and of graph modules that are written; `type_of` returns the type path of a called
+    /// module.
     ///
     /// # Errors
     /// Returns an error if something is both at a path and inside it, or a path has an empty
     /// segment.
-    pub fn new(
-        root: &str,
-        graph: &Graph,
+    pub fn of<'p>(
         attributes: &Attributes,
-        tensor: &str,
-        taken: &mut Taken,
+        written: impl IntoIterator<Item = &'p str>,
         mut type_of: impl FnMut(&str) -> String,
     ) -> Result<Self> {
         let mut places = vec![Place {
             path: String::new(),
             children: IndexMap::default(),
             holds: None,
+            is_struct: true,
         }];
         for path in attributes.modules.keys() {
             let at = enter(&mut places, path);
@@ -202,99 +218,131 @@ impl Structs {
                 TensorKind::NonPersistentBuffer => Holds::Buffer { persistent: false },
             });
         }
+        for path in written {
+            let at = enter(&mut places, path);
+            places[at].is_struct = true;
+        }
+        let mut children = Vec::with_capacity(places.len());
+        let mut access = vec![String::new(); places.len()];
+        let mut fields = FxHashMap::default();
         // A place's children come after it.
-        let mut shapes: Vec<Vec<Field>> = Vec::new();
-        let mut known: FxHashMap<Vec<(String, Holds)>, usize> = FxHashMap::default();
-        let mut names: Vec<Vec<(usize, String)>> = vec![Vec::new(); places.len()];
-        for at in (0..places.len()).rev() {
-            if at > 0 && places[at].children.is_empty() {
+        for (at, place) in places.iter().enumerate() {
+            if at > 0 {
+                fields.insert(place.path.clone(), access[at].clone());
+            }
+            if !place.is_struct() {
+                children.push(Vec::new());
                 continue;
             }
-            if places[at].holds.is_some() || places[at].children.contains_key("") {
+            if place.holds.is_some() || place.children.contains_key("") {
                 return Err(Error::source_of(format_args!(
                     "the paths at and inside of {} are none of fields: something is there and inside of it, or a name is empty",
-                    Excerpt(&places[at].path)
+                    Excerpt(&place.path)
                 )));
             }
-            let mut children: Vec<(String, usize)> = places[at]
-                .children
-                .iter()
-                .map(|(segment, child)| (segment.clone(), *child))
+            let mut own: Vec<(&String, usize)> = (place.children.iter())
+                .map(|(segment, child)| (segment, *child))
                 .collect();
-            children.sort_by_key(|(segment, _)| segment.parse::<u64>().unwrap_or(u64::MAX));
-            let is_tuple = is_tuple(children.iter().map(|(segment, _)| segment.as_str()));
+            own.sort_by_key(|(segment, _)| segment.parse::<u64>().unwrap_or(u64::MAX));
+            let is_tuple = is_tuple(own.iter().map(|(segment, _)| segment.as_str()));
             let mut taken = FxHashSet::default();
-            let mut fields = Vec::with_capacity(children.len());
-            for (segment, child) in children {
+            let prefix = match at {
+                0 => String::new(),
+                _ => format!("{}.", access[at]),
+            };
+            let own = own.into_iter().map(|(segment, child)| {
                 let name = match is_tuple {
                     true => segment.clone(),
-                    false => field_name(&segment, &mut taken),
+                    false => field_name(segment, &mut taken),
                 };
-                names[at].push((child, name.clone()));
-                let holds = places[child].holds.clone().unwrap_or(Holds::Parameter);
-                fields.push(Field {
-                    segment,
-                    name,
-                    holds,
-                });
+                access[child] = format!("{prefix}{name}");
+                (child, segment.clone(), name)
+            });
+            children.push(own.collect());
+        }
+        Ok(Places {
+            places,
+            children,
+            fields,
+        })
+    }
+
+    /// How the paths inside of a place are written as fields of its struct.
+    pub fn inside(&self, path: &str) -> FxHashMap<String, String> {
+        let Some(outer) = self.fields.get(path) else {
+            return FxHashMap::default();
+        };
+        let all = self.fields.iter().filter_map(|(key, access)| {
+            let own = key.strip_prefix(path)?.strip_prefix('.')?;
+            let access = access.strip_prefix(&**outer)?.strip_prefix('.')?;
+            Some((own.to_string(), access.to_string()))
+        });
+        all.collect()
+    }
+}
+
+impl Structs {
+    /// The structs of places; `types` are the types of the modules that were at paths, and `forwards` the functions of
+    /// those that are written.
+    pub fn new(
+        root: &str,
+        places: &Places,
+        types: &FxHashMap<String, String>,
+        forwards: &FxHashMap<String, String>,
+        tensor: &str,
+        taken: &mut Taken,
+    ) -> Self {
+        let Places {
+            places, children, ..
+        } = places;
+        let mut shapes: Vec<(Vec<Field>, Option<String>)> = Vec::new();
+        let mut known: FxHashMap<(Vec<(String, Holds)>, Option<&String>), usize> =
+            FxHashMap::default();
+        let mut holds: Vec<Option<Holds>> =
+            places.iter().map(|place| place.holds.clone()).collect();
+        // A place's children come after it.
+        for (at, place) in places.iter().enumerate().rev() {
+            if !place.is_struct() {
+                continue;
             }
+            let own = children[at].iter().map(|(child, segment, name)| Field {
+                segment: segment.clone(),
+                name: name.clone(),
+                holds: holds[*child].clone().unwrap_or(Holds::Parameter),
+            });
+            let fields: Vec<Field> = own.collect();
             let key: Vec<(String, Holds)> = fields
                 .iter()
                 .map(|field| (field.segment.clone(), field.holds.clone()))
                 .collect();
+            let key = (key, forwards.get(&place.path));
             let shape = match (at, known.get(&key)) {
                 (1.., Some(shape)) => *shape,
                 _ => {
-                    shapes.push(fields);
+                    shapes.push((fields, key.1.cloned()));
                     shapes.len() - 1
                 }
             };
             if at > 0 {
                 known.insert(key, shape);
             }
-            places[at].holds = Some(Holds::Shape(shape));
+            holds[at] = Some(Holds::Shape(shape));
         }
-        Ok(Self::named(
-            root, graph, &places, shapes, &names, tensor, taken,
-        ))
-    }
-
-    /// Names the shapes, in the order of their first places, and the paths.
-    fn named(
-        root: &str,
-        graph: &Graph,
-        places: &[Place],
-        shapes: Vec<Vec<Field>>,
-        names: &[Vec<(usize, String)>],
-        tensor: &str,
-        taken: &mut Taken,
-    ) -> Self {
-        let types = types_by_path(graph);
+        // Names of the shapes, in the order of their first places.
         let mut order: IndexMap<usize, Struct, FxBuildHasher> = IndexMap::default();
-        let mut written = vec![String::new(); places.len()];
-        let mut fields = FxHashMap::default();
         for (at, place) in places.iter().enumerate() {
-            let access = &written[at];
-            if at > 0 {
-                fields.insert(place.path.clone(), access.clone());
-            }
-            let Some(Holds::Shape(shape)) = place.holds else {
+            let Some(Holds::Shape(shape)) = holds[at] else {
                 continue;
             };
-            let prefix = match at {
-                0 => String::new(),
-                _ => format!("{access}."),
-            };
-            for (child, name) in &names[at] {
-                written[*child] = format!("{prefix}{name}");
-            }
+            let (fields, forward) = &shapes[shape];
             let entry = order.entry(shape).or_insert_with(|| Struct {
                 name: match at {
                     0 => root.to_string(),
-                    _ => taken.unique(&type_name(&place.path, &types)),
+                    _ => taken.unique(&type_name(&place.path, types)),
                 },
-                is_tuple: is_tuple(shapes[shape].iter().map(|field| field.segment.as_str())),
-                fields: shapes[shape].clone(),
+                forward: forward.clone(),
+                is_tuple: is_tuple(fields.iter().map(|field| field.segment.as_str())),
+                fields: fields.clone(),
                 paths: Vec::new(),
             });
             entry.paths.push(place.path.clone());
@@ -315,7 +363,6 @@ impl Structs {
         }
         Structs {
             structs,
-            fields,
             tensor: tensor.to_string(),
         }
     }
@@ -331,6 +378,9 @@ impl Structs {
             self.definition(at, one, &mut text);
             text.push('\n');
             self.take(at, one, &mut text);
+            if let Some(forward) = &one.forward {
+                let _ = write!(text, "\n#[trace]\nimpl {} {{\n{forward}}}\n", one.name);
+            }
         }
         text
     }
@@ -473,6 +523,7 @@ fn enter(places: &mut Vec<Place>, path: &str) -> usize {
                     path: path[..end].to_string(),
                     children: IndexMap::default(),
                     holds: None,
+                    is_struct: false,
                 });
                 child
             }
@@ -514,19 +565,18 @@ fn field_name(segment: &str, taken: &mut FxHashSet<String>) -> String {
     name
 }
 
-/// The types of the modules that a graph's nodes came from, by path.
-fn types_by_path(graph: &Graph) -> FxHashMap<String, String> {
-    let mut types = FxHashMap::default();
+/// Adds the types of the modules that a graph's nodes came from, by path; the graph is that of the module at `around`.
+pub(crate) fn add_types(graph: &Graph, around: &str, types: &mut FxHashMap<String, String>) {
     for node in graph.nodes() {
         for scope in node.modules_around() {
-            if !types.contains_key(&*scope.path) {
+            let path = within(around, &scope.path);
+            if !scope.path.is_empty() && !types.contains_key(&path) {
                 let name = short_type_name(&scope.type_name);
                 let name = name.split('<').next().unwrap_or_default().to_string();
-                types.insert(scope.path.to_string(), name);
+                types.insert(path, name);
             }
         }
     }
-    types
 }
 
 /// A struct's name for a path: the type that the module had, or a name derived from the path.

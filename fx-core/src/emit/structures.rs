@@ -72,6 +72,11 @@ impl Definitions {
         }
     }
 
+    /// The names that are taken, for the types that are made next.
+    pub fn taken_mut(&mut self) -> &mut Taken {
+        &mut self.taken
+    }
+
     /// A type as the generated crate names it.
     pub fn named(&mut self, ty: &RustType) -> Written<String> {
         let mut unknown = None;

@@ -15,13 +15,14 @@ use rustc_hash::FxHashSet;
 
 use super::GraphModule;
 use super::hoisted::Hoisted;
+use super::nested_source::Nested;
 use super::parts::graphs_of;
 use crate::emit::crates::{CrateInfo, crate_of, root_of};
 use crate::emit::hooks::Hooks;
 use crate::emit::input::Own;
 use crate::emit::rust::forward_source;
 use crate::emit::source::{CodeOptions, RustCode};
-use crate::emit::structs::{Structs, Taken};
+use crate::emit::structs::{Places, Structs, Taken};
 use crate::emit::structures::Definitions;
 use crate::error::{Error, Result};
 use crate::file::container::Prepared;
@@ -131,57 +132,69 @@ impl Folder {
         }
         gm.lint()?;
         gm.program()?;
-        let held = Hoisted::of(gm);
+        let mut held = Hoisted::of(gm);
+        let nested = Nested::of(gm);
+        nested.open(&mut held.attributes);
         refuse_uncallable(gm, &held.attributes)?;
         let mut crates = crates_of(gm)?;
         let tensor = tensor_of(&held.attributes)?;
         let core = gm.core_path();
-        let structs = Structs::new(
-            name,
-            &gm.graph,
-            &held.attributes,
-            tensor.map_or("Value", Registered::name),
-            &mut taken,
-            |path| {
-                let module = held.attributes.module(path);
-                let ty = module.ok().and_then(path_of).unwrap_or_default();
-                match ty.strip_prefix("fx_core::") {
-                    Some(rest) => format!("{core}::{rest}"),
-                    None => ty.to_string(),
-                }
-            },
-        )?;
+        let places = Places::of(&held.attributes, nested.paths(), |path| {
+            let module = held.attributes.module(path);
+            let ty = module.ok().and_then(path_of).unwrap_or_default();
+            match ty.strip_prefix("fx_core::") {
+                Some(rest) => format!("{core}::{rest}"),
+                None => ty.to_string(),
+            }
+        })?;
         let definitions = RefCell::new(Definitions::new(taken));
-        let sides = held.sides.iter().map(|(side, places)| {
-            let fields = places.iter().filter_map(|(path, place)| {
-                let field = structs.fields.get(place)?;
+        let sides = held.sides.iter().map(|(side, inside)| {
+            let fields = inside.iter().filter_map(|(path, place)| {
+                let field = places.fields.get(place)?;
                 Some((path.clone(), field.clone()))
             });
             (side.clone(), fields.collect())
         });
         let sides = sides.collect();
+        let written = nested.inside("");
         let own = Own {
-            fields: &structs.fields,
+            fields: &places.fields,
             sides: &sides,
+            written: &written,
             definitions: &definitions,
         };
         let input = gm.source_input(Some(own), core);
         let generated = forward_source(&input, &Hooks::default(), &CodeOptions::new());
-        if !generated.problems.is_empty() {
-            let told: Vec<String> = generated.problems.iter().take(TOLD).cloned().collect();
+        let forwards = nested.forwards(&places, &definitions, core);
+        let mut problems = generated
+            .problems
+            .iter()
+            .chain(&forwards.problems)
+            .peekable();
+        if problems.peek().is_some() {
+            let told: Vec<String> = problems.take(TOLD).cloned().collect();
             return Err(Error::source_of(format_args!(
                 "the source of a crate would not compile:\n  {}",
                 told.join("\n  ")
             )));
         }
-        let definitions = definitions.into_inner();
+        let mut definitions = definitions.into_inner();
+        let structs = Structs::new(
+            name,
+            &places,
+            &nested.types(gm),
+            &forwards.code,
+            tensor.map_or("Value", Registered::name),
+            definitions.taken_mut(),
+        );
+        let structs = structs.source();
         let structures = definitions.source();
         for library in &definitions.libraries {
             crates.extend(crate_of(library).map(|info| (info.library, info)));
         }
         let code = generated.code;
         let mut words: FxHashSet<&str> = FxHashSet::default();
-        for text in [code.source(), &structures] {
+        for text in [code.source(), &structures, &structs] {
             words.extend(text.split(|c: char| !c.is_alphanumeric() && c != '_'));
         }
         words.extend(tensor.map(Registered::name));
@@ -190,7 +203,7 @@ impl Folder {
             // A type that shares its name with others is named by its path.
             let is_path = ty.name() == ty.path();
             let is_used = match is_path {
-                true => [code.source(), &structures]
+                true => [code.source(), &structures, &structs]
                     .iter()
                     .any(|text| text.contains(ty.path())),
                 false => words.contains(ty.name()),
@@ -212,7 +225,7 @@ impl Folder {
         Ok(Parts {
             crates,
             types: imported,
-            structs: structs.source(),
+            structs,
             structures,
             code,
             held,
@@ -233,7 +246,7 @@ impl Folder {
             ("src/lib.rs", Contents::Text(source(gm, name, &parts))),
             (
                 "weights.safetensors",
-                Contents::Module(parts.held.module(gm).to_file()?),
+                Contents::Module(parts.held.module(&Nested::of(gm).opened(gm)?).to_file()?),
             ),
             ("README.md", Contents::Text(readme(gm, name, &package))),
         ])

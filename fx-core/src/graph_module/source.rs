@@ -107,7 +107,9 @@ impl GraphModule {
         depth: usize,
         unnamed: Option<&'g Unnamed>,
     ) -> Input<'g> {
-        let results = self.graph_modules().map(|(path, inner)| {
+        let is_loaded = |path: &str| own.is_none_or(|own| !own.written.contains(path));
+        let loaded = self.graph_modules().filter(|(path, _)| is_loaded(path));
+        let results = loaded.map(|(path, inner)| {
             let result = result_type(&inner.source_input(own, core));
             (path, result)
         });

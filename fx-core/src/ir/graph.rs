@@ -496,6 +496,11 @@ impl Graph {
         Ok(std::mem::replace(&mut self.current_scope, scope))
     }
 
+    /// Records new nodes outside of all modules; returns the previous scope.
+    pub(crate) fn enter_root_scope(&mut self) -> ScopeId {
+        std::mem::take(&mut self.current_scope)
+    }
+
     pub(crate) fn leave_scope(&mut self, former: ScopeId) {
         self.current_scope = former;
     }

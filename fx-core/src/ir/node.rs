@@ -441,6 +441,12 @@ impl<'g> NodeMut<'g> {
         Ok(())
     }
 
+    /// Moves the node into a call of a module.
+    pub(crate) fn stand_in(&mut self, scope: ScopeId) {
+        self.graph.notes_of_mut(self.index).scope = scope;
+        self.tell_changed();
+    }
+
     /// Sets the type annotation of its value.
     pub fn set_type_expr(&mut self, ty: Option<&str>) {
         self.graph.notes_of_mut(self.index).type_expr = ty.map(Arc::from);

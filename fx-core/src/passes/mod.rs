@@ -26,6 +26,7 @@ pub(crate) mod folded;
 mod inline;
 pub(crate) mod manager;
 pub(crate) mod memory_plan;
+mod nest;
 mod node_names;
 mod node_sizes;
 pub(crate) mod normalize;

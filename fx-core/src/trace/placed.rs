@@ -11,7 +11,8 @@ use crate::location::SourceLocation;
 
 /// Runs `body`; every node that is recorded meanwhile has this source location, and is inside of
 /// these modules, each with its path and the name of its type, from the outside in. For who records
-/// a program that is not Rust, such as a file of another format.
+/// a program that is not Rust, such as a file of another format. Behind a path, `@1` says that the module was
+/// called once before.
 ///
 /// Outside of a trace only `body` runs.
 ///
@@ -37,6 +38,13 @@ pub fn placed<R>(
     body()
 }
 
+/// A path without the number of earlier calls behind it, and that number.
+fn numbered(path: &str) -> (&str, u32) {
+    let numbered = path.rsplit_once('@');
+    let call = numbered.and_then(|(path, call)| Some((path, call.parse().ok()?)));
+    call.unwrap_or((path, 0))
+}
+
 /// The former place, which comes back when this is dropped.
 struct Place {
     active: Rc<Active>,
@@ -51,7 +59,8 @@ impl Place {
         let mut former = None;
         if let Ok(mut graph) = context.graph_mut() {
             for (path, type_name) in modules {
-                let entered = graph.enter_scope(Arc::from(*path), type_name.to_string(), 0);
+                let (path, call) = numbered(path);
+                let entered = graph.enter_scope(Arc::from(path), type_name.to_string(), call);
                 former.get_or_insert(entered);
             }
         }

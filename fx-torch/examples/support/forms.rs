@@ -184,7 +184,12 @@ pub fn run_off(gm: &GraphModule, as_read: &GraphModule, file: &Path) -> Result<f
     }
     for (at, (now, before)) in given.iter().zip(&inputs).enumerate() {
         let expected = arrays.get(&format!("after_in_{at:02}")).unwrap_or(before);
-        worst = worst.max(far(&format!("the input {at}"), now, expected, now.dtype()?)?);
+        worst = worst.max(far(
+            &format!("the input {at}"),
+            now,
+            expected,
+            now.dtype()?,
+        )?);
     }
     let after = held(gm)?;
     for (path, before) in &before {

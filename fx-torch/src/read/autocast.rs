@@ -87,10 +87,7 @@ const WIDEST: [&str; 3] = ["aten.cat", "aten.index_copy", "aten.stack"];
 ///
 /// # Errors
 /// Returns an error if the region is of another device than the CPU.
-pub(super) fn of_region(
-    inputs: &[NamedArgument],
-    around: Option<DType>,
-) -> Result<Option<DType>> {
+pub(super) fn of_region(inputs: &[NamedArgument], around: Option<DType>) -> Result<Option<DType>> {
     let mut none = Memory::default();
     let values = inputs.iter().map(|input| argument(&input.arg, &mut none));
     let values = values.collect::<Result<Vec<Value>>>()?;

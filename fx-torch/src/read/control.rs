@@ -142,10 +142,12 @@ impl<'n> Reader<'n> {
     fn turns(&self, node: &'n Node, memory: &mut Memory<'n>) -> Result<Vec<Value>> {
         let (goes, body) = (graph_at(node, 0)?, graph_at(node, 1)?);
         // A loop whose turns are known stays one.
-        let carried = operands_at(node, 2, memory)?.into_iter().map(|value| match value {
-            Value::Object(_) => function!(written::copied).call_as((value,)),
-            value => Ok(value),
-        });
+        let carried = operands_at(node, 2, memory)?
+            .into_iter()
+            .map(|value| match value {
+                Value::Object(_) => function!(written::copied).call_as((value,)),
+                value => Ok(value),
+            });
         let carried = carried.collect::<Result<Vec<Value>>>()?;
         let others = operands(node.inputs.get(3..).unwrap_or_default(), memory)?;
         let whole = |state: Value| -> Result<Vec<Value>> {
@@ -170,15 +172,18 @@ impl<'n> Reader<'n> {
         let sequences = operands_at(node, 2, memory)?;
         let others = operands(node.inputs.get(3..).unwrap_or_default(), memory)?;
         let carried = state.len();
-        let (last, all): (Value, Value) =
-            control::scan(tuple(state), tuple(sequences), |state: Value, item: Value| {
+        let (last, all): (Value, Value) = control::scan(
+            tuple(state),
+            tuple(sequences),
+            |state: Value, item: Value| {
                 let mut inputs = items(state)?;
                 inputs.extend(items(item)?);
                 inputs.extend(others.iter().cloned());
                 let mut given = self.inside(body, inputs)?;
                 let results = given.split_off(carried.min(given.len()));
                 Ok((tuple(given), tuple(results)))
-            })?;
+            },
+        )?;
         let mut results = items(last)?;
         results.extend(items(all)?);
         Ok(results)
@@ -229,7 +234,9 @@ impl<'n> Reader<'n> {
         let mut all = Vec::new();
         for output in &node.outputs {
             match output {
-                Argument::AsTensors(_) => all.extend(names(std::slice::from_ref(output))?.into_iter().map(Some)),
+                Argument::AsTensors(_) => {
+                    all.extend(names(std::slice::from_ref(output))?.into_iter().map(Some))
+                }
                 other => all.push(name(other)?),
             }
         }

@@ -137,7 +137,9 @@ impl<'n> Memory<'n> {
         loop {
             let slot = self.slots.get(&at).ok_or_else(|| {
                 let name = at.1;
-                Error::msg(format_args!("`{name}` is read, and nothing before gives it"))
+                Error::msg(format_args!(
+                    "`{name}` is read, and nothing before gives it"
+                ))
             })?;
             if slot.version == self.versions[slot.memory] {
                 break;

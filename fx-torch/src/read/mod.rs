@@ -32,7 +32,7 @@ use self::views::Part;
 use crate::call::{Call, proxy_of};
 use crate::element;
 use crate::known::{self, Known};
-use crate::places;
+use crate::places::{self, Around};
 use crate::rules;
 use crate::schema::{Argument, Graph, Node, Program, Range};
 use crate::tree::Tree;
@@ -159,11 +159,11 @@ impl<'n> Reader<'n> {
     ) -> Result<Vec<Value>> {
         for (index, node) in graph.nodes.iter().enumerate() {
             let step = layers.map_or(Step::Node, |layers| layers.step(index));
-            let modules = places::modules(node);
-            let mut modules: Vec<(&str, &str)> = modules
-                .iter()
-                .map(|around| (around.path, around.name()))
-                .collect();
+            let around = places::modules(node);
+            let calls: Vec<String> = around.iter().map(Around::numbered_path).collect();
+            let names = around.iter().map(Around::name);
+            let mut modules: Vec<(&str, &str)> =
+                calls.iter().map(String::as_str).zip(names).collect();
             if matches!(step, Step::Layer(_)) {
                 // The call is one of the modules around the layer.
                 modules.pop();
@@ -178,12 +178,12 @@ impl<'n> Reader<'n> {
             placed(place, &modules, done)
                 .and_then(|()| self.noted(graph, &node.outputs, memory))
                 .map_err(|error| {
-                let name = node.name.as_deref().unwrap_or_default();
-                Error::msg(format_args!(
-                    "`{name}` ({}) at {shown}: {error}",
-                    node.target
-                ))
-            })?;
+                    let name = node.name.as_deref().unwrap_or_default();
+                    Error::msg(format_args!(
+                        "`{name}` ({}) at {shown}: {error}",
+                        node.target
+                    ))
+                })?;
         }
         let outputs = graph.outputs.iter();
         outputs.map(|output| argument(output, memory)).collect()

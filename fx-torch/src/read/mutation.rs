@@ -20,8 +20,16 @@ use crate::written;
 
 /// The operators that write more than their first argument: the names of what they write.
 const WRITTEN: [(&str, [&str; 2], &str); 2] = [
-    ("aten.batch_norm", ["running_mean", "running_var"], "training"),
-    ("aten.instance_norm", ["running_mean", "running_var"], "use_input_stats"),
+    (
+        "aten.batch_norm",
+        ["running_mean", "running_var"],
+        "training",
+    ),
+    (
+        "aten.instance_norm",
+        ["running_mean", "running_var"],
+        "use_input_stats",
+    ),
 ];
 
 /// The statistics that a norm of batches writes, unless it does not.
@@ -38,8 +46,9 @@ pub(super) fn statistics(node: &Node) -> Option<[&str; 2]> {
 /// The name of an argument that is a tensor.
 fn tensor(input: &NamedArgument) -> Option<&str> {
     match &input.arg {
-        Argument::AsTensor(named)
-        | Argument::AsOptionalTensor(OptionalTensor::AsTensor(named)) => Some(&named.name),
+        Argument::AsTensor(named) | Argument::AsOptionalTensor(OptionalTensor::AsTensor(named)) => {
+            Some(&named.name)
+        }
         _ => None,
     }
 }
@@ -56,7 +65,10 @@ struct Scan<'n> {
 impl<'n> Scan<'n> {
     fn graph(&mut self, own: u32, graph: &'n Graph, training: bool) -> Result<()> {
         for node in &graph.nodes {
-            let region = node.inputs.iter().position(|input| matches!(input.arg, Argument::AsGraph(_)));
+            let region = node
+                .inputs
+                .iter()
+                .position(|input| matches!(input.arg, Argument::AsGraph(_)));
             if let Some(at) = region {
                 self.region(own, node, at, training)?;
                 continue;
@@ -111,7 +123,11 @@ impl<'n> Scan<'n> {
 fn outputs<'n>(program: &'n Program, weights: &'n [Weight]) -> Result<Vec<Option<&'n str>>> {
     let weight = |path: &str| {
         let found = weights.iter().find(|weight| weight.path == path);
-        let found = found.ok_or_else(|| Error::msg(format_args!("a run writes `{path}`, and nothing has the path")));
+        let found = found.ok_or_else(|| {
+            Error::msg(format_args!(
+                "a run writes `{path}`, and nothing has the path"
+            ))
+        });
         found.map(|weight| Some(&*weight.name))
     };
     let specs = program.graph_module.signature.output_specs.iter();
@@ -132,7 +148,11 @@ fn written_by_nodes(program: &Program, training: bool) -> Result<FxHashSet<&str>
     let graph = &program.graph_module.graph;
     let mut scan = Scan::default();
     // An input that is a constant has no name.
-    for name in graph.inputs.iter().filter_map(|input| values::name(input).ok()?) {
+    for name in graph
+        .inputs
+        .iter()
+        .filter_map(|input| values::name(input).ok()?)
+    {
         scan.roots.insert((0, name), name);
     }
     scan.graph(0, graph, training)?;
@@ -169,7 +189,9 @@ impl<'n> Ends<'n> {
     /// # Errors
     /// Returns an error for an output that is neither a result nor written.
     pub fn new(program: &'n Program, weights: &'n [Weight], training: bool) -> Result<Self> {
-        let counts = weights.iter().filter(|weight| !training && counts_batches(&weight.path));
+        let counts = weights
+            .iter()
+            .filter(|weight| !training && counts_batches(&weight.path));
         Ok(Ends {
             begun: IndexMap::new(),
             written: written_by_nodes(program, training)?,
@@ -209,7 +231,11 @@ impl<'n> Ends<'n> {
             )));
         }
         let (mut results, mut ends) = (Vec::new(), IndexMap::new());
-        for name in self.begun.keys().filter(|name| self.written.contains(*name)) {
+        for name in self
+            .begun
+            .keys()
+            .filter(|name| self.written.contains(*name))
+        {
             ends.insert(*name, memory.get(name)?);
         }
         for (becomes, value) in self.outputs.iter().zip(outputs) {
@@ -299,7 +325,9 @@ pub(crate) fn settle(module: &mut GraphModule) -> Result<()> {
         let nodes = module.graph().nodes();
         nodes.filter(move |node| matches!(node.op(), Op::CallFunction(own) if *own == of))
     };
-    let assigned: Vec<Source> = calls(function!(written::assign)).filter_map(first).collect();
+    let assigned: Vec<Source> = calls(function!(written::assign))
+        .filter_map(first)
+        .collect();
     let copies: Vec<(NodeId, NodeId)> = calls(function!(written::copied))
         .filter(|node| {
             let is_written = first(*node).is_some_and(|source| assigned.contains(&source));

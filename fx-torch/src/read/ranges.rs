@@ -27,7 +27,9 @@ pub(super) fn known<'n>(
     let Some(Size::AsExpr(of)) = graph.sym_int_values.get(name) else {
         return call;
     };
-    let range = size::text(&of.expr_str).ok().and_then(|symbol| ranges.get(&symbol));
+    let range = size::text(&of.expr_str)
+        .ok()
+        .and_then(|symbol| ranges.get(&symbol));
     if let Some(range) = range {
         let least = range.min_val.filter(|least| *least > i64::MIN / 2);
         let most = range.max_val.filter(|most| *most < i64::MAX / 2);

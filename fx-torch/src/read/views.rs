@@ -208,7 +208,13 @@ pub(crate) fn put(call: &Call<'_>, index: Option<Part>, new: Tensor) -> Result<T
         "aten.narrow" => {
             let (start, length): (Int, Int) = (call.of("start")?, call.of("length")?);
             let end = (start + length)?;
-            slices::put_between(&whole, new, call.of("dim")?, Value::of(start), Value::of(end))
+            slices::put_between(
+                &whole,
+                new,
+                call.of("dim")?,
+                Value::of(start),
+                Value::of(end),
+            )
         }
         "aten.diagonal" => ops::diagonal_scatter(
             &whole,
@@ -224,16 +230,22 @@ pub(crate) fn put(call: &Call<'_>, index: Option<Part>, new: Tensor) -> Result<T
             call.or("dim1", -2)?,
             call.or("dim2", -1)?,
         ),
-        "aten.chunk" | "aten.split" | "aten.split_with_sizes" | "aten.tensor_split"
-        | "aten.unsafe_chunk" | "aten.unsafe_split" | "aten.unsafe_split_with_sizes" => {
-            put_among(call, index, new, call.or("dim", 0)?)
-        }
+        "aten.chunk"
+        | "aten.split"
+        | "aten.split_with_sizes"
+        | "aten.tensor_split"
+        | "aten.unsafe_chunk"
+        | "aten.unsafe_split"
+        | "aten.unsafe_split_with_sizes" => put_among(call, index, new, call.or("dim", 0)?),
         "aten.unbind" => {
             let index = index.ok_or_else(|| Error::msg("`unbind` gives several tensors"))?;
             let at = Int::from(index.at as i64);
             ops::select_scatter(&whole, &new, call.or("dim", 0)?, at)
         }
-        "aten.expand" | "aten.expand_as" | "aten.broadcast_to" | "aten.broadcast_tensors"
+        "aten.expand"
+        | "aten.expand_as"
+        | "aten.broadcast_to"
+        | "aten.broadcast_tensors"
         | "aten.meshgrid" => Err(Error::msg(format_args!(
             "it writes what `{operator}` repeats: make a copy with `clone` first"
         ))),

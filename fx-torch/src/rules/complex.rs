@@ -158,7 +158,9 @@ fn sum(function: Function, call: &Call<'_>) -> Result<Value> {
     let ((a, b), (c, d)) = (operand(call.at(0)?)?, operand(call.value("other")?)?);
     match (b, d) {
         (Some(b), Some(d)) => joined(two(function, &a, &c)?, two(function, &b, &d)?),
-        _ => Err(Error::msg("a sum of a complex and a real operand is not read")),
+        _ => Err(Error::msg(
+            "a sum of a complex and a real operand is not read",
+        )),
     }
 }
 

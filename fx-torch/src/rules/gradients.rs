@@ -112,7 +112,9 @@ fn pair(call: &Call<'_>, name: &str, otherwise: [i64; 2]) -> Result<[i64; 2]> {
             [] => Ok(otherwise),
             [one] => Ok([one; 2]),
             [a, b] => Ok([a, b]),
-            _ => Err(Error::msg(format_args!("`{name}` has more than two numbers"))),
+            _ => Err(Error::msg(format_args!(
+                "`{name}` has more than two numbers"
+            ))),
         },
     }
 }
@@ -123,7 +125,10 @@ fn avg_pool2d(call: &Call<'_>) -> Result<Value> {
     }
     let (grad, x): (Tensor, Tensor) = (call.of("grad_output")?, call.of("self")?);
     let window = pair(call, "kernel_size", [1, 1])?;
-    let (stride, padding) = (pair(call, "stride", window)?, pair(call, "padding", [0, 0])?);
+    let (stride, padding) = (
+        pair(call, "stride", window)?,
+        pair(call, "padding", [0, 0])?,
+    );
     let (area, [rows, columns]) = (window[0] * window[1], last(&x)?);
     let ([to_rows, to_columns], channels) = (last(&grad)?, x.size(-3)?);
     let is_one = rank(&x)? == 3;
@@ -152,10 +157,7 @@ fn avg_pool2d(call: &Call<'_>) -> Result<Value> {
     // The same share for each pixel of a window.
     let shares = ops::flatten(&ops::unsqueeze(&shares, 2)?, 3, 4)?;
     let all = ops::repeat(&shares, vec![1, 1, area, 1])?;
-    let all = ops::reshape(
-        &all,
-        vec![all.size(0)?, (channels * area)?, all.size(3)?],
-    )?;
+    let all = ops::reshape(&all, vec![all.size(0)?, (channels * area)?, all.size(3)?])?;
     let x = function!(ops::fold).call_as::<Tensor>(args![
         all,
         (rows, columns),
@@ -201,9 +203,14 @@ fn convolution(call: &Call<'_>) -> Result<Value> {
     let (grad, x): (Tensor, Tensor) = (call.of("grad_output")?, call.of("input")?);
     let w: Tensor = call.of("weight")?;
     if rank(&x)? != 4 {
-        return Err(Error::msg("the gradient of a convolution that is not over images"));
+        return Err(Error::msg(
+            "the gradient of a convolution that is not over images",
+        ));
     }
-    let (stride, padding) = (pair(call, "stride", [1, 1])?, pair(call, "padding", [0, 0])?);
+    let (stride, padding) = (
+        pair(call, "stride", [1, 1])?,
+        pair(call, "padding", [0, 0])?,
+    );
     let dilation = pair(call, "dilation", [1, 1])?;
     let groups: usize = call.of("groups")?;
     let [_, _, height, width] = w.dims()?[..] else {

@@ -36,7 +36,9 @@ fn pool(function: Function, call: &Call<'_>) -> Result<Value> {
         };
         *value = one;
     }
-    let divisor = args.iter().position(|(name, _)| *name == "divisor_override");
+    let divisor = args
+        .iter()
+        .position(|(name, _)| *name == "divisor_override");
     let divisor = divisor.map(|at| args.remove(at).1);
     let call = call.with_args(args);
     let Some(Value::Int(divisor)) = divisor else {
@@ -59,7 +61,9 @@ fn pool(function: Function, call: &Call<'_>) -> Result<Value> {
         [one] => one.pow(dims as u32),
         several => several.iter().product(),
     };
-    Ok(Value::object((Tensor::from_value(means)? * (area as f64 / divisor as f64))?))
+    Ok(Value::object(
+        (Tensor::from_value(means)? * (area as f64 / divisor as f64))?,
+    ))
 }
 
 /// Another size of an image: by sizes, or by factors.

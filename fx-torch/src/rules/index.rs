@@ -186,7 +186,10 @@ fn index_put(call: &Call<'_>) -> Result<Value> {
     if is_row && first > 0 && rank(&values)? > 0 {
         // Values stand where the indices are: theirs come first too.
         let own_size = |dim: &i64| own.size(*dim);
-        let mut shape = others[..first as usize].iter().map(own_size).collect::<Result<Vec<Int>>>()?;
+        let mut shape = others[..first as usize]
+            .iter()
+            .map(own_size)
+            .collect::<Result<Vec<Int>>>()?;
         for dim in 0..places {
             shape.push(place.size(dim)?);
         }

@@ -136,7 +136,12 @@ fn embedding_bag(call: &Call<'_>) -> Result<Value> {
     let place = ops::arange(Int::from(0), at.size(0)?, Int::from(1), Some(DType::I64))?;
     let begun: Tensor = operator::le.call_as((ops::unsqueeze(&offsets, 1)?, place))?;
     let bag = (ops::sum(&ops::to_dtype(&begun, DType::I64)?, vec![0], false)? - 1)?;
-    let bags = ops::arange(Int::from(0), offsets.size(0)?, Int::from(1), Some(DType::I64))?;
+    let bags = ops::arange(
+        Int::from(0),
+        offsets.size(0)?,
+        Int::from(1),
+        Some(DType::I64),
+    )?;
     let mut is_in: Tensor = operator::eq.call_as((ops::unsqueeze(&bags, 1)?, bag.clone()))?;
     let padding: i64 = call.or("padding_idx", -1)?;
     if padding >= 0 {
@@ -154,8 +159,7 @@ fn embedding_bag(call: &Call<'_>) -> Result<Value> {
     let y = match mode {
         0 => sum,
         1 => {
-            let least: Tensor =
-                function!(ops::clamp).call_as(args![counts.clone(), min = 1])?;
+            let least: Tensor = function!(ops::clamp).call_as(args![counts.clone(), min = 1])?;
             (sum / ops::to_dtype(&ops::unsqueeze(&least, 1)?, dtype)?)?
         }
         2 => {
@@ -177,17 +181,16 @@ fn embedding_bag(call: &Call<'_>) -> Result<Value> {
 /// Distances of each two rows, the first before the second.
 fn pdist(call: &Call<'_>) -> Result<Value> {
     let x = call.own()?;
-    let all = ops::cdist(
-        &x,
-        &x,
-        call.or("p", 2.0)?,
-        "donot_use_mm_for_euclid_dist",
-    )?;
+    let all = ops::cdist(&x, &x, call.or("p", 2.0)?, "donot_use_mm_for_euclid_dist")?;
     let rows = x.size(0)?;
     let at = ops::triu_indices(rows, rows, 1)?;
     let first: Tensor = operator::mul.call_as((ops::select(&at, 0, Int::from(0))?, rows))?;
     let flat = (first + ops::select(&at, 0, Int::from(1))?)?;
-    Ok(Value::object(ops::index_select(&ops::ravel(&all)?, 0, &flat)?))
+    Ok(Value::object(ops::index_select(
+        &ops::ravel(&all)?,
+        0,
+        &flat,
+    )?))
 }
 
 fn cdist(call: &Call<'_>) -> Result<Value> {
@@ -203,7 +206,8 @@ fn cdist(call: &Call<'_>) -> Result<Value> {
 
 /// A product of rows with the matrix of each: the rows lie in groups that end at offsets.
 fn grouped(call: &Call<'_>) -> Result<Value> {
-    let (rows, matrices): (Tensor, Tensor) = (call.own()?, Tensor::from_value(call.at(1)?.clone())?);
+    let (rows, matrices): (Tensor, Tensor) =
+        (call.own()?, Tensor::from_value(call.at(1)?.clone())?);
     let ends: Tensor = call.of("offs")?;
     if call.get("bias").is_some() || call.get("out_dtype").is_some() {
         return Err(Error::msg("a grouped product with `bias` or `out_dtype`"));
@@ -221,7 +225,11 @@ fn grouped(call: &Call<'_>) -> Result<Value> {
     let all = ops::matmul(&ops::unsqueeze(&rows, 0)?, &matrices)?;
     let first: Tensor = operator::mul.call_as((group, rows.size(0)?))?;
     let flat = ops::flatten(&all, 0, 1)?;
-    Ok(Value::object(ops::index_select(&flat, 0, &(first + place)?)?))
+    Ok(Value::object(ops::index_select(
+        &flat,
+        0,
+        &(first + place)?,
+    )?))
 }
 
 pub(crate) const RULES: &[Entry] = by! {

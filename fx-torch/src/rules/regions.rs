@@ -44,7 +44,10 @@ fn moved(call: &Call<'_>) -> Result<Value> {
         return Err(Error::msg("the weight has no four dims"));
     };
     let pair = |what: &str| -> Result<[i64; 2]> {
-        Ok([call.of(&format!("{what}_h"))?, call.of(&format!("{what}_w"))?])
+        Ok([
+            call.of(&format!("{what}_h"))?,
+            call.of(&format!("{what}_w"))?,
+        ])
     };
     let (strides, pads, dilations) = (pair("stride")?, pair("pad")?, pair("dilation")?);
     let groups: i64 = call.of("groups")?;

@@ -2,8 +2,8 @@
 //!
 //! Invariant: the statistics that running ones move towards are the batch's, with the unbiased variance.
 
-use fx_nn::prelude::*;
 use fx_nn::Result;
+use fx_nn::prelude::*;
 
 use super::entry::{Entry, by, rank};
 use crate::call::Call;
@@ -108,7 +108,13 @@ fn functional(call: &Call<'_>) -> Result<Value> {
         return Ok(values([y, none.clone(), none, mean, var]));
     }
     let n = norm(call)?;
-    Ok(values([n.y, n.mean, n.scale, n.running_mean, n.running_var]))
+    Ok(values([
+        n.y,
+        n.mean,
+        n.scale,
+        n.running_mean,
+        n.running_var,
+    ]))
 }
 
 pub(crate) const RULES: &[Entry] = by! {

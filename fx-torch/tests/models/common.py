@@ -18,6 +18,8 @@ class Program:
     inputs: typing.Callable
     dims: typing.Any
     sizes: list
+    # Parts of the names of layers that change no result by their nature.
+    silent: tuple = ()
 
 
 def seeded(*sizes):

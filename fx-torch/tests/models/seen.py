@@ -11,7 +11,7 @@ SMALL = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, interme
 STAGES = dict(hidden_sizes=[8, 16, 24, 32], depths=[1, 1, 1, 1])
 
 
-def pixels(name, kind, config, *, size=64, second=None, others=None, **options):
+def pixels(name, kind, config, *, size=64, second=None, others=None, silent=(), **options):
     """A model of images; with a second size both are open."""
 
     def inputs(n, s):
@@ -26,7 +26,7 @@ def pixels(name, kind, config, *, size=64, second=None, others=None, **options):
             own.use_cache = False
         return getattr(t, kind)(own)
 
-    PROGRAMS[name] = Program(make, inputs, dims, [(2, size), (1, second or size)])
+    PROGRAMS[name] = Program(make, inputs, dims, [(2, size), (1, second or size)], silent)
 
 
 PATCHES = SMALL | dict(image_size=64, patch_size=16)
@@ -94,7 +94,8 @@ pixels(
 pixels(
     "cvt", "CvtModel", "CvtConfig", embed_dim=[8, 16, 32], num_heads=[1, 2, 2], depth=[1, 1, 2],
 )
-pixels("swiftformer", "SwiftFormerModel", "SwiftFormerConfig", size=128, image_size=128, depths=[1, 1, 1, 1], embed_dims=[8, 16, 24, 32])
+# Its attention normalizes one number: the sign is left.
+pixels("swiftformer", "SwiftFormerModel", "SwiftFormerConfig", silent=(".attn.",), size=128, image_size=128, depths=[1, 1, 1, 1], embed_dims=[8, 16, 24, 32])
 pixels("hgnet_v2", "HGNetV2Backbone", "HGNetV2Config", second=96)
 pixels("textnet", "TextNetModel", "TextNetConfig", second=96)
 pixels("superpoint", "SuperPointForKeypointDetection", "SuperPointConfig")
@@ -104,7 +105,9 @@ def small_resnet():
     return t.ResNetConfig(**STAGES, embedding_size=8, layer_type="basic", out_features=["stage1", "stage2", "stage3", "stage4"])
 
 
+# Queries begin as zeros: the first attention among them is a mean of the same.
 DETR = dict(
+    silent=("decoder.layers.0.self_attn.",),
     use_timm_backbone=False, backbone=None, use_pretrained_backbone=False, backbone_config=small_resnet, d_model=32, num_queries=6,
     encoder_layers=1, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4, encoder_ffn_dim=64, decoder_ffn_dim=64,
 )

@@ -215,7 +215,10 @@ impl GraphModule {
         let mut results = Vec::with_capacity(called.len());
         for part in called {
             let at = part as usize;
-            results.push((part, call_behind(graph, &how.paths[at], &regions[at], how)?));
+            results.push((
+                part,
+                call_behind(graph, &how.paths[at], &regions[at], how.tuple_return)?,
+            ));
         }
         results.sort_unstable_by_key(|(part, _)| *part);
         // After all calls: one part's call may use another part's result.
@@ -255,11 +258,11 @@ impl GraphModule {
 
 /// Calls the module at a path after a region; returns the call, and the replacement of each of the
 /// region's outputs.
-fn call_behind(
+pub(crate) fn call_behind(
     graph: &mut Graph,
     path: &Arc<str>,
     region: &Region,
-    how: &Parts<'_>,
+    tuple_return: bool,
 ) -> Result<(NodeId, Vec<NodeId>)> {
     let last = region.nodes().last().copied();
     let last = last.ok_or_else(|| Error::msg("a part has nodes"))?;
@@ -273,7 +276,7 @@ fn call_behind(
     let call = place.call_module(path, inputs, Kwargs::new())?;
     place.node_mut(call)?.come_from(last)?;
     let results = match region.outputs() {
-        [one] if !how.tuple_return => {
+        [one] if !tuple_return => {
             place.learn_from(call, *one)?;
             vec![call]
         }

@@ -130,7 +130,9 @@ fn written_outside<'w>(
         let nodes = group.nodes.iter();
         paths.extend(nodes.map(|index| (*index, group.around.path)));
     }
-    let by_name = weights.iter().filter(|weight| written.contains(&*weight.name));
+    let by_name = weights
+        .iter()
+        .filter(|weight| written.contains(&*weight.name));
     let by_name: FxHashMap<&str, &str> = by_name
         .map(|weight| (&*weight.name, &*weight.path))
         .collect();
