@@ -64,11 +64,7 @@ fn changed(change: impl FnOnce(&mut Json)) -> Result<Vec<u8>> {
 }
 
 #[track_caller]
-fn refused_with(
-    name: &str,
-    expected: &str,
-    change: impl FnOnce(&mut Json),
-) -> Result<()> {
+fn refused_with(name: &str, expected: &str, change: impl FnOnce(&mut Json)) -> Result<()> {
     refused(name, &changed(change)?, expected)
 }
 
@@ -81,7 +77,11 @@ fn node<'j>(json: &'j mut Json, target: &str) -> &'j mut Json {
     let nodes = graph(json)["nodes"].as_array_mut().expect("nodes");
     let mut nodes = nodes.iter_mut();
     nodes
-        .find(|node| node["target"].as_str().is_some_and(|own| own.contains(target)))
+        .find(|node| {
+            node["target"]
+                .as_str()
+                .is_some_and(|own| own.contains(target))
+        })
         .expect("the operator is there")
 }
 
@@ -133,7 +133,11 @@ fn hostile_archives_are_refused() -> Result<()> {
 fn texts_that_are_no_programs_are_refused() -> Result<()> {
     let of = |text: String| packed(&[("a/models/model.json".to_string(), text.into_bytes())]);
     refused("not_json", &of("{".to_string())?, "`a/models/model.json`")?;
-    refused("other_json", &of("[]".to_string())?, "`a/models/model.json`")?;
+    refused(
+        "other_json",
+        &of("[]".to_string())?,
+        "`a/models/model.json`",
+    )?;
     let deep = format!("{{\"a\":{}{}}}", "[".repeat(100_000), "]".repeat(100_000));
     refused("deep", &of(deep)?, "missing field `schema_version`")?;
     let deep = format!(
@@ -143,7 +147,10 @@ fn texts_that_are_no_programs_are_refused() -> Result<()> {
     );
     refused("deep_graph", &of(deep)?, "recursion limit")?;
     refused_with("no_nodes", "missing field `nodes`", |json| {
-        graph(json).as_object_mut().expect("a graph").remove("nodes");
+        graph(json)
+            .as_object_mut()
+            .expect("a graph")
+            .remove("nodes");
     })
 }
 
@@ -158,7 +165,9 @@ fn newer_schemas_are_read_as_far_as_they_say_nothing_new() -> Result<()> {
     let path = written("newer", &changed(|json| newer(json, Json::Null))?)?;
     fx_torch::load(&path)?;
     std::fs::remove_file(&path).map_err(Error::other)?;
-    refused_with("says", "unknown field `when`", |json| newer(json, json!("never")))?;
+    refused_with("says", "unknown field `when`", |json| {
+        newer(json, json!("never"))
+    })?;
     refused_with("says", "the schema is 8.99", |json| newer(json, json!(1)))?;
     refused_with("kind", "unknown variant `as_future`", |json| {
         node(json, "conv2d")["inputs"][0]["arg"] = json!({"as_future": 1});
@@ -170,23 +179,33 @@ fn newer_schemas_are_read_as_far_as_they_say_nothing_new() -> Result<()> {
 
 #[test]
 fn graphs_that_name_nothing_are_refused() -> Result<()> {
-    refused_with("dangling", "`nothing` is read, and nothing before gives it", |json| {
-        node(json, "conv2d")["inputs"][0]["arg"] = json!({"as_tensor": {"name": "nothing"}});
-    })?;
+    refused_with(
+        "dangling",
+        "`nothing` is read, and nothing before gives it",
+        |json| {
+            node(json, "conv2d")["inputs"][0]["arg"] = json!({"as_tensor": {"name": "nothing"}});
+        },
+    )?;
     // A node that reads itself.
     refused_with("cycle", "is read, and nothing before gives it", |json| {
         let own = node(json, "softmax")["outputs"][0]["as_tensor"]["name"].clone();
         node(json, "softmax")["inputs"][0]["arg"] = json!({"as_tensor": {"name": own}});
     })?;
-    refused_with("unknown", "fx has no rule for `torch.ops.mine.op.default`", |json| {
-        node(json, "conv2d")["target"] = json!("torch.ops.mine.op.default");
-    })?;
+    refused_with(
+        "unknown",
+        "fx has no rule for `torch.ops.mine.op.default`",
+        |json| {
+            node(json, "conv2d")["target"] = json!("torch.ops.mine.op.default");
+        },
+    )?;
     refused_with("unknown", "make.py:", |json| {
         node(json, "conv2d")["target"] = json!("torch.ops.mine.op.default");
     })?;
     refused_with("argument", "the argument `twice`", |json| {
         let extra = json!({"name": "twice", "arg": {"as_int": 2}, "kind": 1});
-        let inputs = node(json, "linear")["inputs"].as_array_mut().expect("inputs");
+        let inputs = node(json, "linear")["inputs"]
+            .as_array_mut()
+            .expect("inputs");
         inputs.push(extra);
     })?;
     refused_with("outputs", "the signature names", |json| {
@@ -198,23 +217,34 @@ fn graphs_that_name_nothing_are_refused() -> Result<()> {
 #[test]
 fn numbers_that_overflow_are_refused() -> Result<()> {
     let huge = |json: &mut Json, size: Json| {
-        let values = graph(json)["tensor_values"].as_object_mut().expect("values");
+        let values = graph(json)["tensor_values"]
+            .as_object_mut()
+            .expect("values");
         for meta in values.values_mut() {
             meta["sizes"] = json!([size, size, size, size]);
         }
     };
     for size in [json!({"as_int": i64::MAX}), json!({"as_int": -1})] {
         let bytes = changed(|json| huge(json, size))?;
-        refused("huge", &bytes, "the tensor `conv.weight` is a tensor of shape [4, 3, 3, 3]")?;
+        refused(
+            "huge",
+            &bytes,
+            "the tensor `conv.weight` is a tensor of shape [4, 3, 3, 3]",
+        )?;
     }
     let inputs = |json: &mut Json, size: Json| {
         graph(json)["tensor_values"]["x"]["sizes"] = json!([size, size, size, size]);
     };
     for size in [i64::MAX, i64::MIN, -1, 1 << 40] {
-        refused_with("huge_input", "huge_input", |json| inputs(json, json!({"as_int": size})))?;
+        refused_with("huge_input", "huge_input", |json| {
+            inputs(json, json!({"as_int": size}))
+        })?;
     }
     refused_with("expression", "in the size", |json| {
-        inputs(json, json!({"as_expr": {"expr_str": "Pow(Symbol('s0'), 99999999999)", "hint": null}}));
+        inputs(
+            json,
+            json!({"as_expr": {"expr_str": "Pow(Symbol('s0'), 99999999999)", "hint": null}}),
+        );
     })?;
     refused_with("deep_size", "too many calls in each other", |json| {
         let deep = format!("{}x{}", "Add(".repeat(1000), ")".repeat(1000));
@@ -225,7 +255,11 @@ fn numbers_that_overflow_are_refused() -> Result<()> {
 #[test]
 fn types_that_fx_does_not_have_are_refused_by_name() -> Result<()> {
     let of = |json: &mut Json, code: u64| {
-        for meta in graph(json)["tensor_values"].as_object_mut().expect("values").values_mut() {
+        for meta in graph(json)["tensor_values"]
+            .as_object_mut()
+            .expect("values")
+            .values_mut()
+        {
             meta["dtype"] = json!(code);
         }
     };

@@ -39,7 +39,11 @@ fn check(name: &str) -> Result<GraphModule> {
         // Its tensors are those of the module that it was made of.
         let gm = read(name)?;
         let off = run_off(&gm.compile(like)?, &gm, &arrays_at)?;
-        assert!(off <= 1.0, "{name} compiled at {at}: {off:e}\n{}", gm.graph());
+        assert!(
+            off <= 1.0,
+            "{name} compiled at {at}: {off:e}\n{}",
+            gm.graph()
+        );
     }
     read(name)
 }
@@ -65,7 +69,9 @@ fn sizes_of_data_are_those_of_the_run() -> Result<()> {
     // The program was checked for 0 to 4.
     let x = Tensor::ones(6)?;
     let error = gm.forward::<Value>((&x, &Tensor::from_vec(vec![5i64], ())?));
-    let error = error.map(|_| String::new()).unwrap_or_else(|e| e.to_string());
+    let error = error
+        .map(|_| String::new())
+        .unwrap_or_else(|e| e.to_string());
     assert!(error.contains("the program is for 0..=4"), "{error}");
     Ok(())
 }
@@ -83,7 +89,9 @@ fn inputs_are_written_in_place() -> Result<()> {
     // Several elements in one place cannot be written.
     let one = ops::expand(&Tensor::ones((1, 2))?, [3, 2])?;
     let error = gm.forward::<Value>(&one);
-    let error = error.map(|_| String::new()).unwrap_or_else(|e| e.to_string());
+    let error = error
+        .map(|_| String::new())
+        .unwrap_or_else(|e| e.to_string());
     assert!(error.contains("one place in memory"), "{error}");
     Ok(())
 }
