@@ -7,7 +7,6 @@ use std::io::{BufReader, Read};
 use std::path::Path;
 
 use fx_nn::Error;
-use rustc_hash::FxHashSet;
 use serde::Deserialize;
 use serde_json::Value;
 use zip::ZipArchive;
@@ -61,12 +60,11 @@ pub(crate) fn program(path: &Path) -> Result<Program, Error> {
     })
 }
 
-/// The entry with the graph, which is the only one of its name.
+/// The entry with the graph. Of entries of one name, readers of zip files have the last, and so do weights.
 fn graph_entry(archive: &mut ZipArchive<BufReader<File>>) -> Result<String, String> {
     let is_graph = |name: &str| {
         name.ends_with("/models/model.json") || name == "serialized_exported_program.json"
     };
-    let mut seen: FxHashSet<String> = FxHashSet::default();
     let mut found: Vec<String> = Vec::new();
     for at in 0..archive.len() {
         let entry = archive.by_index_raw(at).map_err(|e| e.to_string())?;
@@ -79,10 +77,7 @@ fn graph_entry(archive: &mut ZipArchive<BufReader<File>>) -> Result<String, Stri
             ));
         }
         if is_graph(&name) {
-            found.push(name.clone());
-        }
-        if !seen.insert(name) {
-            return Err("two entries have one name".to_string());
+            found.push(name);
         }
     }
     match found.as_slice() {

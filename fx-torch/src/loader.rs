@@ -68,7 +68,8 @@ impl Loader {
         Loader::default()
     }
 
-    /// Whether parameters need gradients.
+    /// Whether parameters need gradients, and the program trains where it was exported in training. Without, dropout is
+    /// left out, and batch norms use and keep their running statistics.
     pub fn trainable(mut self, trainable: bool) -> Self {
         self.trainable = trainable;
         self
@@ -82,9 +83,12 @@ impl Loader {
 
     /// Reads a file.
     ///
+    /// What a run of the program writes, a run of the graph does, at its end and in place: parameters, buffers, and inputs,
+    /// whose tensors the caller holds. A tensor that is given with several elements in one place cannot be written.
+    ///
     /// # Errors
-    /// Returns an error with the node and its line of Python: if the file is no exported program or is cut, if an operator
-    /// is not known, or if a run would write an input or a buffer.
+    /// Returns an error with the node and its line of Python: if the file is no exported program or is cut, or if an
+    /// operator is not known.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<GraphModule> {
         let path = path.as_ref();
         let program = archive::program(path)?;
@@ -268,12 +272,17 @@ fn fits(program: &Program, name: &str, path: &str, tensor: &Tensor) -> Result<()
     };
     let dtype = element::dtype(meta.dtype)?;
     let fits = meta.sizes.len() == sizes.len() && meta.sizes.iter().zip(sizes).all(is_size);
+    let shown = meta.sizes.iter().map(|size| match size {
+        Size::AsInt(number) => number.to_string(),
+        Size::AsExpr(of) => size::text(&of.expr_str).unwrap_or_default(),
+    });
+    let shown: Vec<String> = shown.collect();
     match fits && Tensor::dtype(tensor)? == dtype {
         true => Ok(()),
         false => Err(Error::msg(format_args!(
-            "the tensor `{path}` is {}, and the graph has it as {dtype} of {:?}",
+            "the tensor `{path}` is {}, and the graph has it as {dtype} of [{}]",
             Value::object(tensor.clone()).describe(),
-            meta.sizes
+            shown.join(", ")
         ))),
     }
 }

@@ -3,5 +3,9 @@
 #[path = "../examples/support/mod.rs"]
 mod support;
 
+#[path = "../examples/support/forms.rs"]
+mod checks;
+
 mod bad_input;
+mod forms;
 mod programs;

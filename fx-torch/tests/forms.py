@@ -1,11 +1,12 @@
 """Forms of exported programs, small modules of each, with PyTorch's results at two sizes, for `examples/forms.rs`.
 
-    python fx-torch/tests/forms.py DIR [--only PART]
+    python fx-torch/tests/forms.py DIR [--only PART] [--recorded]
 
 writes DIR/NAME.pt2, DIR/NAME_0.npz and DIR/NAME_1.npz: `in_00`, .. and `out_00`, .. (tensors and numbers), `types` (the element
 types of the results by PyTorch's numbers), and what a run has written: `after_in_00` and `after_buffer:PATH`. Each run has a fresh
 copy of the module. Each module is written as exported, after `run_decompositions()` (NAME.core), and some in `train()` too
-(NAME.train). A form that torch.export itself refuses is left out. Needs torch; nothing is downloaded.
+(NAME.train). A form that torch.export itself refuses is left out. `--recorded` writes those of tests/data/forms alone. Needs torch; nothing is
+downloaded.
 """
 
 import collections
@@ -34,6 +35,10 @@ warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
 OPEN = torch.export.Dim.DYNAMIC
 FORMS = {}
+# What the tests run.
+RECORDED = """buffer_cache buffer_counted cond_size data_item input_nested input_returned map_outside norm_rows.train
+    region_gradients scan_state tree_classes view_parts weight_written.core while_count""".split()
+HERE = pathlib.Path(__file__).resolve().parent
 
 
 def f(*sizes, seed=0):
@@ -1011,6 +1016,14 @@ def exported(module, given, dims):
     return torch.export.export(module, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
+def placed(program):
+    """Lines are named from the repository's root."""
+    for module in program.graph_module.modules():
+        for node in getattr(module, "graph", torch.fx.Graph()).nodes:
+            if trace := node.meta.get("stack_trace"):
+                node.meta["stack_trace"] = trace.replace(str(HERE), "fx-torch/tests")
+
+
 def main():
     folder = pathlib.Path(next(a for a in sys.argv[1:] if not a.startswith("--")))
     only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
@@ -1024,17 +1037,18 @@ def main():
             module = own.make().train(bool(mode))
             drawn(module)
             inputs = lambda size: own.inputs(*size)
-            program = None
+            plain = None
             for kind in ["", ".core"] if own.core else [""]:
                 stem = f"{name}{mode}{kind}"
+                if "--recorded" in sys.argv and stem not in RECORDED:
+                    continue
                 if (folder / f"{stem}.pt2").exists():
                     made += 1
                     continue
                 try:
-                    if program is None:
-                        program = exported(copy.deepcopy(module), inputs(own.sizes[0]), own.dims)
-                    elif kind:
-                        program = program.run_decompositions()
+                    plain = plain or exported(copy.deepcopy(module), inputs(own.sizes[0]), own.dims)
+                    program = plain.run_decompositions() if kind else plain
+                    placed(program)
                     for at, size in enumerate(own.sizes):
                         np.savez(folder / f"{stem}_{at}.npz", **compared(copy.deepcopy(module), inputs(size), own.numbers))
                     torch.export.save(program, folder / f"{stem}.pt2")

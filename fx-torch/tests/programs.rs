@@ -87,7 +87,10 @@ fn structures_and_keywords_are_those_of_forward() -> Result<()> {
             )],
         }
     };
-    let gm = check("named", call)?;
+    check("named", call)?;
+    let gm = fx_torch::Loader::new()
+        .layers(false)
+        .load(file("named.pt2"))?;
     let conv = gm.graph().nodes().find(|node| node.name() == "conv2d");
     let conv = conv.ok_or_else(|| Error::msg("the graph has no convolution"))?;
     assert!(
