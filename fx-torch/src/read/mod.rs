@@ -5,6 +5,7 @@
 mod autocast;
 mod control;
 mod evaluation;
+mod held;
 mod layers;
 mod memory;
 mod mutation;
@@ -23,6 +24,7 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashSet;
 
+pub(crate) use self::held::{Held, Input, Parameter, Weight};
 pub(crate) use self::layers::Layers;
 use self::layers::{Given, LayerCall, Step};
 use self::memory::{Key, Memory};
@@ -36,39 +38,6 @@ use crate::places::{self, Around};
 use crate::rules;
 use crate::schema::{Argument, Graph, Node, Program, Range};
 use crate::tree::Tree;
-
-/// What a tensor of the program is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Held {
-    Parameter,
-    Buffer,
-    Constant,
-}
-
-/// A tensor of the program: the name that nodes read it by, and its path.
-#[derive(Debug, Clone)]
-pub(crate) struct Weight {
-    pub name: String,
-    pub path: String,
-}
-
-/// An input of the program.
-#[derive(Debug, Clone)]
-pub(crate) enum Input {
-    /// A run gives it.
-    Given(String),
-    /// It is what it was when the program was exported.
-    Fixed(String, Value),
-}
-
-/// An argument of `forward`, with its inputs.
-#[derive(Debug, Clone)]
-pub(crate) struct Parameter {
-    pub tree: Tree,
-    pub inputs: Vec<Input>,
-    /// Whether a run gives something of it.
-    pub is_given: bool,
-}
 
 /// A program with its tensors by path.
 #[derive(Debug, Clone)]

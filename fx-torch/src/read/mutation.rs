@@ -11,8 +11,10 @@ use fx_nn::{Error, Result, operator};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::held::Weight;
 use super::memory::{Key, Memory};
-use super::{Weight, values, views};
+use super::values;
+use super::views;
 use crate::call::{Call, proxy_of};
 use crate::rules::{self, training};
 use crate::schema::{Argument, Graph, NamedArgument, Node, OptionalTensor, OutputSpec, Program};

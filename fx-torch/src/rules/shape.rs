@@ -7,7 +7,7 @@ use super::entry::{Entry, by, rank, same};
 use crate::call::Call;
 
 /// Elements `start..end` of a dim, every `step`th; ends may be sizes that a run decides.
-fn slice(call: &Call<'_>) -> Result<Value> {
+pub(super) fn slice(call: &Call<'_>) -> Result<Value> {
     let own = call.own()?;
     let end = match call.get("end") {
         Some(Value::Int(i64::MAX)) | None => Value::None,

@@ -5,6 +5,7 @@ use fx_nn::value::IntoValue;
 use fx_nn::{Error, Result};
 
 use super::entry::{Entry, by, rank};
+use super::shape::slice;
 use crate::call::Call;
 use crate::numbers;
 
@@ -31,7 +32,7 @@ pub(crate) fn put_between(
             args,
             dtypes: Vec::new(),
         };
-        Tensor::from_value(super::run(&call)?)
+        Tensor::from_value(slice(&call)?)
     };
     let mut parts = Vec::new();
     if !matches!(start, Value::None | Value::Int(0)) {

@@ -29,7 +29,7 @@ pub(super) struct Found<'p> {
 
 /// What a layer is called with.
 #[derive(Debug, Clone)]
-pub(in crate::read) enum Given {
+pub(crate) enum Given {
     One(Argument),
     Tuple(Vec<Argument>),
     Plain(Value),

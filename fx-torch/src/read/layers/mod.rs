@@ -14,8 +14,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 pub(super) use self::found::Given;
 use self::found::{Found, Layer, Weights};
+use super::held::{Held, Weight};
 use super::values::{names, tensors};
-use super::{Held, Weight};
 use crate::places::{self, Around};
 use crate::schema::{Graph, Node};
 
