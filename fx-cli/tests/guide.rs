@@ -11,8 +11,8 @@ fn torch() -> PathBuf {
 }
 
 /// A folder with the guide's files.
-fn files() -> Result<Folder> {
-    let folder = Folder::new("guide")?;
+fn files(name: &str) -> Result<Folder> {
+    let folder = Folder::new(name)?;
     let data = torch().join("tests/data/guide");
     for entry in std::fs::read_dir(data).map_err(Error::other)? {
         let path = entry.map_err(Error::other)?.path();
@@ -24,7 +24,7 @@ fn files() -> Result<Folder> {
 
 #[test]
 fn each_line_of_the_guide_runs() -> Result<()> {
-    let folder = files()?;
+    let folder = files("guide")?;
     let page = std::fs::read_to_string(torch().join("docs/from-pytorch.md"));
     let page = page.map_err(Error::other)?;
     let (mut ran, mut inside, mut printed) = (0, false, String::new());
@@ -53,7 +53,7 @@ fn each_line_of_the_guide_runs() -> Result<()> {
 /// The script that exported the guide's file is the one that the command prints.
 #[test]
 fn the_script_is_the_one_that_was_run() -> Result<()> {
-    let folder = files()?;
+    let folder = files("script")?;
     let inputs = ["--input", "ids=batch,length:int64", "--input", "scale=3"];
     let args: Vec<&str> = ["torch-script", "models:make"]
         .into_iter()

@@ -145,7 +145,7 @@ fn texts_that_are_no_programs_are_refused() -> Result<()> {
         "[".repeat(100_000),
         "]".repeat(100_000)
     );
-    refused("deep_graph", &of(deep)?, "recursion limit")?;
+    refused("deep_graph", &of(deep)?, "`a/models/model.json`")?;
     refused_with("no_nodes", "missing field `nodes`", |json| {
         graph(json)
             .as_object_mut()

@@ -3,9 +3,12 @@
 use std::path::PathBuf;
 
 use fx_nn::cpu::Cpu;
+use fx_nn::graph_module::Folder;
+use fx_nn::ir::Op;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 use fx_nn::trace::CallArgs;
+use fx_torch::{Hierarchy, Loader};
 
 use crate::support::{arrays, by_position, of_kind, off};
 
@@ -88,8 +91,8 @@ fn structures_and_keywords_are_those_of_forward() -> Result<()> {
         }
     };
     check("named", call)?;
-    let gm = fx_torch::Loader::new()
-        .layers(false)
+    let gm = Loader::new()
+        .hierarchy(Hierarchy::Flat)
         .load(file("named.pt2"))?;
     let conv = gm.graph().nodes().find(|node| node.name() == "conv2d");
     let conv = conv.ok_or_else(|| Error::msg("the graph has no convolution"))?;
@@ -125,5 +128,77 @@ fn a_program_is_a_checkpoint() -> Result<()> {
     let gm = fx_torch::load(file("named.pt2"))?;
     let weight = Tensor::from_value(gm.attributes().tensor("fc.weight")?.clone())?;
     assert_eq!(layer.weight.to_vec()?, weight.to_vec()?);
+    Ok(())
+}
+
+/// Modules of `torch.nn` are layers at their paths, also one that is called twice.
+#[test]
+fn modules_of_torch_nn_are_layers_at_their_paths() -> Result<()> {
+    let gm = check("nested", by_position)?;
+    let called = |path: &str| {
+        let nodes = gm.graph().nodes();
+        nodes.filter(|node| node.target() == path).count()
+    };
+    for path in ["stack.blocks.0.norm", "stack.blocks.1.act", "head"] {
+        assert_eq!(called(path), 1, "{path}\n{}", gm.graph());
+    }
+    assert_eq!(called("shared.up"), 2);
+    let layer: &dyn std::any::Any = gm.attributes().module("shared.up")?;
+    assert!(layer.is::<nn::Linear>());
+    for (name, layer) in [
+        ("recurrent", "lstm"),
+        ("recurrent", "gru"),
+        ("tied", "attn"),
+        ("named", "bn"),
+    ] {
+        let gm = fx_torch::load(file(&format!("{name}.pt2")))?;
+        let is_called = gm.graph().nodes().any(|node| node.target() == layer);
+        assert!(is_called, "{name} {layer}\n{}", gm.graph());
+    }
+    Ok(())
+}
+
+/// Classes are graph modules on request; a crate has a struct with a `forward` for each, and equal ones share it.
+#[test]
+fn classes_are_graph_modules_and_structs_on_request() -> Result<()> {
+    let flat = fx_torch::load(file("nested.pt2"))?;
+    let loader = Loader::new().hierarchy(Hierarchy::Modules);
+    let mut gm = loader.load(file("nested.pt2"))?;
+    for at in 0..2 {
+        let error = off(&gm, &file(&format!("nested_{at}.npz")), by_position)?;
+        assert!(error.is_equal(), "at {at}: off by {:e}", error.most);
+    }
+    let modules = gm.named_modules();
+    for path in ["stack", "stack.blocks.0", "stack.blocks.1", "shared"] {
+        assert!(modules.contains_key(path), "{path}: {:?}", modules.keys());
+    }
+    // The size that the first block computes is read by the others: it is a result of it.
+    let sorted = |gm: &GraphModule| {
+        let mut names: Vec<String> = gm.state_dict().into_keys().collect();
+        names.sort();
+        names
+    };
+    assert_eq!(sorted(&gm), sorted(&flat));
+    let source = Folder::new("Nested").source(&gm)?;
+    assert_eq!(source.matches("pub struct Block ").count(), 1, "{source}");
+    assert!(source.contains("self.blocks.1.forward("), "{source}");
+    // Without layers the graph has the functions alone.
+    let plain = Loader::new()
+        .hierarchy(Hierarchy::Flat)
+        .load(file("nested.pt2"))?;
+    assert!(
+        plain
+            .graph()
+            .nodes()
+            .all(|node| !matches!(node.op(), Op::CallModule(_)))
+    );
+    // A class is replaced by its path.
+    let x = Tensor::ones((2, 3, 6))?;
+    let scale = Tensor::ones(6)?;
+    let before: Tensor = gm.forward((&x, &scale))?;
+    let surgery = gm.replace_modules("shared", |_, old: &GraphModule| Ok(old.clone()))?;
+    assert_eq!(surgery.replaced.len(), 1);
+    let after: Tensor = gm.forward((&x, &scale))?;
+    assert_eq!(before.to_vec()?, after.to_vec()?);
     Ok(())
 }

@@ -180,6 +180,8 @@ fn names_in_the_guides_exist() {
     }
     known.insert("fx_onnx".to_string());
     known.insert("fx_stablehlo".to_string());
+    known.insert("fx_torch".to_string());
+    known.insert("trainable".to_string());
     let operations =
         fs::read_to_string(root().join("docs/ops.md")).expect("the page of operations");
     known.extend(words(&operations).map(ToString::to_string));

@@ -113,7 +113,10 @@ impl Writer<'_> {
             Argument::Str(x) => format!("Value::Str({x:?}.into())"),
             Argument::DType(_) => format!("Value::DType({})", self.built(arg)),
             Argument::Device(_) => format!("Value::Device({})", self.built(arg)),
-            Argument::Tuple(items) if items.len() > MAX_TUPLE => {
+            // `None` alone has no type in a tuple.
+            Argument::Tuple(items)
+                if items.len() > MAX_TUPLE || items.contains(&Argument::None) =>
+            {
                 let items: Vec<String> = items.iter().map(|i| self.value(i, left)).collect();
                 format!("Value::Tuple(Box::new([{}]))", items.join(", "))
             }

@@ -13,7 +13,7 @@ pub(crate) mod folder;
 mod functional;
 mod hoisted;
 mod kept;
-mod nested_source;
+pub(crate) mod nested_source;
 pub(crate) mod open_edits;
 pub(crate) mod parts;
 mod regions;

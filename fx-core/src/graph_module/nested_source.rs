@@ -17,6 +17,7 @@ use crate::emit::source::CodeOptions;
 use crate::emit::structs::{Places, add_types};
 use crate::emit::structures::Definitions;
 use crate::error::Result;
+use crate::ir::meta::{Meta, MetaPolicy};
 use crate::ir::names::is_identifier;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
@@ -24,6 +25,15 @@ use crate::module::attributes::{Attributes, within};
 use crate::value::handle::NodeId;
 use crate::value::object::short_type_name;
 use crate::value::tree::Tree;
+
+/// Says of a graph module that it was a module of the trace, and no module that was added.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TracedThrough;
+
+impl Meta for TracedThrough {
+    const ON_COPY: MetaPolicy = MetaPolicy::Copy;
+    const ON_REPLACE: MetaPolicy = MetaPolicy::Drop;
+}
 
 /// The graph modules that are written, with their paths, outer ones first.
 pub(super) struct Nested<'g> {
@@ -164,7 +174,8 @@ fn is_written(gm: &GraphModule) -> bool {
         let mut modules = gm.attributes.modules.values();
         modules.any(|module| !module.graph_names().is_empty())
     };
-    gm.trees.iter().all(Tree::is_leaf)
+    gm.meta::<TracedThrough>().is_some()
+        && gm.trees.iter().all(Tree::is_leaf)
         && is_identifier(gm.class_name())
         && gm.part_paths().is_none()
         && !has_regions()

@@ -11,6 +11,7 @@ use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 use super::split::parts::{call_behind, describe_input};
 use crate::error::Result;
 use crate::graph_module::GraphModule;
+use crate::graph_module::nested_source::TracedThrough;
 use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::{NodeMut, NodeRef};
@@ -109,7 +110,9 @@ impl GraphModule {
             }
             relative(&mut inner, &call.path, scopes)?;
             let name = short_type_name(&call.type_name);
-            parts.push((call, region, GraphModule::of_checked(named, inner, &name)));
+            let mut inner = GraphModule::of_checked(named, inner, &name);
+            inner.set_meta(TracedThrough);
+            parts.push((call, region, inner));
         }
         // Calls that compute the same call one module.
         let mut known: FxHashMap<(&str, u128), Arc<str>> = FxHashMap::default();
@@ -134,6 +137,11 @@ impl GraphModule {
         let mut results = Vec::with_capacity(placed.len());
         for (scope, path, region) in &placed {
             let (call, given) = call_behind(graph, path, region, false)?;
+            // The call is one of the module's, and what is taken of its results is outside.
+            let outer = graph.scope_of(*scope).map(|scope| scope.parent);
+            for id in given.iter().filter(|id| **id != call) {
+                graph.node_mut(*id)?.stand_in(outer.unwrap_or_default());
+            }
             graph.node_mut(call)?.stand_in(*scope);
             results.push(given);
         }

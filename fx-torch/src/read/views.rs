@@ -254,34 +254,3 @@ pub(crate) fn put(call: &Call<'_>, index: Option<Part>, new: Tensor) -> Result<T
         ))),
     }
 }
-
-/// Whether the ends of a slice are numbers.
-fn has_known_ends(call: &Call<'_>) -> bool {
-    let is_known = |name: &str| matches!(call.get(name), None | Some(Value::Int(_)));
-    is_known("start") && is_known("end")
-}
-
-/// A tensor with other elements in a slice from its start or to its end, the other end of which a run decides.
-fn put_slice(call: &Call<'_>, whole: &Tensor, new: Tensor) -> Result<Tensor> {
-    let start = call.get("start").filter(|at| !matches!(at, Value::Int(0)));
-    let end = call
-        .get("end")
-        .filter(|at| !matches!(at, Value::Int(i64::MAX)));
-    let dim: i64 = call.or("dim", 0)?;
-    let rest = |from: Value, to: Value| -> Result<Tensor> {
-        let args = vec![
-            ("self", Value::object(whole.clone())),
-            ("dim", Value::Int(dim)),
-            ("start", from),
-            ("end", to),
-        ];
-        Tensor::from_value(rules::run(&call.with_args(args))?)
-    };
-    match (start, end, call.or("step", 1i64)?) {
-        (None, Some(end), 1) => ops::cat(&[new, rest(end.clone(), Value::None)?], dim),
-        (Some(start), None, 1) => ops::cat(&[rest(Value::None, start.clone())?, new], dim),
-        _ => Err(Error::msg(
-            "it writes a slice whose ends or steps a run decides",
-        )),
-    }
-}

@@ -62,6 +62,42 @@ class Tied(nn.Module):
         return self.out(x + y)
 
 
+class Block(nn.Module):
+    """A part of `Nested`: two linear layers beside the values that go around them."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.up, self.down, self.act = nn.LayerNorm(6), nn.Linear(6, 8), nn.Linear(8, 6), nn.GELU()
+
+    def forward(self, x, scale):
+        n, m = x.shape[:2]
+        y = self.down(self.act(self.up(self.norm(x)))) * scale
+        return (x.reshape(n * m, 6) + y.reshape(n * m, 6)).view(n, m, 6)
+
+
+class Stack(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.ModuleList([Block(), Block()])
+
+    def forward(self, x, scale):
+        for block in self.blocks:
+            x = block(x, scale)
+        return x
+
+
+class Nested(nn.Module):
+    """Classes inside of each other, of which one is called twice."""
+
+    def __init__(self):
+        super().__init__()
+        self.stack, self.shared, self.head = Stack(), Block(), nn.Linear(6, 3)
+
+    def forward(self, x, scale):
+        x = self.shared(self.shared(self.stack(x, scale), scale), scale)
+        return self.head(x)
+
+
 class Mixed(nn.Module):
     """Complex numbers, places by masks, windows, boxes and regions of images."""
 
@@ -94,6 +130,12 @@ PROGRAMS = {
         lambda n, h: {"x": floats(n, 3, h, h), "pair": (floats(n), floats(n) + 1), "scale": {"a": floats(2)}, "extra": None},
         {"x": {0: OPEN, 2: OPEN, 3: OPEN}, "pair": ({0: OPEN}, {0: OPEN}), "scale": {"a": None}, "extra": None},
         [(2, 6), (3, 5)],
+    ),
+    "nested": Program(
+        Nested,
+        lambda n, m: {"x": floats(n, m, 6), "scale": floats(6)},
+        {"x": {0: OPEN, 1: OPEN}, "scale": {}},
+        [(2, 5), (3, 4)],
     ),
     "recurrent": Program(Recurrent, lambda n, m: {"ids": indices(20, n, m)}, {"ids": {0: OPEN}}, [(2, 5), (3, 5)]),
     "tied": Program(Tied, lambda n, m: {"ids": indices(11, n, m)}, {"ids": {0: OPEN, 1: OPEN}}, [(2, 5), (1, 3)]),
