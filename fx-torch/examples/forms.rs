@@ -1,6 +1,6 @@
 //! Forms of exported programs beside PyTorch: `forms DIR` reads each `NAME.pt2` that `tests/forms.py` wrote there, runs it on the
 //! inputs of `NAME_0.npz` and `NAME_1.npz`, as read, compiled, and saved and loaded, each time from a fresh file, and compares the
-//! results and what the run has written.
+//! results and what the run has written. `forms DIR flat` has no layers, `forms DIR modules` the modules of PyTorch.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 #[path = "support/forms.rs"]
@@ -16,6 +16,7 @@ use fx_nn::cpu::Cpu;
 use fx_nn::ir::{Effects, Op};
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
+use fx_torch::{Hierarchy, Loader};
 use support::{arrays, of_kind};
 
 /// What came of a form.
@@ -28,7 +29,15 @@ enum Came {
 }
 
 fn read(path: &Path, training: bool) -> Result<GraphModule> {
-    fx_torch::Loader::new().trainable(training).load(path)
+    let hierarchy = match std::env::args().nth(2).as_deref() {
+        Some("flat") => Hierarchy::Flat,
+        Some("modules") => Hierarchy::Modules,
+        _ => Hierarchy::Layers,
+    };
+    Loader::new()
+        .trainable(training)
+        .hierarchy(hierarchy)
+        .load(path)
 }
 
 fn is_random(gm: &GraphModule) -> Result<bool> {
