@@ -66,6 +66,9 @@ struct Struct {
     paths: Vec<String>,
 }
 
+/// What makes places one struct: the segments, what they hold, and the function.
+type Shape<'f> = (Vec<(String, Holds)>, Option<&'f String>);
+
 /// The places of what a graph module holds, with the names that lead there.
 pub(crate) struct Places {
     places: Vec<Place>,
@@ -296,8 +299,7 @@ impl Structs {
             places, children, ..
         } = places;
         let mut shapes: Vec<(Vec<Field>, Option<String>)> = Vec::new();
-        let mut known: FxHashMap<(Vec<(String, Holds)>, Option<&String>), usize> =
-            FxHashMap::default();
+        let mut known: FxHashMap<Shape<'_>, usize> = FxHashMap::default();
         let mut holds: Vec<Option<Holds>> =
             places.iter().map(|place| place.holds.clone()).collect();
         // A place's children come after it.

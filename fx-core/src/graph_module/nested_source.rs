@@ -79,7 +79,7 @@ impl<'g> Nested<'g> {
     /// Replaces the graph modules by what they hold, each at its path in the whole.
     pub fn open(&self, held: &mut Attributes) {
         for (around, inner) in &self.all {
-            held.modules.remove(&**around);
+            held.modules.remove(around);
             for (path, module) in &inner.attributes.modules {
                 let path: Arc<str> = within(around, path).into();
                 held.modules.insert(path, module.clone());
