@@ -38,7 +38,7 @@ pub fn copied(x: &Tensor) -> Result<Tensor> {
 /// ```
 /// use fx_nn::prelude::*;
 /// let x = Tensor::zeros((2, 3))?;
-/// fx_torch::assign(&x.t()?, &Tensor::arange(0, 6, 1, None)?.reshape((3, 2))?)?;
+/// fx_torch::assign(&x.t()?, &Tensor::arange(0, 6)?.reshape((3, 2))?)?;
 /// assert_eq!(x.to_vec()?, [0., 2., 4., 1., 3., 5.]);
 /// # Ok::<(), Error>(())
 /// ```
