@@ -8,11 +8,10 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use rustc_hash::{FxBuildHasher, FxHashMap, FxHashSet};
 
-use super::split::parts::{call_behind, describe_input};
+use super::split::parts::{call_behind, describe_input, graph_of, name_inputs};
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::graph_module::nested_source::TracedThrough;
-use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::{NodeMut, NodeRef};
 use crate::ir::op::Op;
@@ -31,6 +30,13 @@ struct Traced {
     scope: ScopeId,
     path: Arc<str>,
     type_name: Cow<'static, str>,
+}
+
+impl Traced {
+    /// A path inside of the module, as it is in it.
+    fn own(&self, path: &str) -> Arc<str> {
+        path[self.path.len() + 1..].into()
+    }
 }
 
 impl GraphModule {
@@ -97,18 +103,16 @@ impl GraphModule {
             if region.outputs().is_empty() {
                 continue;
             }
-            let inner = inner_graph(graph, &region, call)?;
-            let (scopes, mut inner) = inner;
-            let mut named = Attributes::default();
+            let mut inner = graph_of(&region, graph, false, describe_typed)?;
             let held = attributes.named_by(&inner);
-            let own = |path: &Arc<str>| -> Arc<str> { path[call.path.len() + 1..].into() };
+            let mut named = Attributes::default();
             for (path, module) in held.modules {
-                named.modules.insert(own(&path), module);
+                named.modules.insert(call.own(&path), module);
             }
             for (path, tensor) in held.tensors {
-                named.tensors.insert(own(&path), tensor);
+                named.tensors.insert(call.own(&path), tensor);
             }
-            relative(&mut inner, &call.path, scopes)?;
+            relative(&mut inner, call, &region, graph)?;
             let name = short_type_name(&call.type_name);
             let mut inner = GraphModule::of_checked(named, inner, &name);
             inner.set_meta(TracedThrough);
@@ -158,18 +162,14 @@ impl GraphModule {
         edit.erase_unused(&moved)?;
         let (_, attributes) = edit.parts();
         let made = new.keys().cloned().collect();
+        // What no node names moves nowhere.
+        let is_below = |path: &str| {
+            let mut outer = path.match_indices('.').map(|(dot, _)| &path[..dot]);
+            outer.any(|outer| new.contains_key(outer))
+        };
+        attributes.modules.retain(|path, _| !is_below(path));
+        attributes.tensors.retain(|path, _| !is_below(path));
         for (path, inner) in new {
-            let inside = |key: &&Arc<str>| is_inside(key, &path);
-            let modules: Vec<Arc<str>> =
-                attributes.modules.keys().filter(inside).cloned().collect();
-            let tensors: Vec<Arc<str>> =
-                attributes.tensors.keys().filter(inside).cloned().collect();
-            for path in &modules {
-                attributes.modules.remove(path);
-            }
-            for path in &tensors {
-                attributes.tensors.remove(path);
-            }
             attributes.modules.insert(path, Box::new(inner));
         }
         Ok(made)
@@ -337,35 +337,6 @@ fn calls_around(node: NodeRef<'_>) -> Vec<ScopeId> {
     around
 }
 
-/// The scopes of the nodes of a graph inside of a call, each with its path in it, its type and its number.
-type Inner = Vec<Vec<(Arc<str>, Cow<'static, str>, u32)>>;
-
-/// The graph of a call, and what its nodes were recorded in.
-fn inner_graph(graph: &Graph, region: &Region, call: &Traced) -> Result<(Inner, Graph)> {
-    let outputs: Vec<Argument> = (region.outputs().iter().copied())
-        .map(Argument::Node)
-        .collect();
-    let (mut inner, mut results) =
-        graph.part(region.inputs(), region.nodes(), &outputs, describe_typed)?;
-    inner.output(match results.len() {
-        1 => results.swap_remove(0),
-        _ => Argument::Tuple(Arc::new(results)),
-    })?;
-    let mut scopes = Vec::with_capacity(region.nodes().len());
-    for id in region.nodes() {
-        let around = graph.node(*id)?.module_stack();
-        let inside = around.take_while(|scope| scope.path != call.path);
-        let inside = inside.filter_map(|scope| {
-            let path = scope.path.strip_prefix(&*call.path)?.strip_prefix('.')?;
-            Some((path.into(), scope.type_name.clone(), scope.call))
-        });
-        let mut inside: Vec<_> = inside.collect();
-        inside.reverse();
-        scopes.push(inside);
-    }
-    Ok((scopes, inner))
-}
-
 /// Writes to an input what is known of the value that it takes, with a type where it is no tensor.
 fn describe_typed(placeholder: &mut NodeMut<'_>, input: NodeRef<'_>) {
     describe_input(placeholder, input);
@@ -380,41 +351,39 @@ fn describe_typed(placeholder: &mut NodeMut<'_>, input: NodeRef<'_>) {
     }
 }
 
-/// Gives the nodes of a graph the paths, names and scopes that they have inside of a call.
-fn relative(graph: &mut Graph, prefix: &str, scopes: Inner) -> Result<()> {
-    let inputs: Vec<NodeId> = graph.placeholders().map(|node| node.id()).collect();
-    let nodes: Vec<NodeId> = graph.nodes().map(NodeRef::id).collect();
-    let is_input: FxHashSet<NodeId> = inputs.iter().copied().collect();
-    let single = inputs.len() == 1;
+/// Gives the nodes of the graph of a call the paths, names and scopes that they have inside of it.
+fn relative(inner: &mut Graph, call: &Traced, region: &Region, graph: &Graph) -> Result<()> {
     // Equal calls have equal texts: the names of inputs do not say what the values are outside.
-    for (at, input) in inputs.iter().enumerate() {
-        let name = match single {
-            true => "x".to_string(),
-            false => format!("x_{at}"),
-        };
-        let mut node = graph.node_mut(*input)?;
-        node.write_op(Op::Placeholder(name.as_str().into()))?;
-        node.rename(&name);
-    }
-    let inside = nodes.iter().filter(|id| !is_input.contains(id));
-    for (id, scopes) in inside.zip(scopes) {
-        let own = |path: &Arc<str>| -> Arc<str> { path[prefix.len() + 1..].into() };
-        let op = match graph.node(*id)?.op() {
-            Op::GetAttr(path) => Some(Op::GetAttr(own(path))),
-            Op::CallModule(path) => Some(Op::CallModule(own(path))),
+    let single = region.inputs().len() == 1;
+    name_inputs(inner, |at| match single {
+        true => "x".to_string(),
+        false => format!("x_{at}"),
+    })?;
+    let nodes = inner.nodes();
+    let nodes = nodes.filter(|node| !matches!(node.op(), Op::Placeholder(_)));
+    let nodes: Vec<NodeId> = nodes.map(NodeRef::id).collect();
+    for (id, outside) in nodes.into_iter().zip(region.nodes()) {
+        let op = match inner.node(id)?.op() {
+            Op::GetAttr(path) => Some(Op::GetAttr(call.own(path))),
+            Op::CallModule(path) => Some(Op::CallModule(call.own(path))),
             _ => None,
         };
         if let Some(op) = op {
-            graph.node_mut(*id)?.write_op(op)?;
+            inner.node_mut(id)?.write_op(op)?;
         }
-        let former = graph.enter_root_scope();
-        for (path, type_name, call) in scopes {
-            graph.enter_scope(path, type_name, call);
+        let around = graph.node(*outside)?.module_stack();
+        let inside: Vec<&Scope> = around
+            .take_while(|scope| scope.path != call.path)
+            .filter(|scope| is_inside(&scope.path, &call.path))
+            .collect();
+        let former = inner.enter_root_scope();
+        for scope in inside.into_iter().rev() {
+            inner.enter_scope(call.own(&scope.path), scope.type_name.clone(), scope.call);
         }
-        let scope = graph.scope_id();
-        graph.leave_scope(former);
-        graph.node_mut(*id)?.stand_in(scope);
+        let scope = inner.scope_id();
+        inner.leave_scope(former);
+        inner.node_mut(id)?.stand_in(scope);
     }
-    graph.rename_all(|node| node.op().name_candidate());
+    inner.rename_all(|node| node.op().name_candidate());
     Ok(())
 }

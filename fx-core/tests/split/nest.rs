@@ -4,17 +4,7 @@ use fx_core::ir::SourceLocation;
 use fx_core::prelude::*;
 use fx_core::trace::placed;
 
-#[derive(Module)]
-struct Scale {
-    by: f64,
-}
-
-#[trace(leaf)]
-impl Scale {
-    fn forward(&self, x: Float) -> Result<Float> {
-        x * self.by
-    }
-}
+use crate::support::modules::Scale;
 
 #[derive(Module)]
 struct Block {

@@ -180,7 +180,10 @@ impl GraphModule {
             order.ok_or_else(|| no_order(graph, attributes, how, &regions, &units, &ordered))?;
         let mut inner = Vec::with_capacity(regions.len());
         for (path, region) in how.paths.iter().zip(&regions) {
-            let inner_graph = graph_of(region, graph, how)?;
+            let mut inner_graph = graph_of(region, graph, how.tuple_return, describe_input)?;
+            if !how.keep_input_names {
+                name_inputs(&mut inner_graph, |at| format!("arg_{at}"))?;
+            }
             let named = attributes.named_by(&inner_graph);
             let mut part = GraphModule::of_checked(named, inner_graph, path);
             // Parts that move into a part are its own from now on.
@@ -369,29 +372,36 @@ pub(crate) fn describe_input(placeholder: &mut NodeMut<'_>, input: NodeRef<'_>) 
     }
 }
 
-/// A region as a graph.
-fn graph_of(region: &Region, of: &Graph, how: &Parts<'_>) -> Result<Graph> {
+/// A region as a graph; `describe` writes to its inputs what is known of them.
+pub(crate) fn graph_of(
+    region: &Region,
+    of: &Graph,
+    tuple_return: bool,
+    describe: impl Fn(&mut NodeMut<'_>, NodeRef<'_>),
+) -> Result<Graph> {
     let outputs: Vec<Argument> = region
         .outputs()
         .iter()
         .copied()
         .map(Argument::Node)
         .collect();
-    let (mut graph, mut results) =
-        of.part(region.inputs(), region.nodes(), &outputs, describe_input)?;
+    let (mut graph, mut results) = of.part(region.inputs(), region.nodes(), &outputs, describe)?;
     let result = match results.len() {
-        1 if !how.tuple_return => results.swap_remove(0),
+        1 if !tuple_return => results.swap_remove(0),
         _ => Argument::Tuple(Arc::new(results)),
     };
     graph.output(result)?;
-    if !how.keep_input_names {
-        let inputs: Vec<NodeId> = graph.placeholders().map(|node| node.id()).collect();
-        for (at, input) in inputs.into_iter().enumerate() {
-            let name = format!("arg_{at}");
-            let mut node = graph.node_mut(input)?;
-            node.rename(&name);
-            node.write_op(Op::Placeholder(name.into()))?;
-        }
-    }
     Ok(graph)
+}
+
+/// Gives the inputs of a graph other names, by their indices.
+pub(crate) fn name_inputs(graph: &mut Graph, name: impl Fn(usize) -> String) -> Result<()> {
+    let inputs: Vec<NodeId> = graph.placeholders().map(|node| node.id()).collect();
+    for (at, input) in inputs.into_iter().enumerate() {
+        let name = name(at);
+        let mut node = graph.node_mut(input)?;
+        node.rename(&name);
+        node.write_op(Op::Placeholder(name.into()))?;
+    }
+    Ok(())
 }
