@@ -161,14 +161,11 @@ impl Loader {
             }
             let is_given = own
                 .iter()
-                .any(|(input, _)| matches!(input, Input::Given(_)));
+                .any(|(input, _)| matches!(input, Input::Given(..)));
             let (inputs, each): (Vec<Input>, Vec<Spec>) = own.into_iter().unzip();
             if is_given {
-                let is_number =
-                    matches!(graph_input(&program, &inputs), Some(Argument::AsSymInt(_)));
-                let ty = match tree {
-                    Tree::Leaf if is_number => "Int",
-                    Tree::Leaf => "&Tensor",
+                let ty = match (&tree, inputs.as_slice()) {
+                    (Tree::Leaf, [Input::Given(_, ty)]) => *ty,
                     _ => "Value",
                 };
                 params.push(ParamSpec::of_text(name, ty));
@@ -199,22 +196,6 @@ impl Loader {
         };
         Ok((root, specs))
     }
-}
-
-/// What the file says of the only input of an argument.
-fn graph_input<'p>(program: &'p Program, inputs: &[Input]) -> Option<&'p Argument> {
-    let [Input::Given(name)] = inputs else {
-        return None;
-    };
-    let mut specs = program.graph_module.signature.input_specs.iter();
-    specs.find_map(|spec| match spec {
-        InputSpec::UserInput { arg } => match arg {
-            Argument::AsTensor(named) if named.name == *name => Some(arg),
-            Argument::AsSymInt(Sym::AsName(own)) if own == name => Some(arg),
-            _ => None,
-        },
-        _ => None,
-    })
 }
 
 type Tensors = IndexMap<String, (Held, Tensor)>;
@@ -332,10 +313,10 @@ fn leaves(program: &Program) -> Result<Vec<(Input, Spec)>> {
                             spec = spec.constrained(&format!("{name} <= {most}"));
                         }
                     }
-                    (Input::Given(named.name.clone()), spec)
+                    (Input::Given(named.name.clone(), "&Tensor"), spec)
                 }
                 Argument::AsSymInt(Sym::AsName(name)) => {
-                    (Input::Given(name.clone()), Spec::int(name.as_str()))
+                    (Input::Given(name.clone(), "Int"), Spec::int(name.as_str()))
                 }
                 other => return Err(Error::msg(format_args!("an input is {other:?}"))),
             }),

@@ -224,6 +224,17 @@ pub(crate) enum Argument {
     AsStringToArgument(IgnoredAny),
 }
 
+impl Argument {
+    /// The name of an argument or a result that is a tensor.
+    pub fn tensor(&self) -> Option<&str> {
+        match self {
+            Argument::AsTensor(named)
+            | Argument::AsOptionalTensor(OptionalTensor::AsTensor(named)) => Some(&named.name),
+            _ => None,
+        }
+    }
+}
+
 /// A size of a tensor: a number, or an expression of sizes as sympy writes it.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case")]

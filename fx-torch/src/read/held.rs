@@ -24,8 +24,8 @@ pub(crate) struct Weight {
 /// An input of the program.
 #[derive(Debug, Clone)]
 pub(crate) enum Input {
-    /// A run gives it.
-    Given(String),
+    /// A run gives it, as this type of Rust.
+    Given(String, &'static str),
     /// It is what it was when the program was exported.
     Fixed(String, Value),
 }

@@ -80,7 +80,7 @@ impl Root {
             for input in &argument.inputs {
                 let leaf = leaves.next();
                 match input {
-                    Input::Given(name) => {
+                    Input::Given(name, _) => {
                         let value =
                             leaf.ok_or_else(|| Error::msg(format_args!("`{name}` is missing")))?;
                         memory.insert(name, ends.begin(name, value, false)?);

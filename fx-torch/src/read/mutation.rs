@@ -17,7 +17,7 @@ use super::values;
 use super::views;
 use crate::call::{Call, proxy_of};
 use crate::rules::{self, training};
-use crate::schema::{Argument, Graph, NamedArgument, Node, OptionalTensor, OutputSpec, Program};
+use crate::schema::{Argument, Graph, Node, OutputSpec, Program};
 use crate::written;
 
 /// The operators that write more than their first argument: the names of what they write.
@@ -40,19 +40,9 @@ pub(super) fn statistics(node: &Node) -> Option<[&str; 2]> {
     let (_, names, flag) = WRITTEN.iter().find(|(known, ..)| *known == operator)?;
     let of = |name: &str| node.inputs.iter().find(|input| input.name == name);
     let is_on = matches!(of(flag)?.arg, Argument::AsBool(true));
-    let tensor = |name: &str| tensor(of(name)?);
+    let tensor = |name: &str| of(name)?.arg.tensor();
     let found = [tensor(names[0])?, tensor(names[1])?];
     is_on.then_some(found)
-}
-
-/// The name of an argument that is a tensor.
-fn tensor(input: &NamedArgument) -> Option<&str> {
-    match &input.arg {
-        Argument::AsTensor(named) | Argument::AsOptionalTensor(OptionalTensor::AsTensor(named)) => {
-            Some(&named.name)
-        }
-        _ => None,
-    }
 }
 
 /// What is known of a program's memory without its values.
@@ -80,7 +70,7 @@ impl<'n> Scan<'n> {
                     self.written.extend(self.roots.get(&(own, name)));
                 }
             }
-            let root = node.inputs.first().and_then(tensor);
+            let root = node.inputs.first().and_then(|input| input.arg.tensor());
             let Some(root) = root.and_then(|name| self.roots.get(&(own, name)).copied()) else {
                 continue;
             };
@@ -105,7 +95,10 @@ impl<'n> Scan<'n> {
         self.graphs += 1;
         let own = self.graphs;
         for (input, given) in inner.graph.inputs.iter().zip(&node.inputs[at + 1..]) {
-            let root = tensor(given).and_then(|name| self.roots.get(&(outer, name)).copied());
+            let root = given
+                .arg
+                .tensor()
+                .and_then(|name| self.roots.get(&(outer, name)).copied());
             if let (Some(root), Some(name)) = (root, values::name(input)?) {
                 self.roots.insert((own, name), root);
             }
@@ -123,14 +116,17 @@ impl<'n> Scan<'n> {
 
 /// What an output of a program is: a result, or what becomes of an input.
 fn outputs<'n>(program: &'n Program, weights: &'n [Weight]) -> Result<Vec<Option<&'n str>>> {
+    let mut names: FxHashMap<&str, &str> = FxHashMap::default();
+    for weight in weights {
+        names.entry(&weight.path).or_insert(&weight.name);
+    }
     let weight = |path: &str| {
-        let found = weights.iter().find(|weight| weight.path == path);
-        let found = found.ok_or_else(|| {
+        let found = names.get(path).ok_or_else(|| {
             Error::msg(format_args!(
                 "a run writes `{path}`, and nothing has the path"
             ))
         });
-        found.map(|weight| Some(&*weight.name))
+        found.map(|name| Some(*name))
     };
     let specs = program.graph_module.signature.output_specs.iter();
     let specs = specs.map(|spec| match spec {
@@ -181,6 +177,8 @@ pub(super) struct Ends<'n> {
     /// The inputs that nodes write.
     written: FxHashSet<&'n str>,
     outputs: Vec<Option<&'n str>>,
+    /// The inputs that outputs are written to.
+    ends: FxHashSet<&'n str>,
     /// Inputs that only training writes.
     counts: FxHashSet<&'n str>,
 }
@@ -194,10 +192,12 @@ impl<'n> Ends<'n> {
         let counts = weights
             .iter()
             .filter(|weight| !training && counts_batches(&weight.path));
+        let outputs = outputs(program, weights)?;
         Ok(Ends {
             begun: IndexMap::new(),
             written: written_by_nodes(program, training)?,
-            outputs: outputs(program, weights)?,
+            ends: outputs.iter().flatten().copied().collect(),
+            outputs,
             counts: counts.map(|weight| &*weight.name).collect(),
         })
     }
@@ -208,7 +208,7 @@ impl<'n> Ends<'n> {
     /// # Errors
     /// Returns an error if it is written and no tensor.
     pub fn begin(&mut self, name: &'n str, given: Value, is_held: bool) -> Result<Value> {
-        let is_written = self.written.contains(name) || self.outputs.contains(&Some(name));
+        let is_written = self.written.contains(name) || self.ends.contains(name);
         let is_written = is_written && !self.counts.contains(name);
         if !is_written && !is_held {
             return Ok(given);

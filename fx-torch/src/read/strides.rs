@@ -3,16 +3,11 @@
 //!
 //! Invariant: what the file does not say of strides is taken as memory in order.
 
-use crate::schema::{Argument, Graph, Hint, Node, OptionalTensor, Size, TensorMeta};
+use crate::schema::{Argument, Graph, Hint, Node, Size, TensorMeta};
 
 /// What the file says of an argument or a result that is a tensor.
 fn meta<'g>(graph: &'g Graph, argument: Option<&Argument>) -> Option<&'g TensorMeta> {
-    match argument? {
-        Argument::AsTensor(named) | Argument::AsOptionalTensor(OptionalTensor::AsTensor(named)) => {
-            graph.tensor_values.get(&named.name)
-        }
-        _ => None,
-    }
+    graph.tensor_values.get(argument?.tensor()?)
 }
 
 /// The tensor that a node takes, and the one that it gives.

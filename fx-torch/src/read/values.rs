@@ -43,12 +43,10 @@ pub(super) fn tensors(argument: &Argument) -> Vec<&str> {
         }
     }
     match argument {
-        Argument::AsTensor(named) => vec![&named.name],
         Argument::AsTensors(all) => all.iter().map(|named| &*named.name).collect(),
-        Argument::AsOptionalTensor(tensor) => optional(tensor).into_iter().collect(),
         Argument::AsOptionalTensors(all) => all.iter().filter_map(optional).collect(),
         Argument::AsNestedTensors(all) => all.iter().flatten().map(|named| &*named.name).collect(),
-        _ => Vec::new(),
+        one => one.tensor().into_iter().collect(),
     }
 }
 

@@ -194,12 +194,7 @@ pub(crate) fn put(call: &Call<'_>, index: Option<Part>, new: Tensor) -> Result<T
         }
         "aten.permute" => {
             let dims: Vec<i64> = call.of("dims")?;
-            let rank = dims.len() as i64;
-            let mut back = vec![0i64; dims.len()];
-            for (at, dim) in dims.iter().enumerate() {
-                back[dim.rem_euclid(rank) as usize] = at as i64;
-            }
-            ops::permute(&new, back)
+            ops::permute(&new, rules::undone(&dims))
         }
         "aten.select" => {
             ops::select_scatter(&whole, &new, call.of("dim")?, call.of::<Int>("index")?)

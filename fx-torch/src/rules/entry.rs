@@ -79,6 +79,16 @@ pub(crate) fn rank(x: &Tensor) -> Result<i64> {
     }
 }
 
+/// The order of dims that undoes another one, whose dims may count from the end.
+pub(crate) fn undone(order: &[i64]) -> Vec<i64> {
+    let rank = order.len() as i64;
+    let mut back = vec![0; order.len()];
+    for (at, dim) in (0..).zip(order) {
+        back[dim.rem_euclid(rank) as usize] = at;
+    }
+    back
+}
+
 /// A call of a function with the first two arguments, in their order.
 ///
 /// # Errors

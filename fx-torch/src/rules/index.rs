@@ -5,7 +5,7 @@ use fx_nn::tensor::Object;
 use fx_nn::value::IntoValue;
 use fx_nn::{Error, Result, operator};
 
-use super::entry::{Entry, by, rank, same};
+use super::entry::{Entry, by, rank, same, undone};
 use crate::call::{Call, element_type};
 
 fn is_mask(item: &Value) -> bool {
@@ -204,11 +204,7 @@ fn index_put(call: &Call<'_>) -> Result<Value> {
     }
     let moved = ops::permute(&own, order.clone())?;
     let moved = Tensor::from_value(put(Value::object(moved), Value::object(values))?)?;
-    let mut back = vec![0i64; order.len()];
-    for (at, dim) in (0..).zip(&order) {
-        back[*dim as usize] = at;
-    }
-    Ok(Value::object(ops::permute(&moved, back)?))
+    Ok(Value::object(ops::permute(&moved, undone(&order))?))
 }
 
 /// A tensor with values where a mask of its first dims is true.

@@ -78,30 +78,15 @@ fn weight_norm(call: &Call<'_>) -> Result<Value> {
     Ok(Value::object((v * (g / norm)?)?))
 }
 
-/// Its two states come in a list.
-fn lstm(call: &Call<'_>) -> Result<Value> {
+/// An LSTM, whose two states come in a list.
+fn lstm(function: Function, states: [&'static str; 2], call: &Call<'_>) -> Result<Value> {
     let [h, c] = call.items("hx")? else {
         return Err(Error::msg("an LSTM has two states"));
     };
     let mut args = call.args.clone();
     args.retain(|(name, _)| *name != "hx");
-    args.extend([("h_0", h.clone()), ("c_0", c.clone())]);
-    same_function(
-        function!(ops::lstm),
-        &[("dropout", "dropout_p")],
-        &call.with_args(args),
-    )
-}
-
-/// Its two states come in a list.
-fn lstm_cell(call: &Call<'_>) -> Result<Value> {
-    let [h, c] = call.items("hx")? else {
-        return Err(Error::msg("an LSTM has two states"));
-    };
-    let mut args = call.args.clone();
-    args.retain(|(name, _)| *name != "hx");
-    args.extend([("h", h.clone()), ("c", c.clone())]);
-    same_function(function!(ops::lstm_cell), &[], &call.with_args(args))
+    args.extend(states.into_iter().zip([h.clone(), c.clone()]));
+    same_function(function, &[("dropout", "dropout_p")], &call.with_args(args))
 }
 
 /// A softmax along one dim, of halves in single precision where that is asked for.
@@ -123,8 +108,8 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.conv2d" => |call| convolution(function!(ops::conv2d), call),
     "aten.conv3d" => |call| convolution(function!(ops::conv3d), call),
     "aten._weight_norm" => weight_norm,
-    "aten.lstm" => lstm,
-    "aten.lstm_cell" => lstm_cell,
+    "aten.lstm" => |call| lstm(function!(ops::lstm), ["h_0", "c_0"], call),
+    "aten.lstm_cell" => |call| lstm(function!(ops::lstm_cell), ["h", "c"], call),
 };
 
 pub(crate) const SAME: &[Entry] = same! {

@@ -31,8 +31,8 @@ use fx_nn::{Error, Result};
 use rustc_hash::FxHashMap;
 
 pub(crate) use self::complex::is_complex;
-pub(crate) use self::entry::is_without_meaning;
 use self::entry::{Entry, How, same_function};
+pub(crate) use self::entry::{is_without_meaning, undone};
 use crate::call::{Call, element_type};
 
 fn table() -> &'static FxHashMap<&'static str, How> {

@@ -66,17 +66,17 @@ impl<'p> Nodes<'_, 'p> {
         nodes.filter(|node| operator(node) == of).collect()
     }
 
-    /// The argument that a name is followed back to, through the operators that are given, by their first arguments.
-    fn source(&self, name: &'p str, through: &[&str]) -> Option<(&'p str, Vec<&'p Node>)> {
-        let (mut name, mut passed) = (name, Vec::new());
+    /// What is given to the layer where a name is read, and how often it is transposed before.
+    fn source(&self, mut name: &'p str) -> Option<(&'p str, usize)> {
+        let mut turns = 0;
         while let Some(node) = self.giver(name) {
-            if !through.contains(&operator(node)) {
+            if operator(node) != "aten.transpose" {
                 return None;
             }
-            passed.push(node);
+            turns += 1;
             name = tensor(node, 0)?;
         }
-        Some((name, passed))
+        Some((name, turns))
     }
 
     /// What a mask was when it came in, and whether it is one of keys.
@@ -156,10 +156,10 @@ pub(super) fn multihead_attention<'p>(found: &Found<'p>) -> Option<Layer<'p>> {
     let (last, projections) = linear.split_last()?;
     let mut inputs = Vec::new();
     for node in projections {
-        inputs.push(nodes.source(tensor(node, 0)?, &["aten.transpose"])?);
+        inputs.push(nodes.source(tensor(node, 0)?)?);
     }
-    let turned = inputs.first()?.1.len();
-    let is_same = inputs.iter().all(|(_, turns)| turns.len() == turned);
+    let turned = inputs.first()?.1;
+    let is_same = inputs.iter().all(|(_, turns)| *turns == turned);
     let [query, key, value] = match inputs.as_slice() {
         [(x, _)] => [*x; 3],
         [(q, _), (kv, _)] => [*q, *kv, *kv],

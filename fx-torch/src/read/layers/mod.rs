@@ -15,7 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 pub(super) use self::found::Given;
 use self::found::{Found, Layer, Weights};
 use super::held::{Held, Weight};
-use super::values::{names, tensors};
+use super::values::tensors;
 use crate::places::{self, Around};
 use crate::schema::{Graph, Node};
 
@@ -277,8 +277,7 @@ fn layer<'p>(
     let last = *group.nodes.last()?;
     let is_result = |name: &str| layer.results.iter().any(|(known, _)| *known == name);
     let fits = found.nodes.iter().all(|node| {
-        let given = names(&node.outputs).unwrap_or_default().into_iter();
-        let mut given = given.chain(node.outputs.iter().flat_map(tensors));
+        let mut given = node.outputs.iter().flat_map(tensors);
         given.all(|name| readers.get(name).is_none_or(|at| *at <= last) || is_result(name))
     });
     // Sizes that are read of what is inside stay with the nodes that they are read of.
