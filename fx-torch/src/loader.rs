@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::read::{Held, Input, Layers, Parameter, Root, Weight, settle, written};
 use crate::schema::{Argument, Constant, InputSpec, Program, Size, Sym};
 use crate::tree::Tree;
-use crate::{archive, element, size};
+use crate::{archive, element, opaque, operator, size};
 
 /// Which modules of PyTorch are modules of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -91,6 +91,7 @@ impl Loader {
     /// operator is not known.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<GraphModule> {
         let path = path.as_ref();
+        operator::registered()?;
         let program = archive::program(path)?;
         let about = |e: Error| Error::msg(format_args!("{}: {e}", path.display()));
         let (root, specs) = self.root(program, path).map_err(about)?;
@@ -186,6 +187,7 @@ impl Loader {
         };
         let root = Root {
             layers,
+            opaque: opaque::leaves(&program.graph_module.graph),
             program: Arc::new(program),
             tensors,
             weights: Arc::new(weights),

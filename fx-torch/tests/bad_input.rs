@@ -191,15 +191,16 @@ fn graphs_that_name_nothing_are_refused() -> Result<()> {
         let own = node(json, "softmax")["outputs"][0]["as_tensor"]["name"].clone();
         node(json, "softmax")["inputs"][0]["arg"] = json!({"as_tensor": {"name": own}});
     })?;
+    // An operator that writes is no leaf.
     refused_with(
         "unknown",
-        "fx has no rule for `torch.ops.mine.op.default`",
+        "fx has no operator `torch.ops.mine.op_.default`",
         |json| {
-            node(json, "conv2d")["target"] = json!("torch.ops.mine.op.default");
+            node(json, "conv2d")["target"] = json!("torch.ops.mine.op_.default");
         },
     )?;
     refused_with("unknown", "make.py:", |json| {
-        node(json, "conv2d")["target"] = json!("torch.ops.mine.op.default");
+        node(json, "conv2d")["target"] = json!("torch.ops.mine.op_.default");
     })?;
     refused_with("argument", "the argument `twice`", |json| {
         let extra = json!({"name": "twice", "arg": {"as_int": 2}, "kind": 1});

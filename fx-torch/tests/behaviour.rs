@@ -7,5 +7,6 @@ mod support;
 mod checks;
 
 mod bad_input;
+mod custom;
 mod forms;
 mod programs;
