@@ -21,6 +21,7 @@ mod support;
 mod tree;
 mod written;
 
+pub use archive::Limits;
 pub use leaves::{nms, regions};
 pub use loader::{Hierarchy, Loader, load};
 pub use numbers::{chosen, float, larger, smaller, truth, whole, whole_part};

@@ -14,6 +14,7 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
+use crate::archive::Limits;
 use crate::read::{Held, Input, Layers, Parameter, Root, Weight, settle, written};
 use crate::schema::{Argument, Constant, InputSpec, Program, Size, Sym};
 use crate::tree::Tree;
@@ -45,6 +46,7 @@ pub enum Hierarchy {
 pub struct Loader {
     trainable: bool,
     hierarchy: Hierarchy,
+    limits: Limits,
 }
 
 /// Reads a program as a graph module, in evaluation and with frozen parameters.
@@ -81,6 +83,12 @@ impl Loader {
         self
     }
 
+    /// What a file may ask for.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Reads a file.
     ///
     /// What a run of the program writes, a run of the graph does, at its end and in place: parameters, buffers, and inputs,
@@ -92,7 +100,7 @@ impl Loader {
     pub fn load(&self, path: impl AsRef<Path>) -> Result<GraphModule> {
         let path = path.as_ref();
         operator::registered()?;
-        let program = archive::program(path)?;
+        let program = archive::program(path, self.limits)?;
         let about = |e: Error| Error::msg(format_args!("{}: {e}", path.display()));
         let (root, specs) = self.root(program, path).map_err(about)?;
         let traced = Trace::new(&root)

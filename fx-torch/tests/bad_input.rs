@@ -281,3 +281,18 @@ fn weights_that_are_not_the_graphs_are_refused() -> Result<()> {
         graph(json)["tensor_values"]["p_conv_weight"]["sizes"][0] = json!({"as_int": 5});
     })
 }
+
+#[test]
+fn a_graph_larger_than_the_limit_is_refused() -> Result<()> {
+    let path = crate::programs::file("named.pt2");
+    let mut limits = fx_torch::Limits::default();
+    assert!(fx_torch::Loader::new().limits(limits).load(&path).is_ok());
+    limits.graph_bytes = 1000;
+    let refused = fx_torch::Loader::new().limits(limits).load(&path);
+    let error = refused.err().map(|e| e.to_string()).unwrap_or_default();
+    assert!(
+        error.contains("more than 1000 bytes: raise `Limits::graph_bytes`"),
+        "{error}"
+    );
+    Ok(())
+}
