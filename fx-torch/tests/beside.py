@@ -25,8 +25,12 @@ import onnxruntime
 ROUNDS, SECONDS = 3, 300
 FX = os.environ.get("FX", "target/release/fx")
 SPEED = os.environ.get("SPEED", "target/release/examples/speed")
+HERE = str(pathlib.Path(__file__).parent)
 EXPORT = """
-import logging, sys, warnings, torch
+import logging, pathlib, sys, warnings, torch
+sys.path.insert(0, sys.argv[3])
+import again
+again.registered(pathlib.Path(sys.argv[1]))
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
 program = torch.export.load(sys.argv[1])
@@ -41,7 +45,7 @@ def exported(file, onnx):
     if said_before.exists():
         return said_before.read_text()
     try:
-        ran = subprocess.run([sys.executable, "-c", EXPORT, str(file), str(onnx)], capture_output=True, text=True, timeout=SECONDS)
+        ran = subprocess.run([sys.executable, "-c", EXPORT, str(file), str(onnx), HERE], capture_output=True, text=True, timeout=SECONDS)
         said = "" if ran.returncode == 0 else (ran.stderr.strip().splitlines() or ["no message"])[-1]
     except subprocess.TimeoutExpired:
         said = f"more than {SECONDS} s"
