@@ -8,4 +8,5 @@ mod checks;
 
 mod bad_input;
 mod forms;
+mod old;
 mod programs;
