@@ -4,7 +4,7 @@
 
 use fx_nn::file::{Json, Loader, Saver};
 use fx_nn::ir::{Effects, ParamSpec, ParamType, TensorMeta};
-use fx_nn::module::{Component, Module};
+use fx_nn::module::{Component, Module, Walk};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::{Error, Result};
@@ -59,6 +59,10 @@ impl Opaque {
 }
 
 impl Component for Opaque {
+    fn visit(&self, walk: &mut Walk<'_, '_>) {
+        walk.component(self, |_| {});
+    }
+
     fn duplicate(&self) -> Self {
         self.clone()
     }

@@ -113,12 +113,7 @@ fn main() -> Result<()> {
     let folder = std::env::args()
         .nth(1)
         .ok_or_else(|| Error::msg("forms DIR"))?;
-    let entries = std::fs::read_dir(&folder).map_err(Error::other)?;
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|e| e == "pt2"))
-        .collect();
-    files.sort();
+    let files = support::programs(&folder, "")?;
     let (mut equal, mut refused, mut random, mut wrong, mut panics) = ([0; 3], 0, 0, 0, 0);
     for path in &files {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -2,8 +2,10 @@
 //! modules that made nodes and those whose path is called in the graph.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
+#[allow(dead_code, reason = "the judge uses the rest")]
+mod support;
+
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use fx_nn::ir::Op;
 use fx_nn::prelude::*;
@@ -21,12 +23,7 @@ fn main() -> Result<()> {
     let folder = std::env::args()
         .nth(1)
         .ok_or_else(|| Error::msg("layers DIR"))?;
-    let entries = std::fs::read_dir(&folder).map_err(Error::other)?;
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|e| e == "pt2"))
-        .collect();
-    files.sort();
+    let files = support::programs(&folder, "")?;
     let mut classes: BTreeMap<String, Count> = BTreeMap::new();
     let mut loaded = 0;
     for file in &files {

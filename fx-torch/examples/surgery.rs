@@ -4,7 +4,7 @@
 
 mod support;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use fx_nn::module::{Module, Tag};
 use fx_nn::prelude::*;
@@ -69,12 +69,7 @@ fn main() -> Result<()> {
     let folder = std::env::args()
         .nth(1)
         .ok_or_else(|| Error::msg("surgery DIR"))?;
-    let entries = std::fs::read_dir(Path::new(&folder)).map_err(Error::other)?;
-    let mut files: Vec<PathBuf> = entries
-        .filter_map(|entry| Some(entry.ok()?.path()))
-        .filter(|path| path.extension().is_some_and(|e| e == "pt2"))
-        .collect();
-    files.sort();
+    let files = support::programs(&folder, "")?;
     let mut equal = [0; 3];
     for path in &files {
         let stem = path.with_extension("").display().to_string();

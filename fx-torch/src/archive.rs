@@ -16,8 +16,29 @@ use zip::read::{ArchiveOffset, Config};
 use crate::older;
 use crate::schema::{Header, MAJOR, MINOR, OLDER, Program};
 
-/// The largest description of a graph that is read, in bytes.
-const MOST: u64 = 1 << 30;
+/// What a file may ask for; each limit can be raised.
+///
+/// ```
+/// let mut limits = fx_torch::Limits::default();
+/// limits.graph_bytes = 16 << 20;
+/// let refused = fx_torch::Loader::new().limits(limits).load("huge.pt2");
+/// # assert!(refused.is_err());
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// The bytes of the description of the graph, unpacked: 1 GiB, where nothing else is said. Weights have no limit but
+    /// the size of the file.
+    pub graph_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits {
+            graph_bytes: 1 << 30,
+        }
+    }
+}
 
 /// How many times larger than in the file it may be.
 const MOST_TIMES: u64 = 200;
@@ -34,13 +55,14 @@ const FROM_ITS_START: Config = Config {
 ///
 /// # Errors
 /// Returns an error if it is no zip file with a program, or the program is of a schema that is not understood.
-pub(crate) fn program(path: &Path) -> Result<Program, Error> {
+pub(crate) fn program(path: &Path, limits: Limits) -> Result<Program, Error> {
     let about = |problem: String| Error::msg(format_args!("{}: {problem}", path.display()));
     let file = File::open(path).map_err(|e| about(e.to_string()))?;
     let mut archive = ZipArchive::with_config(FROM_ITS_START, BufReader::new(file))
         .map_err(|e| about(format!("no zip file: {e}")))?;
     let name = graph_entry(&mut archive).map_err(about)?;
-    let bytes = unpacked(&mut archive, &name).map_err(|e| about(format!("`{name}`: {e}")))?;
+    let bytes =
+        unpacked(&mut archive, &name, limits).map_err(|e| about(format!("`{name}`: {e}")))?;
     let about = |problem: String| about(format!("`{name}`: {problem}"));
     let bytes = match name == older::GRAPH {
         true => older::quoted(&bytes),
@@ -95,18 +117,27 @@ fn graph_entry(archive: &mut ZipArchive<BufReader<File>>) -> Result<String, Stri
 }
 
 /// The bytes of an entry.
-fn unpacked(archive: &mut ZipArchive<BufReader<File>>, name: &str) -> Result<Vec<u8>, String> {
+fn unpacked(
+    archive: &mut ZipArchive<BufReader<File>>,
+    name: &str,
+    limits: Limits,
+) -> Result<Vec<u8>, String> {
     let mut entry = archive.by_name(name).map_err(|e| e.to_string())?;
     // The text of a graph is not packed, or to a hundredth at best.
-    let most = entry
+    let honest = entry
         .compressed_size()
         .saturating_mul(MOST_TIMES)
         .saturating_add(1 << 20);
-    let most = most.min(MOST);
+    let most = honest.min(limits.graph_bytes);
     let mut bytes = Vec::new();
-    let read = (&mut entry).take(most + 1).read_to_end(&mut bytes);
+    let read = (&mut entry)
+        .take(most.saturating_add(1))
+        .read_to_end(&mut bytes);
     read.map_err(|e| e.to_string())?;
     match bytes.len() as u64 > most {
+        true if most < honest => Err(format!(
+            "it has more than {most} bytes: raise `Limits::graph_bytes` if you trust the file"
+        )),
         true => Err(format!("it unpacks to more than {most} bytes")),
         false => Ok(bytes),
     }

@@ -14,10 +14,11 @@ use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::archive::Limits;
 use crate::read::{Held, Input, Layers, Parameter, Root, Weight, settle, written};
 use crate::schema::{Argument, Constant, InputSpec, Program, Size, Sym};
 use crate::tree::Tree;
-use crate::{archive, element, older, size};
+use crate::{archive, element, older, opaque, operator, size};
 
 /// Which modules of PyTorch are modules of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -45,6 +46,7 @@ pub enum Hierarchy {
 pub struct Loader {
     trainable: bool,
     hierarchy: Hierarchy,
+    limits: Limits,
 }
 
 /// Reads a program as a graph module, in evaluation and with frozen parameters.
@@ -81,6 +83,12 @@ impl Loader {
         self
     }
 
+    /// What a file may ask for.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
     /// Reads a file.
     ///
     /// What a run of the program writes, a run of the graph does, at its end and in place: parameters, buffers, and inputs,
@@ -91,7 +99,8 @@ impl Loader {
     /// operator is not known.
     pub fn load(&self, path: impl AsRef<Path>) -> Result<GraphModule> {
         let path = path.as_ref();
-        let program = archive::program(path)?;
+        operator::registered()?;
+        let program = archive::program(path, self.limits)?;
         let about = |e: Error| Error::msg(format_args!("{}: {e}", path.display()));
         let (root, specs) = self.root(program, path).map_err(about)?;
         let traced = Trace::new(&root)
@@ -189,6 +198,7 @@ impl Loader {
         };
         let root = Root {
             layers,
+            opaque: opaque::leaves(&program.graph_module.graph),
             program: Arc::new(program),
             tensors,
             weights: Arc::new(weights),

@@ -46,7 +46,7 @@ impl fmt::Display for Support {
 /// # Errors
 /// Returns an error if the file is no exported program.
 pub fn support(path: impl AsRef<Path>) -> Result<Support> {
-    let program = archive::program(path.as_ref())?;
+    let program = archive::program(path.as_ref(), archive::Limits::default())?;
     let mut support = Support::default();
     let mut left: Vec<&Graph> = vec![&program.graph_module.graph];
     while let Some(graph) = left.pop() {

@@ -1,5 +1,6 @@
 //! One program of tests: programs that torch.export wrote, beside PyTorch's results. Each file here is a module of it.
 
+#[allow(dead_code, reason = "examples list the programs of a folder")]
 #[path = "../examples/support/mod.rs"]
 mod support;
 
@@ -7,6 +8,8 @@ mod support;
 mod checks;
 
 mod bad_input;
+mod bad_older;
+mod custom;
 mod forms;
 mod old;
 mod programs;

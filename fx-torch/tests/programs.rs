@@ -12,20 +12,29 @@ use fx_torch::{Hierarchy, Loader};
 
 use crate::support::{arrays, by_position, of_kind, off};
 
-fn file(name: &str) -> PathBuf {
+pub fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data")
         .join(name)
 }
 
-/// A program as read, compiled, saved and loaded, at both sizes.
-fn check(name: &str, call: impl Fn(Vec<Tensor>) -> CallArgs + Copy) -> Result<GraphModule> {
+fn loaded(name: &str, call: impl Fn(Vec<Tensor>) -> CallArgs + Copy) -> Result<GraphModule> {
     let gm = fx_torch::load(file(&format!("{name}.pt2")))?;
+    check(&gm, name, call)?;
+    Ok(gm)
+}
+
+/// A program as read, compiled, saved and loaded, at both sizes.
+pub fn check(
+    gm: &GraphModule,
+    name: &str,
+    call: impl Fn(Vec<Tensor>) -> CallArgs + Copy,
+) -> Result<()> {
     let first = arrays(&file(&format!("{name}_0.npz")))?;
     let like = Compile::new(Cpu::new()).like(call(of_kind(&first, "in_")));
     let again = GraphModule::from_bytes(&gm.to_bytes()?)?;
     for (way, gm) in [
-        ("read", &gm),
+        ("read", gm),
         ("compiled", &gm.compile(like)?),
         ("saved", &again),
     ] {
@@ -39,32 +48,32 @@ fn check(name: &str, call: impl Fn(Vec<Tensor>) -> CallArgs + Copy) -> Result<Gr
             );
         }
     }
-    Ok(gm)
+    Ok(())
 }
 
 #[test]
 fn what_is_written_through_a_view_shows_in_its_base() -> Result<()> {
-    check("written", by_position)?;
+    loaded("written", by_position)?;
     Ok(())
 }
 
 /// Complex numbers, places by masks, windows, boxes and regions of images.
 #[test]
 fn compositions_and_leaves_are_what_pytorch_gives() -> Result<()> {
-    check("mixed", by_position)?;
+    loaded("mixed", by_position)?;
     Ok(())
 }
 
 #[test]
 fn recurrent_layers_are_calls() -> Result<()> {
-    let gm = check("recurrent", by_position)?;
+    let gm = loaded("recurrent", by_position)?;
     assert!(gm.graph().to_string().contains("lstm"));
     Ok(())
 }
 
 #[test]
 fn tied_weights_are_one_tensor() -> Result<()> {
-    let gm = check("tied", by_position)?;
+    let gm = loaded("tied", by_position)?;
     let names: Vec<String> = gm.named_parameters().into_keys().collect();
     let of = |name: &str| names.iter().filter(|known| **known == name).count();
     assert_eq!(of("emb.weight") + of("out.weight"), 1, "{names:?}");
@@ -90,7 +99,7 @@ fn structures_and_keywords_are_those_of_forward() -> Result<()> {
             )],
         }
     };
-    check("named", call)?;
+    loaded("named", call)?;
     let gm = Loader::new()
         .hierarchy(Hierarchy::Flat)
         .load(file("named.pt2"))?;
@@ -134,7 +143,7 @@ fn a_program_is_a_checkpoint() -> Result<()> {
 /// Modules of `torch.nn` are layers at their paths, also one that is called twice.
 #[test]
 fn modules_of_torch_nn_are_layers_at_their_paths() -> Result<()> {
-    let gm = check("nested", by_position)?;
+    let gm = loaded("nested", by_position)?;
     let called = |path: &str| {
         let nodes = gm.graph().nodes();
         nodes.filter(|node| node.target() == path).count()

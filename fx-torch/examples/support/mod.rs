@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use fx_nn::module::Module;
 use fx_nn::prelude::*;
@@ -26,6 +26,21 @@ impl Off {
     pub fn is_equal(self) -> bool {
         self.most <= self.allowed
     }
+}
+
+/// The programs of a folder with one of some parts in their names, in order.
+pub fn programs(folder: &str, parts: &str) -> Result<Vec<PathBuf>> {
+    let entries = std::fs::read_dir(folder).map_err(Error::other)?;
+    let mut files: Vec<PathBuf> = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| path.extension().is_some_and(|e| e == "pt2"))
+        .filter(|path| {
+            let name = path.file_stem().unwrap_or_default().to_string_lossy();
+            parts.split(',').any(|part| name.contains(part))
+        })
+        .collect();
+    files.sort();
+    Ok(files)
 }
 
 /// The arrays of a file, by name.

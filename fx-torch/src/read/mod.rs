@@ -34,6 +34,7 @@ use self::views::Part;
 use crate::call::{Call, proxy_of};
 use crate::element;
 use crate::known::{self, Known};
+use crate::opaque::{self, Leaf, Opaque};
 use crate::places::{self, Around};
 use crate::rules;
 use crate::schema::{Argument, Graph, Node, Program, Range};
@@ -46,6 +47,8 @@ pub(crate) struct Root {
     pub tensors: IndexMap<String, (Held, Tensor)>,
     pub weights: Arc<Vec<Weight>>,
     pub layers: Layers,
+    /// Operators that are not known, by the names of their first results.
+    pub opaque: IndexMap<String, Leaf>,
     pub arguments: Arc<Vec<Parameter>>,
     pub params: Vec<ParamSpec>,
     pub results: Tree,
@@ -96,6 +99,7 @@ impl Root {
             training: self.training,
             autocast: None,
             layers: &self.layers,
+            opaque: &self.opaque,
             ranges: &self.program.range_constraints,
         };
         let results = reader.graph(graph, Some(&self.layers), &mut memory)?;
@@ -121,6 +125,7 @@ struct Reader<'n> {
     autocast: Option<DType>,
     ranges: &'n IndexMap<String, Range>,
     layers: &'n Layers,
+    opaque: &'n IndexMap<String, Leaf>,
 }
 
 impl<'n> Reader<'n> {
@@ -232,7 +237,13 @@ impl<'n> Reader<'n> {
             let value = function(&call)?;
             return self.written(own, value, names(&node.outputs)?, memory);
         }
-        let given = rules::run(&call)?;
+        let given = match self.leaf(node) {
+            Some(leaf) => leaf.forward(CallArgs {
+                args: call.args.iter().map(|(_, value)| value.clone()).collect(),
+                kwargs: Vec::new(),
+            })?,
+            None => rules::run(&call)?,
+        };
         let own = own.filter(|_| views::is_view(graph, node));
         let mut put = |name: &'n str, index: Option<Part>| {
             let value = views::part(&given, index.map(|part| part.at))?;
@@ -256,6 +267,12 @@ impl<'n> Reader<'n> {
             }
         }
         Ok(())
+    }
+
+    /// The leaf of a node whose operator is not known.
+    fn leaf(&self, node: &Node) -> Option<&'n Opaque> {
+        let leaf = self.opaque.get(opaque::first_result(node)?);
+        leaf.filter(|_| self.is_program).map(|leaf| &leaf.module)
     }
 
     /// A call of a layer, which stands for nodes up to this one.
@@ -359,6 +376,9 @@ impl Component for Root {
             for (path, layer) in &self.layers.modules {
                 walk.child(path, layer);
             }
+            for leaf in self.opaque.values() {
+                walk.child(&leaf.path, &leaf.module);
+            }
             for (path, (held, tensor)) in &self.tensors {
                 if self.layers.held.contains(path) {
                     continue;
@@ -374,6 +394,9 @@ impl Component for Root {
     fn visit_mut(&mut self, walk: &mut WalkMut<'_, '_>) {
         for (path, layer) in &mut self.layers.modules {
             walk.child(path, layer);
+        }
+        for leaf in self.opaque.values_mut() {
+            walk.child(&leaf.path, &mut leaf.module);
         }
         for (path, (_, tensor)) in &mut self.tensors {
             if self.layers.held.contains(path) {

@@ -1,7 +1,7 @@
 //! Operators that make tensors.
 
-use fx_nn::Result;
 use fx_nn::prelude::*;
+use fx_nn::{Error, Result};
 
 use super::entry::{Entry, by, same};
 use crate::call::Call;
@@ -49,15 +49,22 @@ fn arange(call: &Call<'_>) -> Result<Value> {
     )?))
 }
 
+/// A tensor of one number.
+fn filled(sizes: Value, number: Value, dtype: DType) -> Result<Value> {
+    match number {
+        // A number that a run decides is no literal: it is added.
+        Value::Proxy(_) => {
+            let zeros: Tensor = function!(ops::zeros).call_as((sizes, dtype))?;
+            fx_nn::operator::add.call_as((zeros, number))
+        }
+        number => function!(ops::full).call_as(args![sizes, number, dtype = Value::DType(dtype)]),
+    }
+}
+
 /// A number without dims.
 fn scalar_tensor(call: &Call<'_>) -> Result<Value> {
-    let dtype = call.maybe::<DType>("dtype")?;
-    let sizes = Value::List(Box::default());
-    function!(ops::full).call_as(args![
-        sizes,
-        call.at(0)?.clone(),
-        dtype = Value::DType(dtype.unwrap_or(DType::F32))
-    ])
+    let dtype = call.or::<DType>("dtype", DType::F32)?;
+    filled(Value::List(Box::default()), call.at(0)?.clone(), dtype)
 }
 
 fn full(call: &Call<'_>) -> Result<Value> {
@@ -66,17 +73,18 @@ fn full(call: &Call<'_>) -> Result<Value> {
         (Some(dtype), _) => dtype,
         (None, Value::Bool(_)) => DType::Bool,
         (None, Value::Int(_)) => DType::I64,
+        (None, Value::Proxy(_)) => {
+            return Err(Error::msg(
+                "a run decides of which element type it is: give `dtype` in the model",
+            ));
+        }
         (None, _) => DType::F32,
     };
     let number = match number {
         Value::Bool(boolean) => Value::Int(i64::from(boolean)),
         number => number,
     };
-    function!(ops::full).call_as(args![
-        call.value("size")?.clone(),
-        number,
-        dtype = Value::DType(dtype)
-    ])
+    filled(call.value("size")?.clone(), number, dtype)
 }
 
 fn eye(call: &Call<'_>) -> Result<Value> {

@@ -16,6 +16,8 @@ use crate::known;
 pub(crate) enum How {
     /// A function of fx whose parameters have the operator's names, but for those that are listed.
     Same(fn() -> Function, &'static [(&'static str, &'static str)]),
+    /// Such a function of another crate.
+    Own(Function, &'static [(&'static str, &'static str)]),
     /// A composition.
     By(fn(&Call<'_>) -> Result<Value>),
 }

@@ -34,6 +34,7 @@ pub(crate) use self::complex::is_complex;
 use self::entry::{Entry, How, same_function};
 pub(crate) use self::entry::{is_without_meaning, undone};
 use crate::call::{Call, element_type};
+use crate::operator;
 
 fn table() -> &'static FxHashMap<&'static str, How> {
     static TABLE: OnceLock<FxHashMap<&'static str, How>> = OnceLock::new();
@@ -72,7 +73,13 @@ fn table() -> &'static FxHashMap<&'static str, How> {
 /// The operators that are known, by name; an overload is named where it decides.
 pub(crate) fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = table().keys().copied().collect();
+    names.extend(
+        operator::registered()
+            .into_iter()
+            .flat_map(|all| all.keys()),
+    );
     names.sort_unstable();
+    names.dedup();
     names
 }
 
@@ -87,7 +94,16 @@ pub(crate) fn short(target: &str) -> (&str, &str) {
 
 fn find(target: &str) -> Option<How> {
     let (full, operator) = short(target);
-    table().get(full).or_else(|| table().get(operator)).copied()
+    let theirs = |name: &str| {
+        let (function, operator) = operator::registered().ok()?.get(name)?;
+        Some(How::Own(*function, operator.names()))
+    };
+    let ours = |name: &str| table().get(name).copied();
+    let names = [full, operator].into_iter();
+    names
+        .clone()
+        .find_map(theirs)
+        .or_else(|| names.clone().find_map(ours))
 }
 
 /// Whether an operator is known.
@@ -115,8 +131,10 @@ fn of_real(call: &Call<'_>) -> Result<Value> {
     match find(call.target) {
         Some(How::By(rule)) => rule(call),
         Some(How::Same(function, renamed)) => same_function(function(), renamed, call),
+        Some(How::Own(function, renamed)) => same_function(function, renamed, call),
         None => Err(Error::msg(format_args!(
-            "fx has no rule for `{}`: write its part of the model with other functions",
+            "fx has no operator `{}`: register a function for it (`fx_torch::Operator`), or write its part of the model \
+             with other functions",
             call.target
         ))),
     }

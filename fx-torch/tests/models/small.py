@@ -110,6 +110,43 @@ class Mixed(nn.Module):
         return power, masked.var(-1, correction=2), left, regions
 
 
+@torch.library.custom_op("shop::swish", mutates_args=())
+def swish(x: torch.Tensor, scale: float) -> torch.Tensor:
+    return x * torch.sigmoid(x * scale)
+
+
+@swish.register_fake
+def _(x, scale):
+    return torch.empty_like(x)
+
+
+@torch.library.custom_op("shop::halves", mutates_args=())
+def halves(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return x.sum(0), x[:, 1:].clone()
+
+
+@halves.register_fake
+def _(x):
+    return x.new_empty(x.shape[1]), x.new_empty(x.shape[0], x.shape[1] - 1)
+
+
+class Activation(nn.Module):
+    def forward(self, x):
+        return swish(x, 2.0)
+
+
+class Custom(nn.Module):
+    """Operators of the user's own: a program that registers a function for each has the values."""
+
+    def __init__(self):
+        super().__init__()
+        self.act, self.fc = Activation(), nn.Linear(4, 4)
+
+    def forward(self, x):
+        total, rest = halves(self.act(self.fc(x)))
+        return total + 1, rest.exp()
+
+
 def boxes(n, count, size):
     """Rows of an image's number and two corners."""
     corners = torch.rand(count, 4, generator=seeded(n, count)) * size / 2
@@ -118,6 +155,7 @@ def boxes(n, count, size):
 
 
 PROGRAMS = {
+    "custom": Program(Custom, lambda n: {"x": floats(n, 4)}, {"x": {0: OPEN}}, [(2,), (1,)]),
     "mixed": Program(
         Mixed,
         lambda n, m: {"x": floats(n, 3, 4, 9), "boxes": boxes(n, m, 16), "scores": floats(m).sigmoid()},
