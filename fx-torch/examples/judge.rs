@@ -121,7 +121,8 @@ fn crates_equal(files: &[PathBuf], out: &Path) -> Result<(usize, usize)> {
         println!("{refused}");
     }
     let manifest = out.join("Cargo.toml");
-    let ran = Command::new(env!("CARGO"))
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let ran = Command::new(cargo)
         .args(["run", "--release", "--quiet", "--manifest-path"])
         .arg(&manifest)
         .output()

@@ -237,13 +237,11 @@ fn weights(program: &Program, path: &Path) -> Result<(Vec<Weight>, Tensors)> {
                 checkpoint = Some(Checkpoint::open(path)?);
             }
             let checkpoint = checkpoint.as_ref().expect("it was opened");
-            let tensor = checkpoint.tensor(path_in)?;
+            let tensor = match held {
+                Held::Parameter => checkpoint.parameter(path_in)?,
+                Held::Buffer | Held::Constant => checkpoint.tensor(path_in)?,
+            };
             fits(program, &arg.name, path_in, &tensor)?;
-            let tensor =
-                match held == Held::Parameter && Tensor::dtype(&tensor)?.is_floating_point() {
-                    true => tensor.into_parameter()?,
-                    false => tensor,
-                };
             tensors.insert(path_in.clone(), (held, tensor));
         }
         weights.push(Weight {

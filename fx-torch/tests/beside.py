@@ -6,7 +6,7 @@
 `counts` writes each DIR/NAME.pt2 as OUT/NAME.onnx and runs that by ONNX Runtime and by `fx run` at both sizes of DIR/NAME_0.npz
 and DIR/NAME_1.npz: `FX` names the command. `speed` times the largest programs on two threads, in turns, the least of each: fx
 reads the .pt2 (`SPEED` names the example `speed`, built for release), ONNX Runtime the ONNX file of the same program. Needs
-torch, onnx, onnxscript and onnxruntime. It resumes: an ONNX file that is there is not written again.
+torch, onnx, onnxscript and onnxruntime. It resumes: what was exported, or refused, is so in the next run too.
 """
 
 import argparse
@@ -35,12 +35,11 @@ torch.onnx.export(program, (), sys.argv[2], dynamo=True, verbose=False)
 
 
 def exported(file, onnx):
-    """Writes the ONNX file; what the exporter says where it does not."""
-    reason = onnx.with_suffix(".left")
-    if onnx.exists():
-        return None
-    if reason.exists():
-        return reason.read_text()
+    """Writes the ONNX file, and gives what the exporter says where it does not."""
+    # What the exporter said; nothing where it wrote the file.
+    said_before = onnx.with_suffix(".said")
+    if said_before.exists():
+        return said_before.read_text()
     try:
         ran = subprocess.run([sys.executable, "-c", EXPORT, str(file), str(onnx)], capture_output=True, text=True, timeout=SECONDS)
         said = "" if ran.returncode == 0 else (ran.stderr.strip().splitlines() or ["no message"])[-1]
@@ -48,9 +47,8 @@ def exported(file, onnx):
         said = f"more than {SECONDS} s"
     if said:
         onnx.unlink(missing_ok=True)
-        reason.write_text(said[:300])
-        return said
-    return None
+    said_before.write_text(said[:300])
+    return said
 
 
 def session_of(onnx):

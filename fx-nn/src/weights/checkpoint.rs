@@ -251,8 +251,21 @@ impl Checkpoint {
     /// Returns an error if there is no tensor of that name, candle has no such element type, or the
     /// file cannot be read.
     pub fn tensor(&self, name: &str) -> Result<Tensor> {
+        self.made(name, false)
+    }
+
+    /// Reads one tensor as [`tensor`](Checkpoint::tensor) does, as a parameter that is trained, unless its elements are no
+    /// floats. They are read to where they stay; [`Tensor::into_parameter`] would copy them.
+    ///
+    /// # Errors
+    /// As [`tensor`](Checkpoint::tensor).
+    pub fn parameter(&self, name: &str) -> Result<Tensor> {
+        self.made(name, true)
+    }
+
+    fn made(&self, name: &str, parameter: bool) -> Result<Tensor> {
         let place = self.place(name)?;
-        let tensor = self.parts[place.part].tensor(&place.name, self.widen);
+        let tensor = self.parts[place.part].tensor(&place.name, self.widen, parameter);
         tensor.map_err(|e| in_file(&self.path, &format_args!("`{name}`: {e}")))
     }
 

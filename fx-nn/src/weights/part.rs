@@ -110,7 +110,7 @@ impl Part {
         match self {
             Part::Safetensors(file) => own.read_from(&held(file.tensor(name, PATH)?, widen)?),
             Part::Pth(file) => own.read_from(&held(file.tensor(name)?, widen)?),
-            _ => own.copy_from(&self.tensor(name, widen)?),
+            _ => own.copy_from(&self.tensor(name, widen, false)?),
         }
     }
 
@@ -124,16 +124,24 @@ impl Part {
         }
     }
 
-    /// A tensor, in the type that it has in the file; quantised ones as `float32`.
-    pub fn tensor(&self, name: &str, widen: bool) -> Result<Tensor> {
+    /// A tensor, in the type that it has in the file; quantised ones as `float32`. A parameter is made where its elements
+    /// are read to.
+    pub fn tensor(&self, name: &str, widen: bool, parameter: bool) -> Result<Tensor> {
+        let made = |data: TensorData<'_>| {
+            let data = held(data, widen)?;
+            let parameter = parameter && data.dtype().is_floating_point();
+            crate::tensor::saved::from_data(&data.with_parameter(parameter))
+        };
         match self {
-            Part::Safetensors(file) => {
-                crate::tensor::saved::from_data(&held(file.tensor(name, PATH)?, widen)?)
-            }
-            Part::Pth(file) => crate::tensor::saved::from_data(&held(file.tensor(name)?, widen)?),
+            Part::Safetensors(file) => made(file.tensor(name, PATH)?),
+            Part::Pth(file) => made(file.tensor(name)?),
             Part::Gguf { .. } => {
                 let tensor = self.quantized(name)?;
-                tensor.dequantize(&PROCESSOR).map(Tensor::from).fx()
+                let tensor = tensor.dequantize(&PROCESSOR).map(Tensor::from).fx()?;
+                match parameter {
+                    true => tensor.into_parameter(),
+                    false => Ok(tensor),
+                }
             }
         }
     }
