@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing is unpacked that is larger than the limit, and nothing of it is run.
 
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
@@ -12,7 +13,8 @@ use serde_json::Value;
 use zip::ZipArchive;
 use zip::read::{ArchiveOffset, Config};
 
-use crate::schema::{Header, MAJOR, MINOR, Program};
+use crate::older;
+use crate::schema::{Header, MAJOR, MINOR, OLDER, Program};
 
 /// What a file may ask for; each limit can be raised.
 ///
@@ -62,16 +64,20 @@ pub(crate) fn program(path: &Path, limits: Limits) -> Result<Program, Error> {
     let bytes =
         unpacked(&mut archive, &name, limits).map_err(|e| about(format!("`{name}`: {e}")))?;
     let about = |problem: String| about(format!("`{name}`: {problem}"));
+    let bytes = match name == older::GRAPH {
+        true => older::quoted(&bytes),
+        false => Cow::Borrowed(&*bytes),
+    };
     let header: Header = serde_json::from_slice(&bytes).map_err(|e| about(e.to_string()))?;
     let version = &header.schema_version;
-    if version.major != MAJOR {
+    if ![OLDER, MAJOR].contains(&version.major) {
         return Err(about(format!(
-            "the schema is {}.{} (by torch {}), and {MAJOR} is understood: export it with torch 2.6 or newer",
+            "the schema is {}.{} (by torch {}), and {OLDER} and {MAJOR} are understood: export it with torch 2.5 or newer",
             version.major, version.minor, header.torch_version
         )));
     }
     parsed(&bytes).map_err(|problem| {
-        let newer = match version.minor > MINOR {
+        let newer = match version.major == MAJOR && version.minor > MINOR {
             true => format!(
                 "; the schema is {MAJOR}.{} (by torch {}), and {MAJOR}.{MINOR} is the newest that is understood",
                 version.minor, header.torch_version
@@ -84,9 +90,7 @@ pub(crate) fn program(path: &Path, limits: Limits) -> Result<Program, Error> {
 
 /// The entry with the graph. Of entries of one name, readers of zip files have the last, and so do weights.
 fn graph_entry(archive: &mut ZipArchive<BufReader<File>>) -> Result<String, String> {
-    let is_graph = |name: &str| {
-        name.ends_with("/models/model.json") || name == "serialized_exported_program.json"
-    };
+    let is_graph = |name: &str| name.ends_with("/models/model.json") || name == older::GRAPH;
     let mut found: Vec<String> = Vec::new();
     for at in 0..archive.len() {
         let entry = archive.by_index_raw(at).map_err(|e| e.to_string())?;

@@ -10,6 +10,7 @@ mod known;
 mod leaves;
 mod loader;
 mod numbers;
+mod older;
 mod opaque;
 mod operator;
 mod places;

@@ -12,13 +12,13 @@ use fx_nn::shapes::{Spec, SpecSize};
 use fx_nn::weights::Checkpoint;
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::archive::Limits;
 use crate::read::{Held, Input, Layers, Parameter, Root, Weight, settle, written};
 use crate::schema::{Argument, Constant, InputSpec, Program, Size, Sym};
 use crate::tree::Tree;
-use crate::{archive, element, opaque, operator, size};
+use crate::{archive, element, older, opaque, operator, size};
 
 /// Which modules of PyTorch are modules of the graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -141,28 +141,31 @@ impl Loader {
             return Err(Error::msg("the arguments are no tuple"));
         };
         let names = signature.forward_arg_names.as_deref().unwrap_or_default();
-        let mut trees: Vec<(String, Tree)> = Vec::new();
+        let mut trees: Vec<(Option<String>, Tree)> = Vec::new();
         match both.as_slice() {
             [Tree::Tuple(args), Tree::Dict(kwargs)] => {
                 for (at, tree) in args.iter().enumerate() {
-                    let name = names
-                        .get(at)
-                        .cloned()
-                        .unwrap_or_else(|| format!("arg_{at}"));
-                    trees.push((name, tree.clone()));
+                    trees.push((names.get(at).cloned(), tree.clone()));
                 }
                 trees.extend(
                     kwargs
                         .iter()
-                        .map(|(key, tree)| (key.to_string(), tree.clone())),
+                        .map(|(key, tree)| (Some(key.to_string()), tree.clone())),
                 );
             }
             _ => return Err(Error::msg("the arguments are no tuple and dict")),
         }
         let mut leaves = leaves.into_iter();
         let (mut arguments, mut params, mut specs) = (Vec::new(), Vec::new(), Vec::new());
-        for (name, tree) in trees {
+        let mut taken: FxHashSet<String> =
+            trees.iter().filter_map(|(name, _)| name.clone()).collect();
+        for (at, (name, tree)) in trees.into_iter().enumerate() {
             let own: Vec<(Input, Spec)> = leaves.by_ref().take(tree.leaves()).collect();
+            let by_leaf = || {
+                let (Input::Given(leaf, _) | Input::Fixed(leaf, _)) = &own.first()?.0;
+                older::argument(&tree, leaf).filter(|name| taken.insert(name.clone()))
+            };
+            let name = name.or_else(by_leaf).unwrap_or_else(|| format!("arg_{at}"));
             if own.len() < tree.leaves() {
                 return Err(Error::msg(
                     "the arguments have more leaves than there are inputs",

@@ -1,4 +1,4 @@
-//! The schema of `torch.export.save`: what `models/model.json` says of a program.
+//! The schema of `torch.export.save`: what `models/model.json`, or `serialized_exported_program.json`, says of a program.
 //!
 //! Invariant: a field that is not known here is refused unless it says nothing.
 
@@ -8,7 +8,11 @@ use indexmap::IndexMap;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-/// The version of the schema that is understood, and the newest of its additions.
+use crate::older;
+
+/// The version of the schema that is understood, and the newest of its additions. What the one before says otherwise is in
+/// `older`.
+pub(crate) const OLDER: u64 = 7;
 pub(crate) const MAJOR: u64 = 8;
 pub(crate) const MINOR: u64 = 20;
 
@@ -51,9 +55,9 @@ pub(crate) struct Version {
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Range {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "older::end")]
     pub min_val: Option<i64>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "older::end")]
     pub max_val: Option<i64>,
 }
 

@@ -1,7 +1,9 @@
-//! Sizes as sympy writes them, `Add(Symbol('s0', positive=True), Integer(1))`, as fx's text: `(s0 + 1)`.
+//! Sizes as sympy writes them, `Add(Symbol('s0', positive=True), Integer(1))`, as fx's text: `(s0 + 1)`. Python's text, of torch
+//! 2.5, is that.
 //!
 //! Invariant: what is not understood is refused.
 
+use fx_nn::value::Dim;
 use fx_nn::{Error, Result};
 
 /// How deep calls may stand in each other.
@@ -18,6 +20,9 @@ pub(crate) fn text(expression: &str) -> Result<String> {
             expression.chars().take(200).collect::<String>()
         ))
     };
+    if expression.parse::<Dim>().is_ok() {
+        return Ok(expression.trim().to_string());
+    }
     // The calls that are open: the name, and the arguments so far.
     let mut open: Vec<(&str, Vec<String>)> = Vec::new();
     let mut rest = expression.trim();

@@ -8,14 +8,14 @@ use serde_json::{Value as Json, json};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-fn written(name: &str, bytes: &[u8]) -> Result<PathBuf> {
+pub(crate) fn written(name: &str, bytes: &[u8]) -> Result<PathBuf> {
     let path = std::env::temp_dir().join(format!("fx_torch_{}_{name}.pt2", std::process::id()));
     std::fs::write(&path, bytes).map_err(Error::other)?;
     Ok(path)
 }
 
 #[track_caller]
-fn refused(name: &str, bytes: &[u8], expected: &str) -> Result<()> {
+pub(crate) fn refused(name: &str, bytes: &[u8], expected: &str) -> Result<()> {
     let path = written(name, bytes)?;
     let error = fx_torch::load(&path)
         .map(|_| String::new())
@@ -26,7 +26,7 @@ fn refused(name: &str, bytes: &[u8], expected: &str) -> Result<()> {
 }
 
 /// The entries of a program, by name.
-fn entries(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
+pub(crate) fn entries(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
     let mut archive = ZipArchive::new(Cursor::new(bytes)).map_err(Error::other)?;
     let mut all = Vec::new();
     for at in 0..archive.len() {
@@ -39,7 +39,7 @@ fn entries(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(all)
 }
 
-fn packed(entries: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
+pub(crate) fn packed(entries: &[(String, Vec<u8>)]) -> Result<Vec<u8>> {
     let mut writer = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     for (name, bytes) in entries {

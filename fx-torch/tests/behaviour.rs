@@ -8,6 +8,8 @@ mod support;
 mod checks;
 
 mod bad_input;
+mod bad_older;
 mod custom;
 mod forms;
+mod old;
 mod programs;

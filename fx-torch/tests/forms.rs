@@ -12,7 +12,7 @@ use fx_torch::Loader;
 use crate::checks::{call_of, run_off};
 use crate::support::{arrays, of_kind};
 
-fn file(name: &str) -> PathBuf {
+pub(crate) fn file(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/data/forms")
         .join(name)
@@ -25,7 +25,7 @@ fn read(name: &str) -> Result<GraphModule> {
 }
 
 /// A program as read, compiled, saved and loaded, at both sizes, each from a fresh file.
-fn check(name: &str) -> Result<GraphModule> {
+pub(crate) fn check(name: &str) -> Result<GraphModule> {
     for at in 0..2 {
         let arrays_at = file(&format!("{name}_{at}.npz"));
         let gm = read(name)?;

@@ -8,6 +8,7 @@
 
 mod checkpoint;
 mod materialise;
+mod nested;
 mod part;
 mod pickle;
 mod pt2;

@@ -70,6 +70,14 @@ impl<'p> Pickle<'p> {
         self.item(self.root)
     }
 
+    /// The classes and functions that it names, by module.
+    pub fn classes(&self) -> impl Iterator<Item = (&'p str, &'p str)> {
+        self.items.iter().filter_map(|item| match item {
+            Item::Class(module, name) => Some((*module, *name)),
+            _ => None,
+        })
+    }
+
     pub fn item(&self, id: Id) -> &Item<'p> {
         self.items.get(id).unwrap_or(&Item::Other)
     }

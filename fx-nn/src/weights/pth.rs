@@ -1,26 +1,56 @@
 //! PyTorch's files: a zip file with a pickle that names tensors, or an exported program, and a file of elements for each
-//! storage.
+//! storage. Older exported programs have such zip files inside of them.
 //!
 //! Invariant: a tensor that is listed lies inside of its storage, whose bytes the file has.
 
 use std::cell::RefCell;
 use std::fs::File;
-use std::io::{BufReader, Read, Seek, SeekFrom};
+use std::io::{Read, Seek, SeekFrom};
 
 use fx_core::tensor::TensorData;
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 use indexmap::IndexMap;
-use zip::read::{ArchiveOffset, Config};
-use zip::{CompressionMethod, ZipArchive};
 
 use super::pickle::{Id, Item, Pickle};
-use super::pt2;
 use super::stored::{Files, Stored};
+use super::{nested, pt2};
 use crate::tensor::saved::PATH;
 
 /// How many bytes are read at once: a whole number of elements of any type.
 const PIECE: usize = 1 << 18;
+
+/// What a pickle with the tensors of an exported program names; nothing of it is called.
+const KNOWN: [(&str, &[&str]); 6] = [
+    ("collections", &["OrderedDict", "defaultdict"]),
+    ("torch", &["device", "Size"]),
+    ("torch._tensor", &["_rebuild_from_type_v2"]),
+    (
+        "torch._utils",
+        &[
+            "_rebuild_tensor",
+            "_rebuild_tensor_v2",
+            "_rebuild_tensor_v3",
+            "_rebuild_parameter",
+            "_rebuild_parameter_with_state",
+        ],
+    ),
+    ("torch.nn.parameter", &["Parameter", "Buffer"]),
+    ("torch.storage", &["UntypedStorage", "TypedStorage"]),
+];
+
+/// Element types of `torch` that fx does not have: their tensors are listed.
+const OTHER_TYPES: [&str; 9] = [
+    "uint64",
+    "complex32",
+    "complex64",
+    "complex128",
+    "float8_e4m3fn",
+    "float8_e4m3fnuz",
+    "float8_e5m2",
+    "float8_e5m2fnuz",
+    "float8_e8m0fnu",
+];
 
 /// An opened file.
 pub(super) struct Pth {
@@ -37,35 +67,28 @@ impl Pth {
     /// # Errors
     /// Returns an error if it is no zip file with a pickle, a pickle has no tensors by name, or one of them does not fit
     /// the elements that the file has.
-    pub fn open(file: File) -> Result<Self> {
+    pub fn open(mut file: File) -> Result<Self> {
         let length = file.metadata().map_err(Error::msg)?.len();
-        // Zip files may lie inside of it, which a search for its start would find.
-        let config = Config {
-            archive_offset: ArchiveOffset::Known(0),
-        };
-        let file = BufReader::new(file);
-        let mut archive = ZipArchive::with_config(config, file).map_err(Error::msg)?;
         let mut files = Files::new();
-        let mut packed = None;
-        for at in 0..archive.len() {
-            let entry = archive.by_index_raw(at).map_err(Error::msg)?;
-            let name = entry.name().map_err(Error::msg)?.into_owned();
-            match (entry.compression(), entry.data_start()) {
-                (CompressionMethod::Stored, Some(start)) => {
-                    let there = length.saturating_sub(start);
-                    files.insert(name, (start, entry.size().min(there)));
-                }
-                _ => packed = Some(name),
-            }
+        let mut packed = nested::listed(&mut file, (0, length), "", &mut files)?;
+        let has_tensors = |name: &&String| nested::has_tensors(name);
+        let mut inner: Vec<String> = files.keys().filter(has_tensors).cloned().collect();
+        inner.sort_unstable();
+        for name in &inner {
+            let prefix = format!("{name}/");
+            let found = nested::listed(&mut file, files[name], &prefix, &mut files);
+            let found = found.map_err(|e| Error::msg(format_args!("`{name}`: {e}")))?;
+            packed = packed.or(found);
         }
-        let mut file = archive.into_inner().into_inner();
-        let order = files.iter().find(|(name, _)| name.ends_with("/byteorder"));
-        if let Some((_, place)) = order
-            && whole(&mut file, *place)? == b"big"
-        {
-            return Err(Error::msg(
-                "its numbers have their large digits first: save it again on another machine",
-            ));
+        let orders = files
+            .iter()
+            .filter(|(name, _)| name.ends_with("/byteorder"));
+        for (_, place) in orders {
+            if whole(&mut file, *place)? == b"big" {
+                return Err(Error::msg(
+                    "its numbers have their large digits first: save it again on another machine",
+                ));
+            }
         }
         let exported = pt2::tensors(&files, |place| whole(&mut file, place))?;
         if !exported.is_empty() {
@@ -75,13 +98,32 @@ impl Pth {
             });
         }
         let mut tensors = IndexMap::new();
-        let mut pickles: Vec<&String> = files.keys().filter(|n| n.ends_with("data.pkl")).collect();
+        // Of an exported program only the files with its tensors; what else it has is the user's.
+        let is_inside = |name: &str| {
+            let mut inner = inner.iter();
+            inner.any(|outer| {
+                name.strip_prefix(&**outer)
+                    .is_some_and(|n| n.starts_with('/'))
+            })
+        };
+        let is_own = |name: &&String| inner.is_empty() || is_inside(name);
+        let pickles = files.keys().filter(|name| name.ends_with("data.pkl"));
+        let mut pickles: Vec<&String> = pickles.filter(is_own).collect();
         pickles.sort_unstable();
         for name in pickles {
             let folder = name.strip_suffix(".pkl").unwrap_or(name);
             let bytes = whole(&mut file, files[name])?;
-            let pickle = Pickle::read(&bytes)?;
-            tensors.extend(state_dict(&pickle, folder, &files)?);
+            let about = |e: Error| match inner.is_empty() {
+                true => e,
+                false => Error::msg(format_args!("`{name}`: {e}")),
+            };
+            let pickle = Pickle::read(&bytes).map_err(about)?;
+            if inner.is_empty() {
+                tensors.extend(state_dict(&pickle, folder, &files)?);
+                continue;
+            }
+            only_tensors(&pickle).map_err(about)?;
+            tensors.extend(named(&pickle, pickle.root(), folder, &files).map_err(about)?);
         }
         match (tensors.is_empty(), packed) {
             (false, _) => Ok(Pth {
@@ -264,6 +306,27 @@ fn dtype_of(name: &str) -> Option<DType> {
         "DoubleStorage" | "float64" => DType::F64,
         _ => return None,
     })
+}
+
+/// Refuses a pickle that names something else than tensors are made of.
+///
+/// # Errors
+/// Returns an error with the name.
+fn only_tensors(pickle: &Pickle<'_>) -> Result<()> {
+    for (module, name) in pickle.classes() {
+        let known = KNOWN.iter().find(|(known, _)| *known == module);
+        let is_type = || {
+            let is_other = name.ends_with("Storage") || OTHER_TYPES.contains(&name);
+            module == "torch" && (is_other || dtype_of(name).is_some())
+        };
+        if !known.is_some_and(|(_, names)| names.contains(&name)) && !is_type() {
+            return Err(Error::msg(format_args!(
+                "its pickle names `{module}.{name}`, of which no tensor is made, and nothing of a pickle is run: export the \
+                 model with tensors of its own"
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A tensor by the arguments of its call: the storage, the first element's place in it, sizes and strides.

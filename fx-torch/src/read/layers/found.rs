@@ -205,7 +205,8 @@ impl<'p> One<'_, 'p> {
     pub fn layer_of(&self, own: &str, module: impl Module) -> Option<Layer<'p>> {
         let given = self.argument(own)?;
         let result = match self.node.outputs.as_slice() {
-            [Argument::AsTensor(named)] => &*named.name,
+            // A layer stands for nodes whose other results nobody reads.
+            [Argument::AsTensor(named), ..] => &*named.name,
             _ => return None,
         };
         let is_open = matches!(given, Argument::AsTensor(_)) && self.found.weight(given).is_none();

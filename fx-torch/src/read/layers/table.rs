@@ -200,16 +200,18 @@ const PADS: &[(&str, Rule)] = pads! {
     CircularPad3d, "circular";
 };
 
-/// Batch norm: in training PyTorch counts the batches first.
+/// Batch norm: in training PyTorch counts the batches first. Torch 2.5 has an operator for evaluation.
 macro_rules! batch_norm {
     ($name:ident, $layer:ident) => {
         fn $name<'p>(found: &Found<'p>) -> Option<Layer<'p>> {
             let (norm, before) = found.nodes.split_last()?;
-            let one = found.of(norm, "aten.batch_norm")?;
+            let evaluation = found.of(norm, "aten._native_batch_norm_legit_no_training");
+            let in_evaluation = evaluation.is_some();
+            let one = evaluation.or_else(|| found.of(norm, "aten.batch_norm"))?;
             // A layer counts in a variable.
             let tracked = found.beside("num_batches_tracked");
             let tracked = tracked.map(Tensor::into_parameter).transpose().ok()?;
-            let training: bool = one.get("training")?;
+            let training = !in_evaluation && one.get("training")?;
             let is_counted = match before {
                 [] => !training || tracked.is_none(),
                 [count] => training && found.counts(count, "num_batches_tracked"),
