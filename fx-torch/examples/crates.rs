@@ -1,6 +1,6 @@
 //! Exported programs as crates beside PyTorch: `crates DIR OUT` reads every eighth `NAME.pt2` of DIR by the hash of its name,
 //! and five whose lengths are open, and writes each to OUT as a crate with a struct for each class, with a program
-//! that runs them all on the inputs of `NAME_0.npz` and `NAME_1.npz`: `cargo run --manifest-path OUT/Cargo.toml`.
+//! that runs them all on the inputs of `NAME_0.npz` and `NAME_1.npz`: `cargo run --release --manifest-path OUT/Cargo.toml`.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 #[path = "support/crates.rs"]

@@ -1,6 +1,6 @@
 //! What a program costs: `speed read FILE.pt2` reads the bytes of a file, `speed load FILE.pt2` loads it,
 //! `speed first FILE.pt2` loads, compiles and runs it once on the inputs of `FILE_0.npz`, `speed run FILE.pt2 RUNS` several
-//! times. Each prints its times in milliseconds and the most memory that the process held, in megabytes (Linux).
+//! times, and `speed steps FILE.pt2 RUNS` says what each step takes. Each prints its times in milliseconds and the most memory that the process held, in megabytes (Linux).
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
 #[allow(dead_code, reason = "the judge uses the rest")]
@@ -41,7 +41,11 @@ fn main() -> Result<()> {
             PathBuf::from(file),
             runs.parse().map_err(Error::other)?,
         ),
-        _ => return Err(Error::msg("speed read|load|first|run FILE.pt2 [RUNS]")),
+        _ => {
+            return Err(Error::msg(
+                "speed read|load|first|run|steps FILE.pt2 [RUNS]",
+            ));
+        }
     };
     let start = Instant::now();
     if what == "read" {
@@ -69,6 +73,9 @@ fn main() -> Result<()> {
         let start = Instant::now();
         let _: Value = fast.forward(by_position(inputs.clone()))?;
         times.push(since(start));
+    }
+    if what == "steps" {
+        println!("{}", fast.profile(runs.max(1), by_position(inputs))?);
     }
     let least = times.iter().copied().fold(f64::INFINITY, f64::min);
     println!(

@@ -61,8 +61,8 @@ pub(crate) fn modules(node: &Node) -> Vec<Around<'_>> {
         let mut parts = entry.splitn(3, ',');
         let (call, path, class) = (parts.next()?, parts.next()?, parts.next()?);
         let path = path.split('@').next().unwrap_or_default();
-        let is_path = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-        let fits = !path.is_empty() && path.chars().all(is_path);
+        // A part of a list is no module: `layers.slice(0, 2, None)`.
+        let fits = !path.is_empty() && !path.contains(['(', '[', ' ']);
         fits.then_some(Around { call, path, class })
     });
     entries

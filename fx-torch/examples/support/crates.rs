@@ -99,7 +99,7 @@ pub fn write(files: &[PathBuf], out: &Path) -> Result<Crates> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let nn = here.with_file_name("fx-nn");
     let text = format!(
-        "[workspace]\nresolver = \"3\"\nmembers = [\n    \"run\",\n{members}]\n\n[profile.dev]\ndebug = false\nincremental = false\n\n[profile.dev.package.\"*\"]\nopt-level = 1\n"
+        "[workspace]\nresolver = \"3\"\nmembers = [\n    \"run\",\n{members}]\n\n[profile.release]\nopt-level = 0\n\n[profile.release.package.\"*\"]\nopt-level = 3\n"
     );
     std::fs::write(out.join("Cargo.toml"), text).map_err(Error::other)?;
     let text = format!(
