@@ -36,7 +36,7 @@ logging.disable(logging.WARNING)
 OPEN = torch.export.Dim.DYNAMIC
 FORMS = {}
 # What the tests run.
-RECORDED = """buffer_cache buffer_counted cond_size data_item input_nested input_returned map_outside norm_rows.train
+RECORDED = """buffer_cache buffer_counted cond_size data_item input_nested input_returned map_outside norm_rows norm_rows.train
     region_gradients scan_state tree_classes view_parts weight_written.core while_count""".split()
 HERE = pathlib.Path(__file__).resolve().parent
 
