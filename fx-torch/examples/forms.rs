@@ -43,13 +43,16 @@ fn read(path: &Path, training: bool) -> Result<GraphModule> {
 fn is_random(gm: &GraphModule) -> Result<bool> {
     let types = gm.named_modules();
     for node in gm.graph().nodes() {
-        let is_norm = match node.op() {
-            Op::CallFunction(_) => false,
-            // Norms write their statistics, and modules that do have every effect.
-            Op::CallModule(path) => types.get(&**path).is_some_and(|name| name.contains("Norm")),
-            _ => continue,
+        let effects = gm.call(node)?.effects();
+        // What writes has every effect, such as norms, and draws nothing; layers that draw have every effect too.
+        let draws = match node.op() {
+            Op::CallFunction(_) => !effects.contains(Effects::WRITES),
+            Op::CallModule(path) => types
+                .get(&**path)
+                .is_some_and(|name| !name.contains("Norm")),
+            _ => false,
         };
-        if gm.call(node)?.effects().contains(Effects::RANDOM) && !is_norm {
+        if draws && effects.contains(Effects::RANDOM) {
             return Ok(true);
         }
     }
