@@ -10,7 +10,7 @@ use super::entry::{Entry, by, rank, same_function};
 use crate::call::Call;
 
 /// Operators that do the same to both parts.
-const EACH: [&str; 27] = [
+const EACH: [&str; 29] = [
     "aten.alias",
     "aten.cat",
     "aten.chunk",
@@ -18,6 +18,8 @@ const EACH: [&str; 27] = [
     "aten.contiguous",
     "aten.detach",
     "aten.expand",
+    "aten.fft_fftshift",
+    "aten.fft_ifftshift",
     "aten.flatten",
     "aten.flip",
     "aten.index_select",
@@ -271,6 +273,47 @@ fn forward(function: Function, call: &Call<'_>) -> Result<Value> {
     unstacked(&Tensor::from_value(same_function(function, &[], call)?)?)
 }
 
+/// A spectrum of each part of a signal, `[.., frequencies, parts]`; what is before its start and behind its end stands in it.
+fn stft(call: &Call<'_>) -> Result<Value> {
+    if call.or("center", false)? || !call.or("return_complex", true)? {
+        return Err(Error::msg(
+            "`torch.stft` is read with `return_complex=True`, and pads before it calls this",
+        ));
+    }
+    let size: i64 = call.of("n_fft")?;
+    let step = call.or("hop_length", size / 4)?;
+    let length = call.or("win_length", size)?;
+    let unfolded = Call {
+        target: "torch.ops.aten.unfold.default",
+        args: vec![
+            ("self", call.at(0)?.clone()),
+            ("dimension", Value::Int(-1)),
+            ("size", Value::Int(size)),
+            ("step", Value::Int(step)),
+        ],
+        dtypes: Vec::new(),
+    };
+    let mut parts = Tensor::from_value(super::run(&unfolded)?)?;
+    let window = match call.maybe::<Tensor>("window")? {
+        None if length < size => Some(ops::ones(length, None)?),
+        window => window,
+    };
+    if let Some(window) = window {
+        let before = (size - length) / 2;
+        let sides = vec![before, size - length - before];
+        parts = (parts * ops::pad(&window, sides, "constant", 0.0)?)?;
+    }
+    let norm = call.or("normalized", false)?.then_some("ortho");
+    let spectra = match call.or("onesided", true)? {
+        true => ops::fft::rfft(&parts, None, -1, norm)?,
+        false => {
+            let im = ops::zeros_like(&parts, None)?;
+            ops::fft::fft(&stacked(&[parts, im])?, None, -1, norm)?
+        }
+    };
+    unstacked(&ops::transpose(&spectra, -3, -2)?)
+}
+
 /// The dims that a call names, or the last ones: as many as there are sizes, or as `otherwise` says.
 fn dims_of(call: &Call<'_>, otherwise: Option<i64>, rank: i64) -> Result<Vec<i64>> {
     if call.get("dim").is_some() {
@@ -405,6 +448,7 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.fft_irfft2" => |call| inverse_of_several(call, Some(2)),
     "aten.fft_irfftn" => |call| inverse_of_several(call, None),
     "aten.fft_irfft" => |call| inverse(function!(ops::fft::irfft), call),
+    "aten.stft.default" => stft,
     "aten._fft_r2c" => real_to_complex,
     "aten._fft_c2r" => complex_to_real,
 };

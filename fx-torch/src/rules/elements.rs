@@ -149,6 +149,9 @@ pub(crate) const RULES: &[Entry] = by! {
 };
 
 pub(crate) const SAME: &[Entry] = same! {
+    "aten.gcd" => ops::gcd,
+    "aten.lcm" => ops::lcm,
+    "aten.rrelu" => ops::rrelu,
     "aten.__and__" => ops::bitwise_and,
     "aten.__lshift__" => ops::bitwise_left_shift,
     "aten.__rshift__" => ops::bitwise_right_shift,

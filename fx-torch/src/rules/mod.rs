@@ -2,6 +2,7 @@
 //!
 //! Invariant: an operator has one entry.
 
+mod aliases;
 mod attention;
 mod complex;
 mod create;
@@ -12,6 +13,7 @@ mod identities;
 mod images;
 mod index;
 mod layers;
+mod linalg;
 mod losses;
 mod native;
 mod numbers;
@@ -21,6 +23,7 @@ mod shape;
 mod sizes;
 pub(crate) mod slices;
 pub(crate) mod training;
+mod windows;
 
 use std::sync::OnceLock;
 
@@ -39,7 +42,7 @@ use crate::operator;
 fn table() -> &'static FxHashMap<&'static str, How> {
     static TABLE: OnceLock<FxHashMap<&'static str, How>> = OnceLock::new();
     TABLE.get_or_init(|| {
-        let families: [&[Entry]; 25] = [
+        let families: [&[Entry]; 28] = [
             attention::RULES,
             complex::RULES,
             create::RULES,
@@ -53,6 +56,8 @@ fn table() -> &'static FxHashMap<&'static str, How> {
             index::SAME,
             layers::RULES,
             layers::SAME,
+            linalg::RULES,
+            linalg::SAME,
             losses::RULES,
             native::RULES,
             numbers::RULES,
@@ -65,6 +70,7 @@ fn table() -> &'static FxHashMap<&'static str, How> {
             slices::RULES,
             training::RULES,
             identities::RULES,
+            windows::RULES,
         ];
         families.into_iter().flatten().copied().collect()
     })
@@ -73,6 +79,7 @@ fn table() -> &'static FxHashMap<&'static str, How> {
 /// The operators that are known, by name; an overload is named where it decides.
 pub(crate) fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = table().keys().copied().collect();
+    names.extend(aliases::all());
     names.extend(
         operator::registered()
             .into_iter()
@@ -100,10 +107,12 @@ fn find(target: &str) -> Option<How> {
     };
     let ours = |name: &str| table().get(name).copied();
     let names = [full, operator].into_iter();
-    names
-        .clone()
-        .find_map(theirs)
-        .or_else(|| names.clone().find_map(ours))
+    let own = names.clone().find_map(theirs);
+    own.or_else(|| names.clone().find_map(ours)).or_else(|| {
+        let name = aliases::of(operator)?;
+        let overload = full.strip_prefix(operator).unwrap_or_default();
+        ours(&format!("{name}{overload}")).or_else(|| ours(name))
+    })
 }
 
 /// Whether an operator is known.

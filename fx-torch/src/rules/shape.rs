@@ -129,6 +129,22 @@ fn windows(call: &Call<'_>) -> Result<Value> {
     Ok(Value::object(ops::movedim(&parted, dim + 1, -1)?))
 }
 
+/// The middle of some dims, or of all, comes first, or the first element to the middle.
+fn shifted(call: &Call<'_>, inverse: bool) -> Result<Value> {
+    let own = call.own()?;
+    let dims = match call.get("dim") {
+        Some(Value::Int(dim)) => vec![*dim],
+        Some(_) => call.of::<Vec<i64>>("dim")?,
+        None => (0..rank(&own)?).collect(),
+    };
+    let shifted = dims.into_iter().try_fold(own, |x, dim| {
+        let half: Int = operator::floordiv.call_as((x.size(dim)?, 2))?;
+        let by = if inverse { (half * -1)? } else { half };
+        function!(ops::roll).call_as::<Tensor>((x, by, dim))
+    })?;
+    Ok(Value::object(shifted))
+}
+
 /// Padding with what lies at the ends.
 fn padded(mode: &str, call: &Call<'_>) -> Result<Value> {
     function!(ops::pad).call_as(args![
@@ -149,6 +165,8 @@ fn copy(call: &Call<'_>) -> Result<Value> {
 }
 
 pub(crate) const RULES: &[Entry] = by! {
+    "aten.fft_fftshift" => |call| shifted(call, false),
+    "aten.fft_ifftshift" => |call| shifted(call, true),
     "aten.reflection_pad1d" => |call| padded("reflect", call),
     "aten.reflection_pad2d" => |call| padded("reflect", call),
     "aten.reflection_pad3d" => |call| padded("reflect", call),
@@ -180,6 +198,23 @@ pub(crate) const RULES: &[Entry] = by! {
 };
 
 pub(crate) const SAME: &[Entry] = same! {
+    "aten.atleast_1d" => ops::atleast_1d,
+    "aten.atleast_2d" => ops::atleast_2d,
+    "aten.atleast_3d" => ops::atleast_3d,
+    "aten.block_diag" => ops::block_diag,
+    "aten.cartesian_prod" => ops::cartesian_prod,
+    "aten.column_stack" => ops::column_stack,
+    "aten.combinations" => ops::combinations,
+    "aten.diag" => ops::diag,
+    "aten.diag_embed" => ops::diag_embed,
+    "aten.diagflat" => ops::diagflat,
+    "aten.dsplit" => ops::dsplit["sections" => "indices_or_sections", "indices" => "indices_or_sections"],
+    "aten.dstack" => ops::dstack,
+    "aten.fliplr" => ops::fliplr,
+    "aten.flipud" => ops::flipud,
+    "aten.hsplit" => ops::hsplit["sections" => "indices_or_sections", "indices" => "indices_or_sections"],
+    "aten.msort" => ops::msort,
+    "aten.vsplit" => ops::vsplit["sections" => "indices_or_sections", "indices" => "indices_or_sections"],
     "aten.broadcast_tensors" => ops::broadcast_tensors,
     "aten.broadcast_to" => ops::broadcast_to,
     "aten.cat" => ops::cat,

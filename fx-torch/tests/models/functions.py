@@ -140,6 +140,40 @@ function("transforms", lambda x, y: (
 ), ROWS, COMPLEX)
 
 
+# Other names, and what PyTorch has besides.
+function("aliases", lambda x, y: (
+    torch.arcsin(x), torch.arctan(x), torch.arctan2(x, y), torch.greater(x, y), torch.less_equal(x, 0.1), torch.not_equal(x, y), torch.concatenate([x, y]),
+    torch.special.erf(x), torch.special.expit(x), torch.special.softmax(x, 1), torch.special.log_softmax(x, 1), torch.special.logsumexp(x, 1), torch.moveaxis(x, 0, 1),
+), UNIT, OTHERS)
+function("solved", lambda x, y: (
+    torch.linalg.solve(x, y), torch.linalg.qr(x)[1].abs(), torch.linalg.svdvals(x), torch.linalg.slogdet(x), torch.linalg.cholesky(x @ x.mT), torch.linalg.eigvalsh(x + x.mT),
+    torch.linalg.eigh(x + x.mT)[0], torch.linalg.svd(x)[1], torch.inverse(x), torch.det(x), torch.logdet(x @ x.mT), torch.linalg.matrix_power(x, 3), torch.linalg.pinv(x), torch.linalg.multi_dot([x[0], x[0], y[0]]),
+), lambda n: floats(n, 4, 4) * 0.3 + 3 * torch.eye(4), lambda n: floats(n, 4, 2))
+function("vectors", lambda x, y: (
+    torch.linalg.cross(x[:, :3], y[:, :3]), torch.linalg.vecdot(x, y), torch.linalg.diagonal(x[None]), F.cosine_similarity(x, y), F.pairwise_distance(x, y), torch.dist(x, y), torch.dist(x, y, 1.0),
+    torch.trapezoid(x), torch.trapz(x, dx=0.5, dim=0), torch.tensordot(x, y, dims=([1], [1])), torch.ger(x[0], y[0]), torch.outer(x[0], y[0]),
+), ROWS, OTHERS)
+function("bilinear", F.bilinear, ROWS, lambda n: floats(n, 3), lambda n: floats(2, 5, 3), lambda n: floats(2))
+function("quantiles", lambda x: (torch.quantile(x, 0.3, 1), torch.quantile(x, torch.tensor([0.1, 0.9]), 0), torch.nanquantile(x, 0.5)), ROWS)
+function("assembled", lambda x: (
+    torch.atleast_2d(x[0]), torch.block_diag(x[:1], x[:1]), torch.cartesian_prod(x[0], x[0]), torch.column_stack([x, x]), torch.combinations(x[0]), torch.diag(x[0]), torch.diag_embed(x),
+    torch.diagflat(x[0]), torch.dstack([x, x]), torch.fliplr(x), torch.flipud(x), torch.hsplit(x, [2, 3]), torch.vsplit(x[:1], 1), torch.msort(x), torch.vander(x[0], 3), torch.row_stack([x, x]),
+), ROWS)
+function("whole", lambda x, y: (torch.gcd(x, y), torch.lcm(x, y)), COUNTS, lambda n: indices(7, n, 6)[:, 1:].contiguous())
+function("windows", lambda x: (
+    x * torch.hann_window(5), x * torch.hamming_window(5, periodic=False), x * torch.blackman_window(5), x * torch.bartlett_window(5), x * torch.fft.fftfreq(5), x[:, :3] * torch.fft.rfftfreq(5, 0.1),
+    torch.fft.fftshift(x, 1), torch.fft.ifftshift(x), x * torch.logspace(0, 1, 5), F.rrelu(x),
+), ROWS)
+function("spectra", lambda x: (
+    torch.stft(x, 16, 8, window=torch.hann_window(16), return_complex=True).abs(), R(torch.stft(x, 16, 4, 12, window=torch.hann_window(12), center=False, return_complex=True)),
+    R(torch.stft(x, 16, normalized=True, onesided=False, return_complex=True)),
+), lambda n: floats(n, 64))
+function("more_losses", lambda x, y: (
+    F.cosine_embedding_loss(x, y, x[:, 0].sign()), F.hinge_embedding_loss(x, y.sign()), F.margin_ranking_loss(x, y, y.sign(), margin=0.1), F.multi_margin_loss(x, y[:, 0].sign().long() + 1),
+    F.multilabel_margin_loss(x, (y[:, :5] > 9).long() - 1), F.poisson_nll_loss(x, y.abs()), F.poisson_nll_loss(x.abs(), y.abs() * 3, log_input=False, full=True, reduction="sum"), F.triplet_margin_loss(x, y, x * y, swap=True),
+), ROWS, OTHERS)
+
+
 class Cells(nn.Module):
     def __init__(self):
         super().__init__()

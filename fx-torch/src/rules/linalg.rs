@@ -1,0 +1,159 @@
+//! Operators of linear algebra: systems, decompositions, and what is made of them.
+//!
+//! Invariant: of an operator that gives its intermediate results too, those that fx does not compute are `None`.
+
+use fx_nn::prelude::*;
+use fx_nn::{Error, Result};
+
+use super::entry::{Entry, by, same, same_function};
+use crate::call::Call;
+
+/// The names of matrices.
+const NAMES: [(&str, &str); 3] = [("A", "a"), ("B", "b"), ("UPLO", "uplo")];
+
+fn of_a(function: fx_nn::ir::Function, call: &Call<'_>) -> Result<Value> {
+    let is_known = |(name, _): &&(&str, Value)| {
+        !["driver", "check_errors", "compute_uv", "compute_v"].contains(name)
+    };
+    let args = call.args.iter().filter(is_known).cloned().collect();
+    same_function(function, &NAMES, &call.with_args(args))
+}
+
+/// A result with as many others that are not computed.
+fn with_others(value: Value, others: usize) -> Value {
+    let mut all = match &value {
+        Value::Tuple(items) => items.to_vec(),
+        _ => vec![value],
+    };
+    all.extend(std::iter::repeat_n(Value::None, others));
+    Value::Tuple(all.into())
+}
+
+/// The determinant, of a matrix that is named `x` in fx.
+fn det(call: &Call<'_>) -> Result<Value> {
+    Ok(Value::object(ops::linalg::det(&call.own()?)?))
+}
+
+fn logdet(call: &Call<'_>) -> Result<Value> {
+    Ok(Value::object(ops::log(&ops::linalg::det(&call.own()?)?)?))
+}
+
+fn slogdet(call: &Call<'_>) -> Result<Value> {
+    function!(ops::linalg::slogdet).call_as((call.own()?,))
+}
+
+/// Singular values, with vectors where they are asked for.
+fn svd(call: &Call<'_>) -> Result<Value> {
+    if call.or("compute_uv", true)? {
+        return of_a(function!(ops::linalg::svd), call);
+    }
+    let values = ops::linalg::svdvals(&call.own()?)?;
+    Ok(Value::Tuple(
+        vec![Value::None, Value::object(values), Value::None].into(),
+    ))
+}
+
+fn eigh(call: &Call<'_>) -> Result<Value> {
+    match call.or("compute_v", true)? {
+        true => of_a(function!(ops::linalg::eigh), call),
+        false => Ok(with_others(
+            of_a(function!(ops::linalg::eigvalsh), call)?,
+            1,
+        )),
+    }
+}
+
+/// The vector product along the last dim, unless another one is named.
+fn cross(call: &Call<'_>) -> Result<Value> {
+    let (other, dim) = (call.of::<Tensor>("other")?, call.or::<i64>("dim", -1)?);
+    Ok(Value::object(ops::cross(&call.own()?, &other, dim)?))
+}
+
+fn vecdot(call: &Call<'_>) -> Result<Value> {
+    let (y, dim) = (call.of::<Tensor>("y")?, call.or::<i64>("dim", -1)?);
+    Ok(Value::object((call.own()? * y)?.sum(dim)?))
+}
+
+/// The diagonal of the last two dims, unless others are named.
+fn diagonal(call: &Call<'_>) -> Result<Value> {
+    let at = |name: &str, otherwise: i64| call.or::<i64>(name, otherwise);
+    let (offset, dim1, dim2) = (at("offset", 0)?, at("dim1", -2)?, at("dim2", -1)?);
+    Ok(Value::object(ops::diagonal(
+        &call.own()?,
+        offset,
+        dim1,
+        dim2,
+    )?))
+}
+
+fn tensordot(call: &Call<'_>) -> Result<Value> {
+    function!(ops::tensordot_dims).call_as((
+        call.own()?,
+        call.value("other")?.clone(),
+        call.value("dims_self")?.clone(),
+        call.value("dims_other")?.clone(),
+    ))
+}
+
+/// The norm of a difference.
+fn dist(call: &Call<'_>) -> Result<Value> {
+    let difference = (call.own()? - call.of::<Tensor>("other")?)?;
+    function!(ops::vector_norm).call_as((difference, call.or::<f64>("p", 2.0)?))
+}
+
+/// The area under values that are as far apart as `dx`.
+fn trapezoid(call: &Call<'_>) -> Result<Value> {
+    let (y, dim) = (call.own()?, call.or::<i64>("dim", -1)?);
+    if call.get("x").is_some() {
+        return Err(Error::msg(
+            "places that are not as far apart: multiply by `torch.diff` of them",
+        ));
+    }
+    let ends = (ops::select(&y, dim, 0)? + ops::select(&y, dim, -1)?)?;
+    let sum = (y.sum(dim)? - (ends * 0.5)?)?;
+    Ok(Value::object((sum * call.or::<f64>("dx", 1.0)?)?))
+}
+
+pub(crate) const RULES: &[Entry] = by! {
+    "aten.det" => det,
+    "aten.dist" => dist,
+    "aten.linalg_cholesky" => |call| of_a(function!(ops::linalg::cholesky), call),
+    "aten.linalg_cross" => cross,
+    "aten.linalg_diagonal" => diagonal,
+    "aten.linalg_eigh" => eigh,
+    "aten.linalg_eigvalsh" => |call| of_a(function!(ops::linalg::eigvalsh), call),
+    "aten.linalg_inv_ex" => |call| Ok(with_others(of_a(function!(ops::linalg::inv), call)?, 1)),
+    "aten.linalg_qr" => |call| of_a(function!(ops::linalg::qr), call),
+    "aten.linalg_slogdet" => slogdet,
+    "aten.linalg_solve" => |call| of_a(function!(ops::linalg::solve), call),
+    "aten.linalg_svd" => svd,
+    "aten.linalg_svdvals" => |call| of_a(function!(ops::linalg::svdvals), call),
+    "aten.linalg_vecdot" => vecdot,
+    "aten.logdet" => logdet,
+    "aten.slogdet" => slogdet,
+    "aten.tensordot" => tensordot,
+    "aten.trapezoid" => trapezoid,
+    "aten._linalg_det" => |call| Ok(with_others(det(call)?, 2)),
+    "aten._linalg_eigh" => eigh,
+    "aten._linalg_slogdet" => |call| Ok(with_others(slogdet(call)?, 2)),
+    "aten._linalg_solve_ex" => |call| Ok(with_others(of_a(function!(ops::linalg::solve), call)?, 3)),
+    "aten._linalg_svd" => svd,
+};
+
+pub(crate) const SAME: &[Entry] = same! {
+    "aten.bilinear" => ops::bilinear,
+    "aten.chain_matmul" => ops::chain_matmul,
+    "aten.linalg_multi_dot" => ops::chain_matmul["tensors" => "matrices"],
+    "aten.cosine_similarity" => ops::cosine_similarity,
+    "aten.cov" => ops::cov,
+    "aten.cross" => ops::cross,
+    "aten.ger" => ops::ger,
+    "aten.inverse" => ops::linalg::inverse,
+    "aten.matrix_power" => ops::linalg::matrix_power,
+    "aten.linalg_matrix_power" => ops::linalg::matrix_power["A" => "x"],
+    "aten.linalg_pinv" => ops::linalg::pinv["self" => "a", "rcond" => "rtol"],
+    "aten.pairwise_distance" => ops::pairwise_distance,
+    "aten.pinverse" => ops::linalg::pinverse,
+    "aten.quantile" => ops::quantile,
+    "aten.nanquantile" => ops::nanquantile,
+};
