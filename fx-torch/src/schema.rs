@@ -217,7 +217,7 @@ pub(crate) enum Argument {
     AsGraph(SubGraph),
     AsOptionalTensors(Vec<OptionalTensor>),
     AsCustomObj(IgnoredAny),
-    AsOperator(IgnoredAny),
+    AsOperator(String),
     AsSymFloat(Sym),
     AsSymFloats(Vec<Sym>),
     AsOptionalTensor(OptionalTensor),
@@ -317,7 +317,10 @@ pub(crate) enum InputSpec {
         value: Constant,
     },
     CustomObj(IgnoredAny),
-    Token(IgnoredAny),
+    /// What orders effects, which an order of nodes does already.
+    Token {
+        arg: Named,
+    },
 }
 
 /// What an input was when the program was exported, and is in each of its runs.

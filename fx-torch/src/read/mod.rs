@@ -37,7 +37,7 @@ use crate::known::{self, Known};
 use crate::opaque::{self, Leaf, Opaque};
 use crate::places::{self, Around};
 use crate::rules;
-use crate::schema::{Argument, Graph, Node, Program, Range};
+use crate::schema::{Argument, Graph, InputSpec, Node, Program, Range};
 use crate::tree::Tree;
 
 /// A program with its tensors by path.
@@ -69,6 +69,11 @@ impl Root {
             let value = ends.begin(&weight.name, Value::object(tensor.clone()), is_held)?;
             memory.insert(&weight.name, value);
             kept.insert((0, &weight.name));
+        }
+        for input in &self.program.graph_module.signature.input_specs {
+            if let InputSpec::Token { arg } = input {
+                memory.insert(&arg.name, Value::None);
+            }
         }
         let mut args = args.iter();
         for argument in self.arguments.iter() {

@@ -131,11 +131,20 @@ fn outputs<'n>(program: &'n Program, weights: &'n [Weight]) -> Result<Vec<Option
     let specs = program.graph_module.signature.output_specs.iter();
     let specs = specs.map(|spec| match spec {
         OutputSpec::UserOutput(_) => Ok(None),
-        OutputSpec::BufferMutation { buffer_name: path, .. }
-        | OutputSpec::ParameterMutation { parameter_name: path, .. } => weight(path),
-        OutputSpec::UserInputMutation { user_input_name, .. } => Ok(Some(&**user_input_name)),
+        OutputSpec::BufferMutation {
+            buffer_name: path, ..
+        }
+        | OutputSpec::ParameterMutation {
+            parameter_name: path,
+            ..
+        } => weight(path),
+        OutputSpec::UserInputMutation {
+            user_input_name, ..
+        } => Ok(Some(&**user_input_name)),
+        // It is of no input, and so nothing becomes of it.
+        OutputSpec::Token(_) => Ok(Some("")),
         _ => Err(Error::msg(
-            "an output is a loss, a gradient or a token: export the model without its training step",
+            "an output is a loss or a gradient: export the model without its training step",
         )),
     });
     specs.collect()

@@ -115,7 +115,8 @@ pub(super) fn argument<'n>(argument: &'n Argument, memory: &mut Memory<'n>) -> R
                 "an object of the user's own class, which is not run",
             ));
         }
-        Argument::AsGraph(_) | Argument::AsOperator(_) | Argument::AsStringToArgument(_) => {
+        Argument::AsOperator(name) => Value::Str(name.as_str().into()),
+        Argument::AsGraph(_) | Argument::AsStringToArgument(_) => {
             return Err(Error::msg("an argument that is no value"));
         }
     })

@@ -65,6 +65,17 @@ fn pair(re: Tensor, im: Tensor) -> Value {
     Value::Tuple(vec![Value::object(re), Value::object(im)].into())
 }
 
+/// A real tensor as a complex one, of `complex64` or `complex128`.
+pub(super) fn of_real(re: Tensor, name: &str) -> Result<Value> {
+    let dtype = match name {
+        "complex128" => DType::F64,
+        _ => DType::F32,
+    };
+    let re = ops::to_dtype(&re, dtype)?;
+    let im = ops::zeros_like(&re, None)?;
+    Ok(pair(re, im))
+}
+
 /// What an operator gives of complex arguments, if it has one.
 pub(crate) fn run(
     operator: &str,

@@ -100,6 +100,7 @@ fn empty_strided(call: &Call<'_>) -> Result<Value> {
 }
 
 pub(crate) const RULES: &[Entry] = by! {
+    "aten.empty_permuted" => empty_strided,
     "aten.empty_strided" => empty_strided,
     "aten.arange" => arange,
     "aten.scalar_tensor" => scalar_tensor,

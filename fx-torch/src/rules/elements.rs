@@ -119,7 +119,16 @@ fn chosen(call: &Call<'_>) -> Result<Value> {
     function!(ops::r#where).call_as((call.value("condition")?.clone(), own, other))
 }
 
+/// A leaky unit whose slope is drawn in training, beside the slopes.
+fn rrelu_with_noise(call: &Call<'_>) -> Result<Value> {
+    let (lower, upper) = (call.or("lower", 0.125)?, call.or("upper", 1.0 / 3.0)?);
+    let y = ops::rrelu(&call.own()?, lower, upper, call.or("training", false)?)?;
+    let noise = call.value("noise")?.clone();
+    Ok(Value::Tuple(vec![Value::object(y), noise].into()))
+}
+
 pub(crate) const RULES: &[Entry] = by! {
+    "aten.rrelu_with_noise_functional" => rrelu_with_noise,
     "aten.add" => add,
     "aten.sub" => sub,
     "aten.subtract" => sub,

@@ -3,6 +3,7 @@
 use fx_nn::Result;
 use fx_nn::prelude::*;
 
+use super::complex;
 use super::entry::{Entry, by};
 use crate::call::Call;
 
@@ -13,6 +14,9 @@ fn identity(call: &Call<'_>) -> Result<Value> {
 
 /// The tensor in the element type that is named, if one is.
 fn to(call: &Call<'_>) -> Result<Value> {
+    if let Some(Value::Str(name)) = call.get("dtype") {
+        return complex::of_real(call.own()?, name);
+    }
     let other = call.args.iter().position(|(name, _)| *name == "other");
     let dtype = match (call.maybe::<DType>("dtype")?, other) {
         (None, Some(other)) => Some(call.dtype(other)?),

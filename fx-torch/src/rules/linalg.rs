@@ -3,7 +3,7 @@
 //! Invariant: of an operator that gives its intermediate results too, those that fx does not compute are `None`.
 
 use fx_nn::prelude::*;
-use fx_nn::{Error, Result};
+use fx_nn::{Error, Result, operator};
 
 use super::entry::{Entry, by, same, same_function};
 use crate::call::Call;
@@ -19,14 +19,17 @@ fn of_a(function: fx_nn::ir::Function, call: &Call<'_>) -> Result<Value> {
     same_function(function, &NAMES, &call.with_args(args))
 }
 
-/// A result with as many others that are not computed.
-fn with_others(value: Value, others: usize) -> Value {
-    let mut all = match &value {
-        Value::Tuple(items) => items.to_vec(),
-        _ => vec![value],
+/// The first results of an operator, with as many others that are not computed.
+fn with_others(value: Value, own: i64, others: usize) -> Result<Value> {
+    let mut all = match own {
+        1 => vec![value],
+        own => {
+            let part = |at: i64| operator::getitem.call_as((value.clone(), at));
+            (0..own).map(part).collect::<Result<Vec<Value>>>()?
+        }
     };
     all.extend(std::iter::repeat_n(Value::None, others));
-    Value::Tuple(all.into())
+    Ok(Value::Tuple(all.into()))
 }
 
 /// The determinant, of a matrix that is named `x` in fx.
@@ -56,10 +59,7 @@ fn svd(call: &Call<'_>) -> Result<Value> {
 fn eigh(call: &Call<'_>) -> Result<Value> {
     match call.or("compute_v", true)? {
         true => of_a(function!(ops::linalg::eigh), call),
-        false => Ok(with_others(
-            of_a(function!(ops::linalg::eigvalsh), call)?,
-            1,
-        )),
+        false => with_others(of_a(function!(ops::linalg::eigvalsh), call)?, 1, 1),
     }
 }
 
@@ -95,6 +95,27 @@ fn tensordot(call: &Call<'_>) -> Result<Value> {
     ))
 }
 
+/// The product of three tensors, each with dims of one that are put in, summed along some dims.
+fn trilinear(call: &Call<'_>) -> Result<Value> {
+    let mut product = None;
+    for (tensor, expanded) in [("i1", "expand1"), ("i2", "expand2"), ("i3", "expand3")] {
+        let dims: Vec<i64> = call.of(expanded)?;
+        let x: Tensor = call.of(tensor)?;
+        let x = dims
+            .into_iter()
+            .try_fold(x, |x, dim| ops::unsqueeze(&x, dim))?;
+        product = Some(match product {
+            None => x,
+            Some(product) => (product * x)?,
+        });
+    }
+    let product = product.ok_or_else(|| Error::msg("there are no tensors"))?;
+    match call.of::<Vec<i64>>("sumdim")? {
+        dims if dims.is_empty() => Ok(Value::object(product)),
+        dims => Ok(Value::object(product.sum(dims)?)),
+    }
+}
+
 /// The norm of a difference.
 fn dist(call: &Call<'_>) -> Result<Value> {
     let difference = (call.own()? - call.of::<Tensor>("other")?)?;
@@ -114,18 +135,34 @@ fn trapezoid(call: &Call<'_>) -> Result<Value> {
     Ok(Value::object((sum * call.or::<f64>("dx", 1.0)?)?))
 }
 
+/// An operator with an effect, behind the token that orders it. A check of a decomposition is made where it is computed.
+fn with_effects(call: &Call<'_>) -> Result<Value> {
+    match call.at(1)? {
+        Value::Str(name) if name.contains("aten._linalg_check_errors") => {
+            Ok(Value::Tuple(vec![Value::None, Value::None].into()))
+        }
+        other => Err(Error::msg(format_args!(
+            "an effect of {}",
+            other.describe()
+        ))),
+    }
+}
+
 pub(crate) const RULES: &[Entry] = by! {
+    "higher_order.with_effects" => with_effects,
     "aten.det" => det,
     "aten.dist" => dist,
     "aten.linalg_cholesky" => |call| of_a(function!(ops::linalg::cholesky), call),
+    "aten.linalg_cholesky_ex" => |call| with_others(of_a(function!(ops::linalg::cholesky), call)?, 1, 1),
     "aten.linalg_cross" => cross,
     "aten.linalg_diagonal" => diagonal,
     "aten.linalg_eigh" => eigh,
     "aten.linalg_eigvalsh" => |call| of_a(function!(ops::linalg::eigvalsh), call),
-    "aten.linalg_inv_ex" => |call| Ok(with_others(of_a(function!(ops::linalg::inv), call)?, 1)),
+    "aten.linalg_inv_ex" => |call| with_others(of_a(function!(ops::linalg::inv), call)?, 1, 1),
     "aten.linalg_qr" => |call| of_a(function!(ops::linalg::qr), call),
     "aten.linalg_slogdet" => slogdet,
     "aten.linalg_solve" => |call| of_a(function!(ops::linalg::solve), call),
+    "aten.linalg_solve_ex" => |call| with_others(of_a(function!(ops::linalg::solve), call)?, 1, 1),
     "aten.linalg_svd" => svd,
     "aten.linalg_svdvals" => |call| of_a(function!(ops::linalg::svdvals), call),
     "aten.linalg_vecdot" => vecdot,
@@ -133,10 +170,11 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.slogdet" => slogdet,
     "aten.tensordot" => tensordot,
     "aten.trapezoid" => trapezoid,
-    "aten._linalg_det" => |call| Ok(with_others(det(call)?, 2)),
+    "aten._trilinear" => trilinear,
+    "aten._linalg_det" => |call| with_others(det(call)?, 1, 2),
     "aten._linalg_eigh" => eigh,
-    "aten._linalg_slogdet" => |call| Ok(with_others(slogdet(call)?, 2)),
-    "aten._linalg_solve_ex" => |call| Ok(with_others(of_a(function!(ops::linalg::solve), call)?, 3)),
+    "aten._linalg_slogdet" => |call| with_others(slogdet(call)?, 2, 2),
+    "aten._linalg_solve_ex" => |call| with_others(of_a(function!(ops::linalg::solve), call)?, 1, 3),
     "aten._linalg_svd" => svd,
 };
 
