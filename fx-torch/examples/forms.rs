@@ -94,6 +94,10 @@ fn form(path: &Path) -> Result<Came> {
     if training && is_random(&gm)? {
         let inputs = of_kind(&arrays(&PathBuf::from(format!("{name}_0.npz")))?, "in_");
         let _: Value = gm.forward(call_of(&gm, inputs)?)?;
+        if is_random(&read(path, false)?)? {
+            // What the model draws by itself in training has no evaluation.
+            return Ok(Came::Random);
+        }
         let off = judged(path, &plain, false, |gm, _| Ok(gm))?;
         return match off <= 1.0 {
             true => Ok(Came::Random),

@@ -51,6 +51,7 @@ impl Opaque {
         };
         let results = outputs.into_iter().map(|output| {
             let meta = graph.tensor_values.get(&output.name)?;
+            element::dtype(meta.dtype).ok()?;
             let sizes = meta.sizes.iter().map(|size| match size {
                 Size::AsInt(number) => Some(number.to_string()),
                 Size::AsExpr(of) => size::text(&of.expr_str).ok(),

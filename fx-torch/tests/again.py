@@ -65,7 +65,12 @@ def train(name, program, out):
         common.SALT[0] = at if sizes == program.sizes[0] else 0
         given = program.inputs(*sizes)
         for stem, own in ((name, module), (f"{name}.train", training)):
-            np.savez(out / f"{stem}_{at}.npz", **forms.compared(copy.deepcopy(own), given, False))
+            arrays = forms.compared(copy.deepcopy(own), given, False)
+            with contextlib.suppress(RuntimeError):
+                double = forms.compared(copy.deepcopy(own).double(), make.wide(given), False)
+                kept = {name for name in double if name.startswith(("out_", "after_buffer"))}
+                arrays |= {f"wide_{name}": double[name] for name in kept if double[name].dtype == np.float64}
+            np.savez(out / f"{stem}_{at}.npz", **arrays)
     torch.export.save(made, out / f"{name}.train.pt2")
 
 

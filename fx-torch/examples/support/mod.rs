@@ -185,7 +185,7 @@ fn elements(x: &Tensor) -> Result<Vec<f64>> {
 }
 
 /// The largest difference; what is no number only equals itself.
-fn furthest(a: &[f64], b: &[f64]) -> f64 {
+pub fn furthest(a: &[f64], b: &[f64]) -> f64 {
     let all = a.iter().zip(b).map(|(a, b)| match (a - b).abs() {
         _ if a == b || (a.is_nan() && b.is_nan()) => 0.0,
         off if off.is_nan() => f64::INFINITY,

@@ -417,6 +417,20 @@ fn real_to_complex(call: &Call<'_>) -> Result<Value> {
     unstacked(&all)
 }
 
+/// A transform of complex numbers along several dims, or its inverse.
+fn complex_to_complex(call: &Call<'_>) -> Result<Value> {
+    let dims: Vec<i64> = call.of("dim")?;
+    let is_forward: bool = call.of("forward")?;
+    let norm = norm(call, is_forward)?;
+    let all = dims
+        .iter()
+        .try_fold(wide(call)?, |x, dim| match is_forward {
+            true => ops::fft::fft(&x, None, *dim, Some(norm)),
+            false => ops::fft::ifft(&x, None, *dim, Some(norm)),
+        })?;
+    unstacked(&all)
+}
+
 /// Its inverse, of which the last dim comes last.
 fn complex_to_real(call: &Call<'_>) -> Result<Value> {
     let dims: Vec<i64> = call.of("dim")?;
@@ -460,6 +474,7 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.fft_irfftn" => |call| inverse_of_several(call, None),
     "aten.fft_irfft" => |call| inverse(function!(ops::fft::irfft), call),
     "aten.stft.default" => stft,
+    "aten._fft_c2c" => complex_to_complex,
     "aten._fft_r2c" => real_to_complex,
     "aten._fft_c2r" => complex_to_real,
 };

@@ -87,6 +87,20 @@ fn full(call: &Call<'_>) -> Result<Value> {
     filled(call.value("size")?.clone(), number, dtype)
 }
 
+/// Ones, as often as a number says, and zeros.
+fn bernoulli(call: &Call<'_>) -> Result<Value> {
+    let (own, p) = (call.own()?, call.or("p", 0.5)?);
+    let shares = ops::full_like(&own, p, None)?;
+    Ok(Value::object(ops::bernoulli(&shares)?))
+}
+
+/// Random numbers between two.
+fn uniform(call: &Call<'_>) -> Result<Value> {
+    let (from, to) = (call.or("from", 0.0)?, call.or("to", 1.0)?);
+    let drawn = ops::rand_like(&call.own()?, None)?;
+    Ok(Value::object(((drawn * (to - from))? + from)?))
+}
+
 fn eye(call: &Call<'_>) -> Result<Value> {
     let columns = call.get("m").cloned().unwrap_or(Value::None);
     let dtype = call.get("dtype").cloned().unwrap_or(Value::None);
@@ -105,7 +119,10 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.arange" => arange,
     "aten.scalar_tensor" => scalar_tensor,
     "aten.full" => full,
+    "aten.bernoulli.float" => bernoulli,
+    "aten.bernoulli.p" => bernoulli,
     "aten.eye" => eye,
+    "aten.uniform" => uniform,
 };
 
 pub(crate) const SAME: &[Entry] = same! {
