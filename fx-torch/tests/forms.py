@@ -31,6 +31,8 @@ from torch._higher_order_ops.map import map as map_over
 from torch._higher_order_ops.scan import scan
 from torch._higher_order_ops.while_loop import while_loop
 
+from models import common
+
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
 OPEN = torch.export.Dim.DYNAMIC
@@ -38,7 +40,6 @@ FORMS = {}
 # What the tests run.
 RECORDED = """buffer_cache buffer_counted cond_size data_item input_nested input_returned map_outside norm_rows norm_rows.train
     region_gradients scan_state tree_classes view_parts weight_written.core while_count""".split()
-HERE = pathlib.Path(__file__).resolve().parent
 
 
 def f(*sizes, seed=0):
@@ -1016,14 +1017,6 @@ def exported(module, given, dims):
     return torch.export.export(module, args, kwargs, dynamic_shapes=dims, strict=False)
 
 
-def placed(program):
-    """Lines are named from the repository's root."""
-    for module in program.graph_module.modules():
-        for node in getattr(module, "graph", torch.fx.Graph()).nodes:
-            if trace := node.meta.get("stack_trace"):
-                node.meta["stack_trace"] = trace.replace(str(HERE), "fx-torch/tests")
-
-
 def main():
     folder = pathlib.Path(next(a for a in sys.argv[1:] if not a.startswith("--")))
     only = sys.argv[sys.argv.index("--only") + 1] if "--only" in sys.argv else ""
@@ -1048,7 +1041,7 @@ def main():
                 try:
                     plain = plain or exported(copy.deepcopy(module), inputs(own.sizes[0]), own.dims)
                     program = plain.run_decompositions() if kind else plain
-                    placed(program)
+                    common.placed(program)
                     for at, size in enumerate(own.sizes):
                         np.savez(folder / f"{stem}_{at}.npz", **compared(copy.deepcopy(module), inputs(size), own.numbers))
                     torch.export.save(program, folder / f"{stem}.pt2")

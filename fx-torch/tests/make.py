@@ -223,6 +223,7 @@ def written_by(folder, name, program, is_small, seed):
             found = weak(module, given, tensors(module(**given())), used, program.silent)
         if found:
             raise Weak(f"too weak: {found}")
+    common.placed(made)
     torch.export.save(made, folder / f"{name}.pt2.part")
     try:
         module.double()

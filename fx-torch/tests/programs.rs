@@ -211,3 +211,19 @@ fn classes_are_graph_modules_and_structs_on_request() -> Result<()> {
     assert_eq!(before.to_vec()?, after.to_vec()?);
     Ok(())
 }
+
+/// Functions by their other names, linear algebra as it is and as PyTorch takes it apart, spectra, losses.
+#[test]
+fn functions_are_what_pytorch_gives() -> Result<()> {
+    for name in [
+        "aliases",
+        "solved",
+        "solved.core",
+        "spectra",
+        "vectors",
+        "more_losses",
+    ] {
+        loaded(&format!("functions/f_{name}"), by_position)?;
+    }
+    Ok(())
+}

@@ -7,6 +7,7 @@ use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
 use super::entry::{Entry, by, rank, same_function};
+use super::shape;
 use crate::call::Call;
 
 /// Operators that do the same to both parts.
@@ -294,17 +295,7 @@ fn stft(call: &Call<'_>) -> Result<Value> {
     let size: i64 = call.of("n_fft")?;
     let step = call.or("hop_length", size / 4)?;
     let length = call.or("win_length", size)?;
-    let unfolded = Call {
-        target: "torch.ops.aten.unfold.default",
-        args: vec![
-            ("self", call.at(0)?.clone()),
-            ("dimension", Value::Int(-1)),
-            ("size", Value::Int(size)),
-            ("step", Value::Int(step)),
-        ],
-        dtypes: Vec::new(),
-    };
-    let mut parts = Tensor::from_value(super::run(&unfolded)?)?;
+    let mut parts = shape::windows(&call.own()?, -1, size, step)?;
     let window = match call.maybe::<Tensor>("window")? {
         None if length < size => Some(ops::ones(length, None)?),
         window => window,

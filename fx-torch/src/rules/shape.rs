@@ -114,19 +114,22 @@ fn pad(call: &Call<'_>) -> Result<Value> {
 }
 
 /// Windows of a dim, every `step`th, whose elements are a last dim.
-fn windows(call: &Call<'_>) -> Result<Value> {
-    let own = call.own()?;
-    let (size, step): (i64, i64) = (call.of("size")?, call.of("step")?);
-    let dim = call.of::<i64>("dimension")?.rem_euclid(rank(&own)?.max(1));
+pub(super) fn windows(own: &Tensor, dim: i64, size: i64, step: i64) -> Result<Tensor> {
+    let dim = dim.rem_euclid(rank(own)?.max(1));
     let rest = (own.size(dim)? - size)?;
     let count: Int = operator::floordiv.call_as((rest, step))?;
     let starts = ops::arange(Int::from(0), (count + 1)?, Int::from(1), None)?;
     let starts = ops::unsqueeze(&(starts * step)?, 1)?;
     let within = ops::arange(Int::from(0), Int::from(size), Int::from(1), None)?;
     let at = ops::ravel(&(starts + within)?)?;
-    let all = ops::index_select(&own, dim, &at)?;
+    let all = ops::index_select(own, dim, &at)?;
     let parted = ops::unflatten(&all, dim, vec![Int::from(-1), Int::from(size)])?;
-    Ok(Value::object(ops::movedim(&parted, dim + 1, -1)?))
+    ops::movedim(&parted, dim + 1, -1)
+}
+
+fn unfold(call: &Call<'_>) -> Result<Value> {
+    let (dim, size, step) = (call.of("dimension")?, call.of("size")?, call.of("step")?);
+    Ok(Value::object(windows(&call.own()?, dim, size, step)?))
 }
 
 /// The middle of some dims, or of all, comes first, or the first element to the middle.
@@ -174,7 +177,7 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.replication_pad2d" => |call| padded("replicate", call),
     "aten.replication_pad3d" => |call| padded("replicate", call),
     "aten.copy" => copy,
-    "aten.unfold" => windows,
+    "aten.unfold" => unfold,
     "aten.slice" => slice,
     "aten.squeeze" => squeeze,
     "aten.view_as" => shaped_as,

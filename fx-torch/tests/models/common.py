@@ -1,6 +1,7 @@
 """What a program is, and inputs that are the same in every run."""
 
 import dataclasses
+import pathlib
 import typing
 
 import torch
@@ -20,6 +21,15 @@ class Program:
     sizes: list
     # Parts of the names of layers that change no result by their nature.
     silent: tuple = ()
+
+
+def placed(program):
+    """Names lines from the repository's root, and those of packages from where they are installed."""
+    roots = [pathlib.Path(__file__).parents[3], pathlib.Path(torch.__file__).parents[1]]
+    for module in program.graph_module.modules():
+        for node in getattr(module, "graph", torch.fx.Graph()).nodes:
+            for root in roots if node.meta.get("stack_trace") else []:
+                node.meta["stack_trace"] = node.meta["stack_trace"].replace(f"{root}/", "")
 
 
 def seeded(*sizes):
