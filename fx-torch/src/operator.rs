@@ -19,16 +19,16 @@ use rustc_hash::FxHashMap;
 /// use fx_torch::Operator;
 ///
 /// #[wrap]
-/// fn swish(x: &Tensor, by: f64) -> Result<Tensor> {
+/// fn gated(x: &Tensor, by: f64) -> Result<Tensor> {
 ///     x * ops::sigmoid(&(x * by)?)?
 /// }
 ///
-/// // torch.library.custom_op("shop::swish")
+/// // torch.library.custom_op("shop::gated")
 /// function_table! { Operator {
-///     function!(swish) => Operator::named("shop.swish").renamed("scale", "by"),
+///     function!(gated) => Operator::named("shop.gated").renamed("scale", "by"),
 /// } }
 ///
-/// assert!(fx_torch::operators().contains(&"shop.swish"));
+/// assert!(fx_torch::operators().contains(&"shop.gated"));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operator {
@@ -37,7 +37,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator by its name, as `shop.swish`; with an overload, as `shop.swish.out`, where that alone is the function.
+    /// An operator by its name, as `shop.gated`; with an overload, as `shop.gated.out`, where that alone is the function.
     pub fn named(name: &'static str) -> Self {
         Operator {
             name,
