@@ -3,7 +3,7 @@
 //! Invariant: what is written is what was read.
 
 use fx_nn::file::{Json, Loader, Saver};
-use fx_nn::ir::{Effects, ParamSpec, ParamType, TensorMeta};
+use fx_nn::ir::{Effects, ParamSpec};
 use fx_nn::module::{Component, Module, Walk};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
@@ -124,17 +124,10 @@ impl Module for Opaque {
                     dtype::name(*code)
                 ))
             })?;
-            let spec = Spec::tensor(
-                sizes.iter().map(|size| match size.parse::<usize>() {
-                    Ok(known) => fx_nn::shapes::SpecSize::from(known),
-                    Err(_) => fx_nn::shapes::SpecSize::from(size.as_str()),
-                }),
-                dtype,
-            );
+            let spec = Spec::tensor(sizes.iter().map(String::as_str), dtype);
             Ok(Value::object(Tensor::fake(spec)?))
         });
         let mut results = results.collect::<Result<Vec<Value>>>()?;
-        let _ = (ParamType::AnyValue, TensorMeta::new([0usize; 0]));
         *out = match results.len() {
             1 => results.remove(0),
             _ => Value::Tuple(results.into()),

@@ -6,7 +6,7 @@ use fx_nn::file::{Json, Loader, Saver};
 use fx_nn::ir::{Effects, ParamSpec};
 use fx_nn::module::{Component, Module, Walk};
 use fx_nn::prelude::*;
-use fx_nn::shapes::{Spec, SpecSize};
+use fx_nn::shapes::Spec;
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
@@ -94,12 +94,10 @@ pub(crate) struct Leaf {
 
 /// The name of a node's first result, which no other node has.
 pub(crate) fn first_result(node: &Node) -> Option<&str> {
-    let all = match node.outputs.first()? {
-        Argument::AsTensors(all) => all.first()?,
-        Argument::AsTensor(one) => one,
-        _ => return None,
-    };
-    Some(&all.name)
+    match node.outputs.first()? {
+        Argument::AsTensors(all) => Some(&all.first()?.name),
+        one => one.tensor(),
+    }
 }
 
 /// The leaves of a graph, by the names of their first results: of operators that are not known, have no graphs and write
@@ -201,11 +199,7 @@ impl Module for Opaque {
             )));
         }
         let results = self.results.iter().map(|(code, sizes)| {
-            let sizes = sizes.iter().map(|size| match size.parse::<usize>() {
-                Ok(known) => SpecSize::from(known),
-                Err(_) => SpecSize::from(size.as_str()),
-            });
-            let spec = Spec::tensor(sizes, element::dtype(*code)?);
+            let spec = Spec::tensor(sizes.iter().map(String::as_str), element::dtype(*code)?);
             Ok(Value::object(Tensor::fake(spec)?))
         });
         let mut results = results.collect::<Result<Vec<Value>>>()?;

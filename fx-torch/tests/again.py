@@ -15,10 +15,8 @@ import copy
 import importlib
 import os
 import pathlib
-import re
 import signal
 import time
-import zipfile
 
 import numpy as np
 import torch
@@ -29,18 +27,8 @@ import make
 from models import common
 
 
-def registered(file):
-    """Imports the modules whose classes the results of a program are."""
-    with zipfile.ZipFile(file) as archive:
-        name = next(name for name in archive.namelist() if name.endswith("/models/model.json"))
-        text = archive.read(name).decode()
-    for name in set(re.findall(r"transformers(?:\.\w+)+(?=\.\w+)", text)):
-        with contextlib.suppress(ImportError):
-            importlib.import_module(name)
-
-
 def core(file, out):
-    registered(file)
+    common.registered(file)
     program = torch.export.load(file).run_decompositions()
     for at in (0, 1):
         path = out / f"{file.stem}.core_{at}.npz"

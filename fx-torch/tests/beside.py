@@ -17,20 +17,23 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 import numpy as np
-import onnxruntime
+
+sys.path.append(str(pathlib.Path(__file__).parents[2] / "fx-onnx/tests"))
+from speed import least_of_runtime, of_runtime
 
 ROUNDS, SECONDS = 3, 300
 FX = os.environ.get("FX", "target/release/fx")
 SPEED = os.environ.get("SPEED", "target/release/examples/speed")
 HERE = str(pathlib.Path(__file__).parent)
 EXPORT = """
-import logging, pathlib, sys, warnings, torch
+import contextlib, logging, sys, warnings, torch
+with contextlib.suppress(ImportError):
+    import torchvision  # its operators
 sys.path.insert(0, sys.argv[3])
-import again
-again.registered(pathlib.Path(sys.argv[1]))
+from models import common
+common.registered(sys.argv[1])
 warnings.filterwarnings("ignore")
 logging.disable(logging.WARNING)
 program = torch.export.load(sys.argv[1])
@@ -53,13 +56,6 @@ def exported(file, onnx):
         onnx.unlink(missing_ok=True)
     said_before.write_text(said[:300])
     return said
-
-
-def session_of(onnx):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 2
-    options.log_severity_level = 3
-    return onnxruntime.InferenceSession(str(onnx), options, providers=["CPUExecutionProvider"])
 
 
 def given(session, file, at):
@@ -111,7 +107,7 @@ def counts(files, out):
         total["exported"] += 1
         line = []
         try:
-            session = session_of(onnx)
+            session = of_runtime(onnx)
             sizes = [given(session, file, at) for at in (0, 1)]
             equal = all(is_equal(session.run(None, data), results) for data, results in sizes)
             total["runtime_equal"] += equal
@@ -134,15 +130,6 @@ def counts(files, out):
     print(" ".join(f"{name} {count}" for name, count in total.items()))
 
 
-def least_of_runtime(session, data, seconds):
-    least, start = math.inf, time.perf_counter()
-    while time.perf_counter() - start < seconds:
-        before = time.perf_counter()
-        session.run(None, data)
-        least = min(least, (time.perf_counter() - before) * 1e3)
-    return least
-
-
 def least_of_fx(file, runs):
     env = dict(os.environ, RAYON_NUM_THREADS="2")
     ran = subprocess.run([SPEED, "run", str(file), str(runs)], capture_output=True, text=True, env=env, timeout=SECONDS)
@@ -162,7 +149,7 @@ def speed(files, out, most):
             said = exported(file, onnx)
             if said:
                 raise RuntimeError(f"not exported: {said}")
-            session = session_of(onnx)
+            session = of_runtime(onnx)
             data, _ = given(session, file, 0)
             first = least_of_runtime(session, data, 0.5)
             runs = max(3, min(30, int(1500 / first)))

@@ -16,12 +16,12 @@ import sys
 import time
 
 SPEED = os.environ.get("SPEED", "target/release/examples/speed")
+HERE = str(pathlib.Path(__file__).parent)
 PYTHON = """
-import importlib, re, sys, zipfile, numpy, torch
-with zipfile.ZipFile(sys.argv[1]) as archive:
-    text = archive.read(next(name for name in archive.namelist() if name.endswith("/models/model.json"))).decode()
-for name in set(re.findall(r"transformers(?:\\.\\w+)+(?=\\.\\w+)", text)):
-    importlib.import_module(name)  # a class of results
+import sys, numpy, torch
+sys.path.insert(0, sys.argv[2])
+from models import common
+common.registered(sys.argv[1])
 arrays = numpy.load(sys.argv[1][:-4] + "_0.npz")
 inputs = [torch.from_numpy(arrays[name]) for name in sorted(arrays) if name.startswith("in_")]
 program = torch.export.load(sys.argv[1])
@@ -63,7 +63,7 @@ def main():
     all_ratios = {True: [], False: []}
     for file in options.files:
         name = pathlib.Path(file).stem
-        fx, theirs = [SPEED, "first", file], [sys.executable, "-c", PYTHON, file]
+        fx, theirs = [SPEED, "first", file], [sys.executable, "-c", PYTHON, file, HERE]
         for is_cold in (False, True):
             ours, others = [], []
             for _ in range(options.rounds):

@@ -66,17 +66,6 @@ fn pair(re: Tensor, im: Tensor) -> Value {
     Value::Tuple(vec![Value::object(re), Value::object(im)].into())
 }
 
-/// A real tensor as a complex one, of `complex64` or `complex128`.
-pub(super) fn of_real(re: Tensor, name: &str) -> Result<Value> {
-    let dtype = match name {
-        "complex128" => DType::F64,
-        _ => DType::F32,
-    };
-    let re = ops::to_dtype(&re, dtype)?;
-    let im = ops::zeros_like(&re, None)?;
-    Ok(pair(re, im))
-}
-
 /// What an operator gives of complex arguments, if it has one.
 pub(crate) fn run(
     operator: &str,
@@ -183,7 +172,8 @@ fn sum(function: Function, call: &Call<'_>) -> Result<Value> {
 }
 
 /// The tensor in another type of complex numbers, if one is named.
-fn to(call: &Call<'_>) -> Result<Value> {
+/// A complex tensor, or a real one, as a complex one of the type that is named.
+pub(super) fn to(call: &Call<'_>) -> Result<Value> {
     let dtype = match call.get("dtype") {
         None => return Ok(call.at(0)?.clone()),
         Some(Value::Str(name)) if &**name == "complex64" => DType::F32,
@@ -195,7 +185,7 @@ fn to(call: &Call<'_>) -> Result<Value> {
             )));
         }
     };
-    let [re, im] = own(call)?;
+    let [re, im] = both_parts(call)?;
     Ok(pair(ops::to_dtype(&re, dtype)?, ops::to_dtype(&im, dtype)?))
 }
 
@@ -261,16 +251,23 @@ fn polar(call: &Call<'_>) -> Result<Value> {
     ))
 }
 
+/// A real tensor with imaginary parts of zero.
+fn of_real(re: Tensor) -> Result<[Tensor; 2]> {
+    let im = ops::zeros_like(&re, None)?;
+    Ok([re, im])
+}
+
+/// The parts of the first argument, which may be real.
+fn both_parts(call: &Call<'_>) -> Result<[Tensor; 2]> {
+    match parts(call.at(0)?) {
+        Some(both) => Ok(both),
+        None => of_real(call.own()?),
+    }
+}
+
 /// The complex tensor of an argument, which may be real.
 fn wide(call: &Call<'_>) -> Result<Tensor> {
-    match parts(call.at(0)?) {
-        Some(both) => stacked(&both),
-        None => {
-            let re = call.own()?;
-            let im = ops::zeros_like(&re, None)?;
-            stacked(&[re, im])
-        }
-    }
+    stacked(&both_parts(call)?)
 }
 
 /// A transform of complex numbers: the dims of its result count without the one of the parts.
@@ -308,10 +305,7 @@ fn stft(call: &Call<'_>) -> Result<Value> {
     let norm = call.or("normalized", false)?.then_some("ortho");
     let spectra = match call.or("onesided", true)? {
         true => ops::fft::rfft(&parts, None, -1, norm)?,
-        false => {
-            let im = ops::zeros_like(&parts, None)?;
-            ops::fft::fft(&stacked(&[parts, im])?, None, -1, norm)?
-        }
+        false => ops::fft::fft(&stacked(&of_real(parts)?)?, None, -1, norm)?,
     };
     unstacked(&ops::transpose(&spectra, -3, -2)?)
 }

@@ -14,8 +14,8 @@ fn identity(call: &Call<'_>) -> Result<Value> {
 
 /// The tensor in the element type that is named, if one is.
 fn to(call: &Call<'_>) -> Result<Value> {
-    if let Some(Value::Str(name)) = call.get("dtype") {
-        return complex::of_real(call.own()?, name);
+    if let Some(Value::Str(_)) = call.get("dtype") {
+        return complex::to(call);
     }
     let other = call.args.iter().position(|(name, _)| *name == "other");
     let dtype = match (call.maybe::<DType>("dtype")?, other) {

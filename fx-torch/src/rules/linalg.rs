@@ -97,19 +97,12 @@ fn tensordot(call: &Call<'_>) -> Result<Value> {
 
 /// The product of three tensors, each with dims of one that are put in, summed along some dims.
 fn trilinear(call: &Call<'_>) -> Result<Value> {
-    let mut product = None;
-    for (tensor, expanded) in [("i1", "expand1"), ("i2", "expand2"), ("i3", "expand3")] {
-        let dims: Vec<i64> = call.of(expanded)?;
-        let x: Tensor = call.of(tensor)?;
-        let x = dims
-            .into_iter()
-            .try_fold(x, |x, dim| ops::unsqueeze(&x, dim))?;
-        product = Some(match product {
-            None => x,
-            Some(product) => (product * x)?,
-        });
-    }
-    let product = product.ok_or_else(|| Error::msg("there are no tensors"))?;
+    let expanded = |tensor: &str, dims: &str| -> Result<Tensor> {
+        let mut dims = call.of::<Vec<i64>>(dims)?.into_iter();
+        dims.try_fold(call.of(tensor)?, |x, dim| ops::unsqueeze(&x, dim))
+    };
+    let both = (expanded("i1", "expand1")? * expanded("i2", "expand2")?)?;
+    let product = (both * expanded("i3", "expand3")?)?;
     match call.of::<Vec<i64>>("sumdim")? {
         dims if dims.is_empty() => Ok(Value::object(product)),
         dims => Ok(Value::object(product.sum(dims)?)),
@@ -150,7 +143,6 @@ fn with_effects(call: &Call<'_>) -> Result<Value> {
 
 pub(crate) const RULES: &[Entry] = by! {
     "higher_order.with_effects" => with_effects,
-    "aten.det" => det,
     "aten.dist" => dist,
     "aten.linalg_cholesky" => |call| of_a(function!(ops::linalg::cholesky), call),
     "aten.linalg_cholesky_ex" => |call| with_others(of_a(function!(ops::linalg::cholesky), call)?, 1, 1),
@@ -184,6 +176,9 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.linalg_multi_dot" => ops::chain_matmul["tensors" => "matrices"],
     "aten.cosine_similarity" => ops::cosine_similarity,
     "aten.cov" => ops::cov,
+    "aten.det" => ops::linalg::det,
+    "aten.linalg_det" => ops::linalg::det["A" => "x"],
+    "aten.linalg_inv" => ops::linalg::inv["A" => "a"],
     "aten.cross" => ops::cross,
     "aten.ger" => ops::ger,
     "aten.inverse" => ops::linalg::inverse,

@@ -72,14 +72,17 @@ fn table() -> &'static FxHashMap<&'static str, How> {
             identities::RULES,
             windows::RULES,
         ];
-        families.into_iter().flatten().copied().collect()
+        let mut table: FxHashMap<&str, How> = families.into_iter().flatten().copied().collect();
+        for (other, name) in aliases::ALIASES {
+            table.insert(other, table[name]);
+        }
+        table
     })
 }
 
 /// The operators that are known, by name; an overload is named where it decides.
 pub(crate) fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = table().keys().copied().collect();
-    names.extend(aliases::all());
     names.extend(
         operator::registered()
             .into_iter()
@@ -107,12 +110,10 @@ fn find(target: &str) -> Option<How> {
     };
     let ours = |name: &str| table().get(name).copied();
     let names = [full, operator].into_iter();
-    let own = names.clone().find_map(theirs);
-    own.or_else(|| names.clone().find_map(ours)).or_else(|| {
-        let name = aliases::of(operator)?;
-        let overload = full.strip_prefix(operator).unwrap_or_default();
-        ours(&format!("{name}{overload}")).or_else(|| ours(name))
-    })
+    names
+        .clone()
+        .find_map(theirs)
+        .or_else(|| names.clone().find_map(ours))
 }
 
 /// Whether an operator is known.

@@ -161,8 +161,6 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.trace" => ops::trace,
     "aten.vdot" => ops::vdot,
     "aten.linalg_matrix_norm" => ops::linalg::matrix_norm["A" => "a"],
-    "aten.linalg_det" => ops::linalg::det["A" => "x"],
-    "aten.linalg_inv" => ops::linalg::inv["A" => "a"],
     "aten.addmm" => ops::addmm,
     "aten.baddbmm" => ops::baddbmm,
     "aten.bmm" => ops::bmm,

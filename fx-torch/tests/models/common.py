@@ -1,8 +1,12 @@
 """What a program is, and inputs that are the same in every run."""
 
+import contextlib
 import dataclasses
+import importlib
 import pathlib
+import re
 import typing
+import zipfile
 
 import torch
 
@@ -30,6 +34,16 @@ def placed(program):
         for node in getattr(module, "graph", torch.fx.Graph()).nodes:
             for root in roots if node.meta.get("stack_trace") else []:
                 node.meta["stack_trace"] = node.meta["stack_trace"].replace(f"{root}/", "")
+
+
+def registered(file):
+    """Imports the modules whose classes the results of a program are, without which PyTorch does not load it."""
+    with zipfile.ZipFile(file) as archive:
+        name = next(name for name in archive.namelist() if name.endswith("/models/model.json"))
+        text = archive.read(name).decode()
+    for name in set(re.findall(r"transformers(?:\.\w+)+(?=\.\w+)", text)):
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
 
 
 def seeded(*sizes):
