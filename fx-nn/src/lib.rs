@@ -9,6 +9,7 @@ pub mod control;
 mod counter;
 pub mod cpu;
 mod decompositions;
+mod derivatives;
 mod device;
 mod error;
 pub mod func;

@@ -75,6 +75,19 @@ pub(crate) fn several_methods(name: &str, several: &[Function]) -> String {
 }
 
 impl<'g> NodeRef<'g> {
+    /// The function that a call is of: that of a function node, or of a method node whose method is one function's.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let gm = symbolic_trace(traced!(|x: Float| x + 1.0))?;
+    /// let called: Vec<_> = gm.graph().nodes().filter_map(|node| node.function()).collect();
+    /// assert_eq!(called, [fx_core::operator::add]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn function(self) -> Option<Function> {
+        self.functions().one()
+    }
+
     /// The functions that the node may call.
     pub(crate) fn functions(self) -> Functions {
         match self.op() {

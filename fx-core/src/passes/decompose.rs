@@ -101,6 +101,32 @@ pub struct DecomposedCall<'c> {
     metas: &'c [Option<ValueMeta>],
 }
 
+impl<'c> DecomposedCall<'c> {
+    /// A call of a function with one argument for each of its parameters, and what is known of each.
+    ///
+    /// # Errors
+    /// Returns an error if there are more or fewer than the function has parameters.
+    pub fn new(
+        function: Function,
+        args: &'c [Value],
+        metas: &'c [Option<ValueMeta>],
+    ) -> Result<Self> {
+        let count = function.params().len();
+        match args.len() == count && metas.len() == count {
+            true => Ok(DecomposedCall {
+                function,
+                args,
+                metas,
+            }),
+            false => Err(Error::msg(format_args!(
+                "`{}` has {count} parameters, and there are {} arguments",
+                function.path(),
+                args.len()
+            ))),
+        }
+    }
+}
+
 impl DecomposedCall<'_> {
     /// The function that was called.
     pub fn function(&self) -> Function {

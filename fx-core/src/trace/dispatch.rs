@@ -178,6 +178,13 @@ pub fn known_dims(proxy: Proxy) -> Option<Vec<Dim>> {
     }
 }
 
+/// What is known of a symbolic value, if its trace knows its
+/// [inputs](crate::trace::Trace::inputs): of a tensor the shape and the element type.
+pub fn known_meta(proxy: Proxy) -> Option<ValueMeta> {
+    let active = scope::of_proxy(proxy).ok()?;
+    active.context.shape_of(proxy.node).ok()?
+}
+
 /// [`known_dims`], if all are numbers: kept as long as the program runs, once each.
 pub fn known_shape(proxy: Proxy) -> Option<&'static [usize]> {
     static SHAPES: LazyLock<Mutex<FxHashSet<&'static [usize]>>> = LazyLock::new(Mutex::default);
@@ -485,9 +492,27 @@ fn run_module(module: &dyn Module, args: &[Value]) -> Result<Value> {
     Ok(out)
 }
 
-/// Runs `body` for a node of another graph that is traced again, so that what it records keeps the
-/// node's place in the source and in the modules.
-pub(crate) fn retracing<R>(node: NodeRef<'_>, body: impl FnOnce() -> Result<R>) -> Result<R> {
+/// Runs `body` for a node of another graph: what it records has the node's place in the source and in
+/// the modules. For who writes a graph anew by the rules of its calls; outside of a trace only `body`
+/// runs.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::trace::retracing;
+/// let twice = std::rc::Rc::new(symbolic_trace(traced!(|x: Float| x * 2.0))?);
+/// let graph = twice.clone();
+/// let gm = symbolic_trace(traced!(move |x: Float| {
+///     let mul = graph.graph().find_name("mul").ok_or_else(|| Error::msg("it multiplies"))?;
+///     retracing(mul, || x + x)
+/// }))?;
+/// let place = |gm: &GraphModule, name| gm.graph().find_name(name)?.location().map(ToString::to_string);
+/// assert_eq!(place(&gm, "add"), place(&twice, "mul"));
+/// # Ok::<(), Error>(())
+/// ```
+///
+/// # Errors
+/// Returns the error of `body`.
+pub fn retracing<R>(node: NodeRef<'_>, body: impl FnOnce() -> Result<R>) -> Result<R> {
     match scope::innermost() {
         Some(active) => active.context.retracing(node, body)?,
         None => body(),

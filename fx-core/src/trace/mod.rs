@@ -68,14 +68,14 @@ pub use self::call_args::{CallArgs, IntoArgs};
 pub use self::concrete::{PH, Placeholder};
 pub use self::context::TraceContext;
 pub use self::convert::FromValue;
-pub use self::dispatch::call_method;
+pub use self::dispatch::{call_method, retracing};
 pub use self::forward::Forward;
 pub use self::list::List;
 pub use self::mode::{Mode, ModeCall, ModeCallee, Next, with_mode};
 pub use self::placed::placed;
 pub use self::report::{Frozen, Report, ReportEntry};
-pub use self::root::{Outcome, Root, Rooted, Trace, TracedFn};
-pub use self::scope::{is_recording, is_tracing};
+pub use self::root::{Outcome, Recorder, Root, Rooted, Trace, TracedFn};
+pub use self::scope::{is_recording, is_tracing, with_context};
 pub use self::tracer::{NoLeaves, SymbolicTracer, Tracer};
 
 // What the compiler's messages name, so that they do so by a path of the public modules.

@@ -112,13 +112,73 @@ impl fmt::Debug for TracedFn {
     }
 }
 
-/// A root: a module or a function.
+/// A root: a module or a function, or what records a function of them.
 #[derive(Clone)]
+#[non_exhaustive]
 pub enum Rooted<'r> {
     /// A module.
     Module(&'r dyn Module),
     /// A function.
     Function(TracedFn),
+    /// What records a function that has no body of its own.
+    Recorder(&'r dyn Recorder),
+}
+
+/// What records a function that has no body of its own, such as the gradient of another one: a root of a trace.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::ir::ParamSpec;
+/// use fx_core::trace::{Recorder, Rooted};
+/// /// A function that is called twice.
+/// #[derive(Clone)]
+/// struct Twice(Vec<ParamSpec>, fn(Float) -> Result<Float>);
+/// impl Recorder for Twice {
+///     fn name(&self) -> &str { "twice" }
+///     fn params(&self) -> &[ParamSpec] { &self.0 }
+///     fn record(&self, args: &[&Value], out: &mut Value) -> Result<()> {
+///         use fx_core::value::IntoValue;
+///         *out = self.1(self.1(Float::from_value(args[0].clone())?)?)?.into_value();
+///         Ok(())
+///     }
+///     fn duplicate(&self) -> Box<dyn Recorder> { Box::new(self.clone()) }
+/// }
+/// let twice = Twice(vec![ParamSpec::of_text("x", "Float")], |x| x * 3.0);
+/// let gm = symbolic_trace(&twice as &dyn Recorder)?;
+/// assert_eq!(gm.forward::<f64>(2.0)?, 18.0);
+/// # Ok::<(), Error>(())
+/// ```
+pub trait Recorder {
+    /// Its name.
+    fn name(&self) -> &str;
+
+    /// Its parameters.
+    fn params(&self) -> &[ParamSpec];
+
+    /// The structure of each parameter, if one is no single leaf.
+    fn input_trees(&self) -> &[Tree] {
+        &[]
+    }
+
+    /// The module whose parameters and buffers it reads, if there is one: they keep their paths.
+    fn module(&self) -> Option<&dyn Module> {
+        None
+    }
+
+    /// Computes the function on symbolic values, which records it.
+    ///
+    /// # Errors
+    /// Returns an error if the function cannot be recorded for these arguments.
+    fn record(&self, args: &[&Value], out: &mut Value) -> Result<()>;
+
+    /// A copy that shares the tensors.
+    fn duplicate(&self) -> Box<dyn Recorder>;
+}
+
+impl<'r> Root<'r> for &'r dyn Recorder {
+    fn into_rooted(self) -> Rooted<'r> {
+        Rooted::Recorder(self)
+    }
 }
 
 /// What can be traced: a reference to a module, or a [`traced!`](crate::traced) function.
@@ -337,6 +397,11 @@ fn trace(trace: Trace<'_>) -> Result<Outcome> {
             let name = owner.map_or_else(|| function.name.to_string(), type_of);
             (owner, name, function.params)
         }
+        Rooted::Recorder(recorder) => (
+            recorder.module(),
+            recorder.name().to_string(),
+            recorder.params(),
+        ),
     };
     if let Rooted::Function(TracedFn {
         unlike: Some(found),
@@ -351,13 +416,18 @@ fn trace(trace: Trace<'_>) -> Result<Outcome> {
             location.line()
         )));
     }
-    if let Rooted::Module(module) = root {
-        for (param, tree) in params.iter().zip(module.input_trees()) {
-            if !tree.is_leaf() && !specialised.values.contains_key(param.name.as_ref()) {
-                let value = all_symbolic(tree)?;
-                specialised.values.insert(param.name.to_string(), value);
-            }
+    let trees = match root {
+        Rooted::Module(module) => module.input_trees(),
+        Rooted::Recorder(recorder) => recorder.input_trees(),
+        Rooted::Function(_) => &[],
+    };
+    for (param, tree) in params.iter().zip(trees) {
+        if !tree.is_leaf() && !specialised.values.contains_key(param.name.as_ref()) {
+            let value = all_symbolic(tree)?;
+            specialised.values.insert(param.name.to_string(), value);
         }
+    }
+    if let Rooted::Module(module) = root {
         if let Some((graph, _)) = module.as_graph() {
             for (param, value) in specialised_to(graph, params)? {
                 specialised.values.entry(param).or_insert(value);
@@ -377,6 +447,7 @@ fn trace(trace: Trace<'_>) -> Result<Outcome> {
         let location = match root {
             Rooted::Module(module) => module.location(),
             Rooted::Function(function) => Some(function.location),
+            Rooted::Recorder(_) => None,
         };
         if let Some(location) = location {
             context.set_body(location);
@@ -387,6 +458,7 @@ fn trace(trace: Trace<'_>) -> Result<Outcome> {
         let mut out = Value::None;
         let mut run = || match root {
             Rooted::Module(module) => module.run(&args, &mut out),
+            Rooted::Recorder(recorder) => recorder.record(&args, &mut out),
             Rooted::Function(function) => {
                 context.set_body(function.location);
                 match &function.body {

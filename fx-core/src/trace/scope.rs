@@ -31,6 +31,26 @@ thread_local! {
 /// The thread of each live trace, for the error of a proxy that is used elsewhere.
 static LIVE: LazyLock<Mutex<HashMap<u32, ThreadId>>> = LazyLock::new(Mutex::default);
 
+/// Runs `body` with what the innermost trace of this thread records into; nothing outside of a trace.
+///
+/// For code that writes a graph in other ways than by calls on symbolic values: a module that is recorded node by
+/// node, for example.
+///
+/// ```
+/// use fx_core::prelude::*;
+/// use fx_core::trace::with_context;
+/// let gm = symbolic_trace(traced!(|x: Float| {
+///     let nodes = with_context(|context| context.graph().map(|graph| graph.len())).transpose()?;
+///     assert_eq!(nodes, Some(1));
+///     x * 2.0
+/// }))?;
+/// assert!(with_context(|_| ()).is_none());
+/// # Ok::<(), fx_core::Error>(())
+/// ```
+pub fn with_context<R>(body: impl FnOnce(&TraceContext) -> R) -> Option<R> {
+    innermost().map(|active| body(&active.context))
+}
+
 /// Whether a trace runs on this thread, for a program that acts on the answer: a trace's report
 /// lists it.
 ///

@@ -209,6 +209,24 @@ pub fn positive(x: &Tensor) -> Result<Tensor> {
     Ok(x.clone())
 }
 
+/// The same numbers, through which no gradient runs.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let x = Tensor::ones(2)?.into_parameter()?;
+/// let y = (&x * ops::detach(&x)?)?.sum(..)?;
+/// assert_eq!(y.grad(&[&x])?[0].to_vec()?, [1.0, 1.0]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns no errors of its own.
+#[op(unary, flat = "stops gradients", path = "fx_nn::ops::detach")]
+pub fn detach(x: &Tensor) -> Result<Tensor> {
+    let data = x.elements("detach")?.detach();
+    Ok(x.with_data(data))
+}
+
 /// Degrees as radians; integers become `float32`.
 ///
 /// # Errors

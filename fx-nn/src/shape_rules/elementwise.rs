@@ -14,7 +14,8 @@ use crate::ops;
 use crate::tensor::Number;
 
 rules! {
-    same => ops::contiguous, ops::sign, ops::sgn, ops::nan_to_num, ops::msort, ops::to_device;
+    same => ops::contiguous, ops::detach, ops::sign, ops::sgn, ops::nan_to_num, ops::msort,
+        ops::to_device;
     |call| same_of(call, Elements::Numbers) => ops::absolute, ops::relu, ops::relu6, ops::ceil,
         ops::floor, ops::trunc, ops::fix, ops::neg, ops::positive;
     |call| same_of(call, Elements::Fractions) => ops::softplus, ops::leaky_relu, ops::elu,

@@ -296,17 +296,16 @@ impl Tensor {
         Ok(self.with_data(var.as_tensor().clone()))
     }
 
-    /// The same data, without its gradient history.
+    /// The same data, without its gradient history: [`ops::detach`](crate::ops::detach).
     ///
     /// # Errors
-    /// Returns an error if the tensor is symbolic.
+    /// Returns no errors of its own.
     #[track_caller]
     pub fn detach(&self) -> Result<Tensor> {
-        if let Some(fake) = self.as_fake() {
-            return Ok(Tensor::of_fake(fake.with_grad(false)));
+        match self.as_fake() {
+            Some(fake) => Ok(Tensor::of_fake(fake.with_grad(false))),
+            None => crate::ops::detach(self),
         }
-        let data = self.elements("detach")?.detach();
-        Ok(self.with_data(data))
     }
 
     /// Overwrites the data in place, so that every holder of it sees the change: a traced module too. (A view

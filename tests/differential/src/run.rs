@@ -36,6 +36,8 @@ pub enum Mode {
     Decomposed,
     /// As compiled code of which gradients are asked.
     CompiledToLearn,
+    /// As a graph module whose gradients `func::vjp` writes as a graph.
+    Transformed,
 }
 
 impl Mode {
@@ -58,6 +60,7 @@ impl Mode {
             Mode::Compiled => "compiled",
             Mode::Decomposed => "decomposed",
             Mode::CompiledToLearn => "compiled to learn",
+            Mode::Transformed => "transformed",
         }
     }
 }
@@ -299,7 +302,14 @@ fn plain_graph(function: Function) -> Result<GraphModule> {
 /// # Errors
 /// Returns an error if the call cannot be traced.
 pub fn graph_of(call: &Call) -> Result<(GraphModule, Vec<Value>)> {
-    let tensors = &call.tensors()?;
+    graph_of_tensors(call, &call.tensors()?)
+}
+
+/// [`graph_of`] with these tensors.
+pub(crate) fn graph_of_tensors(
+    call: &Call,
+    tensors: &[Tensor],
+) -> Result<(GraphModule, Vec<Value>)> {
     match call.kind {
         Kind::Layer => traced_layer(call, &*make_layer(call)?, tensors),
         Kind::Operator if operators::is_plain(&call.name, &call.args) => {

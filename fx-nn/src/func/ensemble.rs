@@ -1,5 +1,4 @@
-//! `torch.func` on modules: calls with other parameters, and the parameters of several modules as
-//! one.
+//! The parameters of several modules as one.
 
 use fx_core::module::{Component, ComponentExt, Visitor, walk};
 use fx_core::trace::FromValue;
@@ -8,8 +7,6 @@ use fx_core::{Error, IndexMap, Result};
 
 use crate::ops;
 use crate::tensor::Tensor;
-
-pub use fx_core::graph_module::functional_call;
 
 /// The parameters and the buffers of several modules of one structure, each stacked along a new
 /// first dim: `torch.func.stack_module_state`.

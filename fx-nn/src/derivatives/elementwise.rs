@@ -1,0 +1,230 @@
+//! Derivatives of functions of each element alone, and of pairs of elements.
+
+use std::f64::consts::FRAC_2_SQRT_PI;
+
+use fx_core::Result;
+
+use super::{derivatives, minus, operators};
+use crate::func::Pullback;
+use crate::ops;
+use crate::tensor::{Bound, Tensor, TensorOrNumber};
+
+/// The gradient of a function of one tensor: from the gradient, the argument and the result.
+fn unary(
+    call: &mut Pullback<'_>,
+    rule: impl FnOnce(Tensor, &Tensor, &Tensor) -> Result<Tensor>,
+) -> Result<()> {
+    call.give("x", |call| {
+        let x: Tensor = call.arg("x")?;
+        // Integers are computed in floats, and need no gradient.
+        rule(call.grad()?, &x, &call.result()?)
+    })
+}
+
+derivatives! {
+    ops::exp => |call| unary(call, |g, _, y| g * y);
+    ops::expm1 => |call| unary(call, |g, _, y| g * (y + 1.0)?);
+    ops::log => |call| unary(call, |g, x, _| g / x);
+    ops::log1p => |call| unary(call, |g, x, _| g / (x + 1.0)?);
+    ops::sqrt => |call| unary(call, |g, _, y| g / (y * 2.0)?);
+    ops::rsqrt => |call| unary(call, |g, _, y| g * ((y * (y * y)?)? * -0.5)?);
+    ops::reciprocal => |call| unary(call, |g, _, y| minus(g * (y * y)?));
+    ops::sin => |call| unary(call, |g, x, _| g * x.cos()?);
+    ops::cos => |call| unary(call, |g, x, _| minus(g * x.sin()?));
+    ops::tan => |call| unary(call, |g, _, y| g * ((y * y)? + 1.0)?);
+    ops::sinh => |call| unary(call, |g, x, _| g * ops::cosh(x)?);
+    ops::cosh => |call| unary(call, |g, x, _| g * ops::sinh(x)?);
+    ops::tanh => |call| unary(call, |g, _, y| g * (1.0 - (y * y)?)?);
+    ops::sigmoid => |call| unary(call, |g, _, y| g * ((1.0 - y)? * y)?);
+    ops::asin => |call| unary(call, |g, x, _| g * ops::rsqrt(&(1.0 - (x * x)?)?)?);
+    ops::acos => |call| unary(call, |g, x, _| minus(g * ops::rsqrt(&(1.0 - (x * x)?)?)?));
+    ops::atan => |call| unary(call, |g, x, _| g / ((x * x)? + 1.0)?);
+    ops::asinh => |call| unary(call, |g, x, _| g * ops::rsqrt(&((x * x)? + 1.0)?)?);
+    ops::acosh => |call| unary(call, |g, x, _| g * ops::rsqrt(&((x * x)? - 1.0)?)?);
+    ops::atanh => |call| unary(call, |g, x, _| g / (1.0 - (x * x)?)?);
+    ops::erf => |call| unary(call, |g, x, _| (g * bell(x)?)? * FRAC_2_SQRT_PI);
+    ops::erfc => |call| unary(call, |g, x, _| (g * bell(x)?)? * -FRAC_2_SQRT_PI);
+    ops::erfinv => |call| unary(call, |g, _, y| (g * ops::exp(&(y * y)?)?)? / FRAC_2_SQRT_PI);
+    ops::relu => |call| unary(call, |g, x, _| ops::r#where(&x.le(0)?, 0, g));
+    ops::to_dtype => |call| unary(call, |g, _, _| Ok(g));
+    ops::type_as => |call| unary(call, |g, _, _| Ok(g));
+    ops::to_device => |call| unary(call, |g, x, _| match x.device() {
+        Ok(device) => ops::to_device(&g, device),
+        Err(_) => Ok(g),
+    });
+    ops::atan2 => |call| {
+        let (x, other): (Tensor, Tensor) = (call.arg("x")?, call.arg("other")?);
+        let share = |call: &Pullback<'_>| call.grad()? / ((&x * &x)? + (&other * &other)?)?;
+        call.give("x", |call| share(call)? * &other)?;
+        call.give("other", |call| minus(share(call)? * &x))
+    };
+    ops::maximum => |call| extreme(call, |own, beside| own.lt(beside));
+    ops::minimum => |call| extreme(call, |own, beside| own.gt(beside));
+    ops::clamp => |call| {
+        let x: Tensor = call.arg("x")?;
+        call.give("x", |call| {
+            let mut grad = call.grad()?;
+            if let Bound(Some(min)) = call.arg("min")? {
+                grad = ops::r#where(&x.gt(min.as_f64())?, grad, 0)?;
+            }
+            if let Bound(Some(max)) = call.arg("max")? {
+                grad = ops::r#where(&x.lt(max.as_f64())?, grad, 0)?;
+            }
+            Ok(grad)
+        })
+    };
+    ops::r#where => |call| {
+        let condition: Tensor = call.arg("condition")?;
+        call.give("input", |call| ops::r#where(&condition, call.grad()?, 0))?;
+        call.give("other", |call| ops::r#where(&condition, 0, call.grad()?))
+    };
+    ops::masked_fill => |call| {
+        let mask: Tensor = call.arg("mask")?;
+        call.give("x", |call| ops::r#where(&mask, 0, call.grad()?))
+    };
+    ops::hardsigmoid => |call| unary(call, |g, x, _| ops::r#where(&x.abs()?.lt(3.0)?, &(g / 6.0)?, 0));
+    ops::xlogy => |call| {
+        let (x, other): (Tensor, TensorOrNumber) = (call.arg("x")?, call.arg("other")?);
+        call.give("x", |call| match &other {
+            TensorOrNumber::Number(other) => call.grad()? * other.as_f64().ln(),
+            TensorOrNumber::Tensor(other) => {
+                let is_nothing = ops::logical_and(&x.eq(0)?, &other.le(0)?)?;
+                ops::r#where(&is_nothing, 0, (call.grad()? * ops::log(other)?)?)
+            }
+        })?;
+        call.give("other", |call| {
+            let TensorOrNumber::Tensor(other) = &other else {
+                return call.grad();
+            };
+            (call.grad()? * &x)? / other
+        })
+    };
+    ops::fmod => |call| remainder(call, |quotient| ops::trunc(quotient));
+    ops::remainder => |call| remainder(call, |quotient| ops::floor(quotient));
+}
+
+operators! {
+    neg => |call| call.give("a", |call| minus(call.grad()));
+    abs => |call| {
+        let x: Tensor = call.arg("a")?;
+        call.give("a", |call| call.grad()? * ops::sign(&x)?)
+    };
+    add => |call| { call.give("a", Pullback::grad)?; call.give("b", Pullback::grad) };
+    sub => |call| { call.give("a", Pullback::grad)?; call.give("b", |call| minus(call.grad())) };
+    mul => |call| {
+        call.give("a", |call| times(call.grad()?, call.arg("b")?))?;
+        call.give("b", |call| times(call.grad()?, call.arg("a")?))
+    };
+    truediv => |call| {
+        let by: TensorOrNumber = call.arg("b")?;
+        call.give("a", |call| match &by {
+            TensorOrNumber::Tensor(by) => call.grad()? / by,
+            TensorOrNumber::Number(by) => call.grad()? / by.as_f64(),
+        })?;
+        call.give("b", |call| match &by {
+            TensorOrNumber::Tensor(by) => minus((call.grad()? * call.result::<Tensor>()?)? / by),
+            TensorOrNumber::Number(_) => call.grad(),
+        })
+    };
+    pow => |call| power(call);
+    r#mod => |call| modulo(call);
+}
+
+/// exp(-x²).
+fn bell(x: &Tensor) -> Result<Tensor> {
+    ops::exp(&(-(x * x)?)?)
+}
+
+/// A tensor times a tensor or a number.
+fn times(x: Tensor, by: TensorOrNumber) -> Result<Tensor> {
+    match by {
+        TensorOrNumber::Tensor(by) => x * by,
+        TensorOrNumber::Number(by) => x * by.as_f64(),
+    }
+}
+
+/// The larger or the smaller of two: equal ones share the gradient, and beside NaN both have it.
+fn extreme(
+    call: &mut Pullback<'_>,
+    is_passed: fn(&Tensor, &Tensor) -> Result<Tensor>,
+) -> Result<()> {
+    let (x, other): (Tensor, Tensor) = (call.arg("x")?, call.arg("other")?);
+    let share = |call: &Pullback<'_>, own: &Tensor, beside: &Tensor| {
+        let grad = call.grad()?;
+        let half = ops::r#where(&x.eq(&other)?, &(&grad / 2.0)?, &grad)?;
+        ops::r#where(&is_passed(own, beside)?, 0, half)
+    };
+    call.give("x", |call| share(call, &x, &other))?;
+    call.give("other", |call| share(call, &other, &x))
+}
+
+/// What is left of a division whose quotient is rounded.
+fn remainder(
+    call: &mut Pullback<'_>,
+    rounded: impl Fn(&Tensor) -> Result<Tensor>,
+) -> Result<()> {
+    let x: Tensor = call.arg("x")?;
+    let other: TensorOrNumber = call.arg("other")?;
+    call.give("x", Pullback::grad)?;
+    call.give("other", |call| {
+        let TensorOrNumber::Tensor(other) = &other else {
+            return call.grad();
+        };
+        minus(call.grad()? * rounded(&(&x / other)?)?)
+    })
+}
+
+/// `a % b`, of which one may be a number.
+fn modulo(call: &mut Pullback<'_>) -> Result<()> {
+    let (a, b): (TensorOrNumber, TensorOrNumber) = (call.arg("a")?, call.arg("b")?);
+    call.give("a", Pullback::grad)?;
+    call.give("b", |call| {
+        let TensorOrNumber::Tensor(b) = &b else {
+            return call.grad();
+        };
+        let quotient = match &a {
+            TensorOrNumber::Tensor(a) => (a / b)?,
+            TensorOrNumber::Number(a) => (a.as_f64() / b)?,
+        };
+        minus(call.grad()? * ops::floor(&quotient)?)
+    })
+}
+
+/// `a` to the power of `b`.
+fn power(call: &mut Pullback<'_>) -> Result<()> {
+    let (a, b): (TensorOrNumber, TensorOrNumber) = (call.arg("a")?, call.arg("b")?);
+    call.give("a", |call| {
+        let (TensorOrNumber::Tensor(a), grad) = (&a, call.grad()?) else {
+            return call.grad();
+        };
+        match &b {
+            TensorOrNumber::Number(b) => match b.as_f64() {
+                0.0 => ops::zeros_like(a, None),
+                1.0 => Ok(grad),
+                2.0 => grad * (a * 2.0)?,
+                n => grad * (a.pow(n - 1.0)? * n)?,
+            },
+            // The slope of x⁰ is 0, at 0 too.
+            TensorOrNumber::Tensor(b) => {
+                let slope = (b * a.pow(&(b - 1.0)?)?)?;
+                ops::r#where(&b.eq(0)?, 0, (grad * slope)?)
+            }
+        }
+    })?;
+    call.give("b", |call| {
+        let (TensorOrNumber::Tensor(b), grad) = (&b, call.grad()?) else {
+            return call.grad();
+        };
+        let y: Tensor = call.result()?;
+        match &a {
+            TensorOrNumber::Number(a) => match a.as_f64() {
+                0.0 => ops::r#where(&b.ge(0)?, 0, ((grad * y)? * f64::NEG_INFINITY)?),
+                a => (grad * y)? * a.ln(),
+            },
+            TensorOrNumber::Tensor(a) => {
+                let is_flat = ops::logical_and(&a.eq(0)?, &b.ge(0)?)?;
+                ops::r#where(&is_flat, 0, (grad * (y * ops::log(a)?)?)?)
+            }
+        }
+    })
+}

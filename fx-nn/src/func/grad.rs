@@ -1,0 +1,425 @@
+//! `grad`, `value_and_grad` and `vjp`: gradients of functions, modules and graph modules.
+
+use fx_core::ir::{Args, Kwargs, Op, ParamSpec, ValueMeta};
+use fx_core::module::{PathPattern, TensorKind};
+use fx_core::tensor::known_meta;
+use fx_core::trace::{FromValue, Root, TraceContext};
+use fx_core::value::{Dim, IntoValue, NodeId, Tree, Value};
+use fx_core::{Error, IndexMap, Result};
+use rustc_hash::FxHashMap;
+
+use super::derivative::Cotangent;
+use super::known;
+use super::source::{Replay, Source, flat};
+use super::tape::{self, Ways, node_of};
+use super::transform::Graphs;
+use super::wrt::Wrt;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// The gradient of a function whose result is one number: of its first argument, unless [`wrt`](Grad::wrt) says
+/// otherwise.
+pub fn grad<'r>(of: impl Root<'r>) -> Grad {
+    Grad::of(of, false)
+}
+
+/// The value of a function whose result is one number, and its gradient.
+pub fn value_and_grad<'r>(of: impl Root<'r>) -> Grad {
+    Grad::of(of, true)
+}
+
+/// The result of a function, and what a gradient of it becomes: a product with the Jacobian from the left.
+pub fn vjp<'r>(of: impl Root<'r>) -> Vjp {
+    Vjp::of_source(Source::of(of))
+}
+
+/// A gradient; made by [`grad`] and [`value_and_grad`].
+#[derive(Clone)]
+pub struct Grad {
+    source: Source,
+    wrt: Wrt,
+    with_value: bool,
+    has_aux: bool,
+    trees: Vec<Tree>,
+    graphs: Graphs,
+}
+
+impl Grad {
+    fn of<'r>(of: impl Root<'r>, with_value: bool) -> Self {
+        let source = Source::of(of);
+        Grad {
+            trees: source.trees(),
+            source,
+            wrt: 0.into(),
+            with_value,
+            has_aux: false,
+            graphs: Graphs::default(),
+        }
+    }
+
+    /// What the gradient is of.
+    #[must_use]
+    pub fn wrt(mut self, wrt: impl Into<Wrt>) -> Self {
+        self.wrt = wrt.into();
+        self.graphs = Graphs::default();
+        self
+    }
+
+    /// The function gives a tuple: the number, and what else is of interest. Then the gradient is given with that.
+    #[must_use]
+    pub fn has_aux(mut self) -> Self {
+        self.has_aux = true;
+        self.graphs = Graphs::default();
+        self
+    }
+
+    fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
+        let run = Forward::run(cx, &self.source, args, &self.wrt)?;
+        let (value, aux) = match (&run.result, self.has_aux) {
+            (value, false) => (value.clone(), None),
+            (Value::Tuple(items), true) => match &items[..] {
+                [value, aux] => (value.clone(), Some(aux.clone())),
+                [value, aux @ ..] => (value.clone(), Some(tuple(aux.to_vec()))),
+                [] => return Err(Error::msg("the function gives nothing")),
+            },
+            (other, true) => {
+                return Err(Error::msg(format_args!(
+                    "with `has_aux` the function gives a tuple, not {}",
+                    other.describe()
+                )));
+            }
+        };
+        let number = Tensor::from_value(value.clone()).map_err(|_| {
+            Error::msg(format_args!("a gradient is of one number, and the function gives {}; `vjp` takes others", value.describe()))
+        })?;
+        let shape = known::dims(&number)?;
+        if shape.iter().any(|dim| dim.as_known() != Some(1)) {
+            return Err(Error::msg(format_args!(
+                "a gradient is of one number, and the function gives a tensor of shape {shape:?}: sum it, or use `vjp`"
+            )));
+        }
+        if !known::dtype(&number)?.is_floating_point() {
+            return Err(Error::msg(format_args!(
+                "a gradient is of a float, and the function gives {}",
+                known::dtype(&number)?
+            )));
+        }
+        let seed = Cotangent::One(ops::ones_like(&number, None)?);
+        let grads = run.pulled(cx, vec![(value.clone(), seed)])?;
+        Ok(match (self.with_value, aux) {
+            (false, None) => grads,
+            (false, Some(aux)) => tuple([grads, aux]),
+            (true, None) => tuple([value, grads]),
+            (true, Some(aux)) => tuple([tuple([value, aux]), grads]),
+        })
+    }
+}
+
+/// A product with a Jacobian from the left; made by [`vjp`].
+#[derive(Clone)]
+pub struct Vjp {
+    source: Source,
+    wrt: Wrt,
+    params: Vec<ParamSpec>,
+    trees: Vec<Tree>,
+    graphs: Graphs,
+}
+
+impl Vjp {
+    pub(crate) fn of_source(source: Source) -> Self {
+        let mut params = source.params().to_vec();
+        let mut name = "cotangent".to_string();
+        while params.iter().any(|param| param.name == name.as_str()) {
+            name.push('_');
+        }
+        let inputs = params.len();
+        params.push(ParamSpec::of_text(name, "Value"));
+        let mut trees = source.trees();
+        trees.push(Tree::Leaf);
+        let mut wrt = Wrt::from((0..inputs).collect::<Vec<usize>>());
+        wrt.is_one = inputs == 1;
+        Vjp { source, wrt, params, trees, graphs: Graphs::default() }
+    }
+
+    /// What the gradients are of: all arguments, unless this says otherwise.
+    #[must_use]
+    pub fn wrt(mut self, wrt: impl Into<Wrt>) -> Self {
+        self.wrt = wrt.into();
+        self.graphs = Graphs::default();
+        self
+    }
+
+    fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
+        let Some((cotangent, args)) = args.split_last() else {
+            return Err(Error::msg("the gradient of the result is missing"));
+        };
+        let run = Forward::run(cx, &self.source, args, &self.wrt)?;
+        let seeds = seeds(&run.result, cotangent)?;
+        let grads = run.pulled(cx, seeds)?;
+        Ok(tuple([run.result, grads]))
+    }
+}
+
+/// The gradient of each tensor of a result.
+pub(crate) fn seeds(result: &Value, cotangent: &Value) -> Result<Vec<(Value, Cotangent)>> {
+    let tree = Tree::of(result)?;
+    let results = tree.flatten(result.clone())?;
+    let given = tree.flatten(cotangent.clone()).map_err(|error| {
+        Error::msg(format_args!("the gradient of the result has another structure: {error}"))
+    })?;
+    let mut seeds = Vec::new();
+    for (value, grad) in results.into_iter().zip(given) {
+        if !known::is_float(&value) {
+            continue;
+        }
+        let (of, grad) = (Tensor::from_value(value.clone())?, Tensor::from_value(grad)?);
+        let (expected, found) = (known::dims(&of)?, known::dims(&grad)?);
+        // Sizes that only a run knows may be equal.
+        let differ = |(a, b): (&Dim, &Dim)| a.as_known().zip(b.as_known()).is_some_and(|(a, b)| a != b);
+        if expected.len() != found.len() || expected.iter().zip(&found).any(differ) {
+            return Err(Error::msg(format_args!(
+                "the gradient of a result of shape {expected:?} has shape {found:?}"
+            )));
+        }
+        seeds.push((value, Cotangent::One(grad)));
+    }
+    Ok(seeds)
+}
+
+/// A function run on symbolic values, and what gradients are of.
+pub(crate) struct Forward {
+    pub result: Value,
+    ways: Ways,
+    behind: Option<NodeId>,
+    /// The leaves of each argument that gradients are of.
+    inputs: Vec<(Tree, Vec<Value>)>,
+    parameters: IndexMap<String, Vec<NodeId>>,
+    of_parameters: bool,
+    is_one: bool,
+}
+
+impl Forward {
+    pub fn run(cx: &TraceContext, source: &Source, args: &[Value], wrt: &Wrt) -> Result<Self> {
+        let gm = source.graph(args)?;
+        let places = wrt.places(source.params())?;
+        let mut args = args.to_vec();
+        let mut inputs = Vec::with_capacity(places.len());
+        let mut taken = FxHashMap::default();
+        for arg in &args {
+            arg.for_each(&mut |value| {
+                if let Some(node) = node_of(value) {
+                    *taken.entry(node).or_insert(0) += 1;
+                }
+            });
+        }
+        // Each tensor that a gradient is of is a value of its own, also where it is given twice.
+        for place in &places {
+            let tree = Tree::of(&args[*place])?;
+            let leaves = tree.flatten(args[*place].clone())?;
+            let leaves = leaves.into_iter().map(|leaf| {
+                if !known::is_float(&leaf) {
+                    return match tree.is_leaf() {
+                        true => Err(Error::msg(format_args!(
+                            "argument `{}` is {}: gradients are of floats",
+                            source.params()[*place].name,
+                            super::source::meta_of(&leaf)?.describe()
+                        ))),
+                        false => Ok(leaf),
+                    };
+                }
+                own(cx, leaf, &mut taken)
+            });
+            let leaves = leaves.collect::<Result<Vec<_>>>()?;
+            args[*place] = tree.unflatten(leaves.clone())?;
+            inputs.push((tree, leaves));
+        }
+        let behind = tape::last(cx)?;
+        let ways = Ways::registered()?;
+        let mut instead = |function, args: &[Value]| match ways.draw(function) {
+            Some(composite) => tape::expanded(composite, function, args).map(Some),
+            None => Ok(None),
+        };
+        let mut replay = Replay { instead: &mut instead, attributes: Vec::new() };
+        let result = unpacked(gm.interpretation().run(&mut replay, flat(&gm, &args)?)?)?;
+        let attributes = std::mem::take(&mut replay.attributes);
+        let patterns = wrt.parameters.iter().map(|pattern| PathPattern::new(pattern)).collect::<Result<Vec<_>>>()?;
+        let mut parameters: IndexMap<String, Vec<NodeId>> = IndexMap::new();
+        for (path, kind, node) in attributes {
+            if kind == TensorKind::Parameter && patterns.iter().any(|pattern| pattern.matches(&path)) {
+                parameters.entry(path).or_default().push(node);
+            }
+        }
+        if !patterns.is_empty() && parameters.is_empty() {
+            return Err(Error::msg(format_args!(
+                "no parameter that the function reads is at {}",
+                wrt.parameters.join(", ")
+            )));
+        }
+        Ok(Forward {
+            result,
+            ways,
+            behind,
+            inputs,
+            parameters,
+            of_parameters: !patterns.is_empty(),
+            is_one: wrt.is_one,
+        })
+    }
+
+    /// The gradients, from those of the result.
+    pub fn pulled(&self, cx: &TraceContext, seeds: Vec<(Value, Cotangent)>) -> Result<Value> {
+        let leaves = self.inputs.iter().flat_map(|(_, leaves)| leaves);
+        let mut wrt: Vec<NodeId> = leaves.filter_map(node_of).collect();
+        wrt.extend(self.parameters.values().flatten());
+        let mut found = tape::pull(cx, &self.ways, self.behind, seeds, &wrt)?;
+        let mut of = |node: NodeId| match found.remove(&node) {
+            Some(Cotangent::One(grad)) => Some(grad),
+            _ => None,
+        };
+        let mut inputs = Vec::with_capacity(self.inputs.len());
+        for (tree, leaves) in &self.inputs {
+            let grads = leaves.iter().map(|leaf| {
+                if !known::is_float(leaf) {
+                    return Ok(Value::None);
+                }
+                let grad = node_of(leaf).and_then(&mut of);
+                let grad = match grad {
+                    Some(grad) => grad,
+                    None => ops::zeros_like(&Tensor::from_value(leaf.clone())?, None)?,
+                };
+                Ok(grad.into_value())
+            });
+            inputs.push(tree.unflatten(grads.collect::<Result<_>>()?)?);
+        }
+        let inputs = match self.is_one {
+            true => inputs.swap_remove(0),
+            false => tuple(inputs),
+        };
+        if !self.of_parameters {
+            return Ok(inputs);
+        }
+        let mut parameters = IndexMap::new();
+        for (path, nodes) in &self.parameters {
+            let mut sum: Option<Tensor> = None;
+            for node in nodes {
+                if let Some(grad) = of(*node) {
+                    sum = Some(match sum {
+                        Some(sum) => (sum + grad)?,
+                        None => grad,
+                    });
+                }
+            }
+            let grad = match sum {
+                Some(sum) => sum,
+                None => ops::zeros_like(&Tensor::from(cx.proxy(nodes[0])), None)?,
+            };
+            parameters.insert(std::sync::Arc::from(path.as_str()), grad.into_value());
+        }
+        let parameters = Value::Dict(Box::new(parameters.into_iter().collect()));
+        Ok(match self.inputs.is_empty() {
+            true => parameters,
+            false => tuple([inputs, parameters]),
+        })
+    }
+}
+
+/// A result whose structure is one of values, not of what stands for a structure.
+fn unpacked(result: Value) -> Result<Value> {
+    let structure = result.as_proxy().and_then(known_meta);
+    match structure {
+        Some(ValueMeta::List(_)) => Ok(Value::List(items(&result)?.into())),
+        Some(ValueMeta::Tuple(_)) => Ok(tuple(items(&result)?)),
+        _ => match &result {
+            Value::List(all) => Ok(Value::List(all.iter().cloned().map(unpacked).collect::<Result<_>>()?)),
+            Value::Tuple(all) => Ok(Value::Tuple(all.iter().cloned().map(unpacked).collect::<Result<_>>()?)),
+            _ => Ok(result),
+        },
+    }
+}
+
+fn items(whole: &Value) -> Result<Vec<Value>> {
+    let items = known::items(whole)?;
+    Ok(items.into_iter().map(IntoValue::into_value).collect())
+}
+
+/// Values as one.
+pub(crate) fn tuple(items: impl Into<Box<[Value]>>) -> Value {
+    Value::Tuple(items.into())
+}
+
+/// A tensor as a value that nothing else of the arguments is.
+fn own(cx: &TraceContext, leaf: Value, taken: &mut FxHashMap<NodeId, usize>) -> Result<Value> {
+    match node_of(&leaf) {
+        Some(node) => match taken.get_mut(&node) {
+            Some(count) if *count > 1 => {
+                *count -= 1;
+                Ok(ops::positive(&Tensor::from_value(leaf)?)?.into_value())
+            }
+            _ => Ok(leaf),
+        },
+        None => {
+            let object = leaf.as_object().ok_or_else(|| Error::msg("a gradient is of tensors"))?;
+            let op = Op::GetAttr(cx.constant_path(object));
+            let node = cx.insert(op, Args::new(), Kwargs::new(), None)?;
+            Ok(Value::Proxy(cx.proxy(node)))
+        }
+    }
+}
+
+/// Makes a type a transform: a root of traces that records what its method `recorded` gives.
+macro_rules! transform {
+    ($name:ident, $text:literal, $params:expr) => {
+        impl fx_core::trace::Recorder for $name {
+            fn name(&self) -> &str {
+                $text
+            }
+
+            fn params(&self) -> &[fx_core::ir::ParamSpec] {
+                let params: fn(&$name) -> &[fx_core::ir::ParamSpec] = $params;
+                params(self)
+            }
+
+            fn input_trees(&self) -> &[fx_core::value::Tree] {
+                &self.trees
+            }
+
+            fn module(&self) -> Option<&dyn fx_core::module::Module> {
+                self.source.module()
+            }
+
+            fn record(
+                &self,
+                args: &[&fx_core::value::Value],
+                out: &mut fx_core::value::Value,
+            ) -> fx_core::Result<()> {
+                let args: Vec<fx_core::value::Value> = args.iter().map(|arg| (*arg).clone()).collect();
+                *out = $crate::func::transform::in_trace(|cx| self.recorded(cx, &args))?;
+                Ok(())
+            }
+
+            fn duplicate(&self) -> Box<dyn fx_core::trace::Recorder> {
+                Box::new(self.clone())
+            }
+        }
+
+        impl<'r> fx_core::trace::Root<'r> for &'r $name {
+            fn into_rooted(self) -> fx_core::trace::Rooted<'r> {
+                fx_core::trace::Rooted::Recorder(self)
+            }
+        }
+
+        impl $crate::func::Transform for $name {
+            fn graphs(&self) -> &$crate::func::transform::Graphs {
+                &self.graphs
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($text)
+            }
+        }
+    };
+}
+transform! { Grad, "grad", |grad| grad.source.params() }
+transform! { Vjp, "vjp", |vjp| &vjp.params }

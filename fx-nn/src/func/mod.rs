@@ -1,0 +1,21 @@
+//! `torch.func`: functions of functions. Gradients, products with Jacobians, and batches, of functions, modules and
+//! graph modules; calls with other parameters, and the parameters of several modules as one.
+
+mod derivative;
+mod ensemble;
+mod grad;
+pub(crate) mod known;
+mod source;
+mod tape;
+mod transform;
+mod wrt;
+
+pub use fx_core::graph_module::functional_call;
+
+pub(crate) use self::derivative::args_of;
+pub use self::derivative::{Derivative, Pullback};
+pub use self::ensemble::stack_module_state;
+pub use self::grad::{Grad, Vjp, grad, value_and_grad, vjp};
+pub use self::transform::Transform;
+pub use self::wrt::{Wrt, parameters};
+pub use crate::ops::detach as stop_gradient;

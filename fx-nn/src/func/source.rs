@@ -1,0 +1,220 @@
+//! `Source`: what a transform is of, as a graph of functions for some arguments.
+//!
+//! Invariant: the graph has no layers and no methods, and one input for each leaf of the arguments.
+
+use fx_core::ir::{ParamSpec, ValueMeta};
+use fx_core::module::{Module, TensorKind};
+use fx_core::passes::MethodsToFunctions;
+use fx_core::run::{Interpretation, Interpreter};
+use fx_core::shapes::Spec;
+use fx_core::tensor::known_meta;
+use fx_core::trace::{CallArgs, FromValue, PH, Recorder, Root, Rooted, Trace, TraceContext, TracedFn, Tracer, with_context};
+use fx_core::ir::{Args, Function, Kwargs, Op};
+use fx_core::tensor::Object;
+use fx_core::value::{IntoValue, NodeId, Tree, Value};
+use fx_core::{Error, GraphModule, Result};
+
+/// A function or a module.
+pub(crate) enum Source {
+    Function(TracedFn),
+    Module(Box<dyn Module>),
+    /// Another transform.
+    Recorder(Box<dyn Recorder>),
+}
+
+impl Clone for Source {
+    fn clone(&self) -> Self {
+        match self {
+            Source::Function(function) => Source::Function(function.clone()),
+            Source::Module(module) => Source::Module(module.duplicate_box()),
+            Source::Recorder(recorder) => Source::Recorder(recorder.duplicate()),
+        }
+    }
+}
+
+impl Source {
+    pub fn of<'r>(root: impl Root<'r>) -> Self {
+        match root.into_rooted() {
+            Rooted::Function(function) => Source::Function(function),
+            Rooted::Module(module) => Source::Module(module.duplicate_box()),
+            Rooted::Recorder(recorder) => Source::Recorder(recorder.duplicate()),
+            _ => unreachable!(),
+        }
+    }
+
+    pub fn params(&self) -> &[ParamSpec] {
+        match self {
+            Source::Function(function) => function.params(),
+            Source::Module(module) => module.params(),
+            Source::Recorder(recorder) => recorder.params(),
+        }
+    }
+
+    /// The module whose parameters it reads.
+    pub fn module(&self) -> Option<&dyn Module> {
+        match self {
+            Source::Function(_) => None,
+            Source::Module(module) => Some(&**module),
+            Source::Recorder(recorder) => recorder.module(),
+        }
+    }
+
+    /// The structure of each parameter.
+    pub fn trees(&self) -> Vec<Tree> {
+        let trees = match self {
+            Source::Function(_) => &[],
+            Source::Module(module) => module.input_trees(),
+            Source::Recorder(recorder) => recorder.input_trees(),
+        };
+        match trees.is_empty() {
+            true => vec![Tree::Leaf; self.params().len()],
+            false => trees.to_vec(),
+        }
+    }
+
+    fn trace(&self) -> Trace<'_> {
+        match self {
+            Source::Function(function) => Trace::new(function.clone()),
+            Source::Module(module) => Trace::new(&**module),
+            Source::Recorder(recorder) => Trace::new(&**recorder),
+        }
+    }
+
+    /// The graph for these arguments, which are known or symbolic: where they are structures, each tensor is an input.
+    pub fn graph(&self, args: &[Value]) -> Result<GraphModule> {
+        let mut trace = self.trace().tracer(FunctionsOnly).unguarded();
+        trace = with_arguments(trace, self.params(), args)?;
+        let mut gm = trace.graph_module()?;
+        gm.apply(&MethodsToFunctions)?;
+        gm.eliminate_dead_code()?;
+        Ok(gm)
+    }
+}
+
+/// Every layer but branches and loops is opened.
+struct FunctionsOnly;
+
+impl Tracer for FunctionsOnly {
+    fn is_leaf_module(&self, _: &TraceContext, module: &dyn Module, _: &str) -> bool {
+        !module.graph_names().is_empty()
+    }
+}
+
+/// A trace for arguments: plain ones are what they are, and of structures each leaf is an input.
+pub(crate) fn with_arguments<'t>(
+    mut trace: Trace<'t>,
+    params: &[ParamSpec],
+    args: &[Value],
+) -> Result<Trace<'t>> {
+    let mut specs = Vec::with_capacity(args.len());
+    for (param, arg) in params.iter().zip(args) {
+        specs.push(Spec::of_meta(&meta_of(arg)?)?);
+        if let Some(fixed) = fixed(arg) {
+            trace = trace.concrete(&param.name, fixed);
+        }
+    }
+    Ok(trace.inputs(specs))
+}
+
+/// What is known of a value, which may be symbolic.
+pub(crate) fn meta_of(value: &Value) -> Result<ValueMeta> {
+    let all = |items: &[Value]| items.iter().map(meta_of).collect::<Result<Vec<_>>>();
+    Ok(match value {
+        Value::List(items) => ValueMeta::List(all(items)?),
+        Value::Tuple(items) => ValueMeta::Tuple(all(items)?),
+        Value::Dict(items) => {
+            let items = items.iter();
+            ValueMeta::Dict(items.map(|(key, item)| Ok((key.clone(), meta_of(item)?))).collect::<Result<_>>()?)
+        }
+        Value::Proxy(proxy) if !proxy.is_fake() => known_meta(*proxy).ok_or_else(|| {
+            Error::msg(format_args!(
+                "the shape of {proxy} is not known: trace with `Trace::inputs`, or call the transform with tensors"
+            ))
+        })?,
+        Value::Object(_) => crate::tensor::Tensor::from_value(value.clone())
+            .ok()
+            .and_then(|tensor| tensor.proxy())
+            .and_then(known_meta)
+            .unwrap_or_else(|| ValueMeta::of(value)),
+        other => ValueMeta::of(other),
+    })
+}
+
+/// What an argument is specialised to, with what stays symbolic in it: nothing for a tensor alone.
+fn fixed(value: &Value) -> Option<Value> {
+    match value {
+        Value::Proxy(_) | Value::Object(_) => None,
+        Value::List(items) => Some(Value::List(items.iter().map(leaf).collect())),
+        Value::Tuple(items) => Some(Value::Tuple(items.iter().map(leaf).collect())),
+        Value::Dict(items) => {
+            let items = items.iter().map(|(key, item)| (key.clone(), leaf(item)));
+            Some(Value::Dict(Box::new(items.collect())))
+        }
+        plain => Some(plain.clone()),
+    }
+}
+
+fn leaf(value: &Value) -> Value {
+    fixed(value).unwrap_or_else(|| PH.into_value())
+}
+
+/// The inputs of a graph for arguments.
+pub(crate) fn flat(gm: &GraphModule, args: &[Value]) -> Result<Vec<Value>> {
+    let trees = gm.input_trees();
+    if trees.is_empty() {
+        return Ok(args.to_vec());
+    }
+    let mut found = Vec::with_capacity(args.len());
+    for (tree, arg) in trees.iter().zip(args) {
+        found.extend(tree.flatten(arg.clone())?);
+    }
+    Ok(found)
+}
+
+/// Runs a graph on symbolic values of the trace that runs. Parameters and buffers are read anew, each by a node of its own.
+pub(crate) struct Replay<'h> {
+    /// What stands for a call, if not the call itself.
+    pub instead: &'h mut dyn FnMut(Function, &[Value]) -> Result<Option<Value>>,
+    /// The nodes that read parameters and buffers, with their paths.
+    pub attributes: Vec<(String, TensorKind, NodeId)>,
+}
+
+impl Interpreter for Replay<'_> {
+    fn get_attr(&mut self, run: &mut Interpretation<'_>, path: &str) -> Result<Value> {
+        let value = run.fetch_attr(path)?;
+        let Some(id) = value.as_object().and_then(|object| object.object_id()) else {
+            return Ok(value);
+        };
+        let kept = with_context(|context| {
+            // What no module of the root holds is a constant.
+            let Some((path, kind)) = context.path_of_tensor(id) else {
+                return Ok(None);
+            };
+            context.keep_tensor(&path, kind, value.clone());
+            let node = context.insert(Op::GetAttr(path.clone()), Args::new(), Kwargs::new(), None)?;
+            Ok::<_, Error>(Some((path, kind, node, context.proxy(node))))
+        });
+        match kept.transpose()?.flatten() {
+            Some((path, kind, node, proxy)) => {
+                self.attributes.push((path.to_string(), kind, node));
+                Ok(Value::Proxy(proxy))
+            }
+            None => Ok(value),
+        }
+    }
+
+    fn call_function(
+        &mut self,
+        run: &mut Interpretation<'_>,
+        function: Function,
+        call: CallArgs,
+    ) -> Result<Value> {
+        if call.kwargs.is_empty()
+            && call.args.len() == function.params().len()
+            && let Some(value) = (self.instead)(function, &call.args)?
+        {
+            return Ok(value);
+        }
+        run.call_function(function, call)
+    }
+}

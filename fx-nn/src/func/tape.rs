@@ -1,0 +1,382 @@
+//! Reverse mode over what a trace has recorded: from gradients of results to gradients of what they were made of.
+//!
+//! Invariant: a node is taken back once, when all that uses it is.
+
+use fx_core::ir::{Effects, Function, FunctionTable, NodeRef, Op, SourceLocation, ValueMeta, operator};
+use fx_core::passes::{CoreSet, DecomposedCall};
+use fx_core::tensor::known_meta;
+use fx_core::trace::{TraceContext, placed};
+use fx_core::value::{NodeId, Value};
+use fx_core::{Error, Result};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::derivative::{Cotangent, Derivative, Pullback};
+use super::source::meta_of;
+use crate::NoGradient;
+use crate::lowering::Composed;
+
+/// How a function is taken back.
+enum Way {
+    Rule(fn(&mut Pullback<'_>) -> Result<()>),
+    Composite(fn(&DecomposedCall<'_>) -> Result<Value>),
+    /// No gradient runs through it.
+    Flat,
+    Missing,
+}
+
+/// The tables that say how.
+pub(crate) struct Ways {
+    derivatives: FunctionTable<Derivative>,
+    flat: FunctionTable<NoGradient>,
+    core: FunctionTable<CoreSet>,
+    composed: FunctionTable<Composed>,
+}
+
+impl Ways {
+    pub fn registered() -> Result<Self> {
+        Ok(Ways {
+            derivatives: FunctionTable::registered()?.clone(),
+            flat: FunctionTable::registered()?.clone(),
+            core: FunctionTable::registered()?.clone(),
+            composed: FunctionTable::registered()?.clone(),
+        })
+    }
+
+    fn of(&self, function: Function) -> Way {
+        match self.derivatives.get(function) {
+            Some(Derivative::Vjp(rule)) => return Way::Rule(*rule),
+            Some(Derivative::Composite(composite)) => return Way::Composite(*composite),
+            None => {}
+        }
+        if self.flat.get(function).is_some() {
+            return Way::Flat;
+        }
+        if let Some(CoreSet::Decomposed(rule)) = self.core.get(function) {
+            return Way::Composite(*rule);
+        }
+        match self.composed.get(function) {
+            Some(composed) => Way::Composite(composed.0),
+            None if function.def().operator.is_some() => Way::Flat,
+            None => Way::Missing,
+        }
+    }
+
+    /// Whether no gradient runs through a function.
+    fn is_flat(&self, function: Function) -> bool {
+        matches!(self.of(function), Way::Flat)
+    }
+
+    /// The one draw by which a random function is written, if it is.
+    pub fn draw(&self, function: Function) -> Option<fn(&DecomposedCall<'_>) -> Result<Value>> {
+        match self.derivatives.get(function) {
+            Some(Derivative::Composite(composite)) if function.def().effects.contains(Effects::RANDOM) => Some(*composite),
+            _ => None,
+        }
+    }
+}
+
+/// A recorded call, taken out of the graph.
+struct Recorded {
+    function: Function,
+    args: Vec<Value>,
+    nodes: Vec<Vec<NodeId>>,
+    location: Option<SourceLocation>,
+    modules: Vec<(String, String)>,
+    name: String,
+}
+
+/// What a composite gives for the arguments of a call.
+pub(crate) fn expanded(
+    composite: fn(&DecomposedCall<'_>) -> Result<Value>,
+    function: Function,
+    args: &[Value],
+) -> Result<Value> {
+    let metas: Vec<Option<ValueMeta>> = args.iter().map(|arg| meta_of(arg).ok()).collect();
+    composite(&DecomposedCall::new(function, args, &metas)?)
+}
+
+/// The last node of a trace so far.
+pub(crate) fn last(cx: &TraceContext) -> Result<Option<NodeId>> {
+    Ok(cx.graph()?.nodes().next_back().map(NodeRef::id))
+}
+
+/// The gradients of some values, from gradients of what was made of them behind a node.
+pub(crate) fn pull(
+    cx: &TraceContext,
+    ways: &Ways,
+    behind: Option<NodeId>,
+    seeds: Vec<(Value, Cotangent)>,
+    wrt: &[NodeId],
+) -> Result<FxHashMap<NodeId, Cotangent>> {
+    let mut walk = Walk {
+        cx,
+        ways,
+        active: wrt.iter().copied().collect(),
+        found: FxHashMap::default(),
+        pending: Vec::new(),
+    };
+    walk.enter(behind)?;
+    walk.check(&seeds)?;
+    for (value, seed) in seeds {
+        walk.add(&value, seed)?;
+    }
+    let wrt: FxHashSet<NodeId> = wrt.iter().copied().collect();
+    while let Some(node) = walk.pending.pop() {
+        if !wrt.contains(&node) {
+            walk.back(node)?;
+        }
+    }
+    Ok(walk.found)
+}
+
+struct Walk<'c> {
+    cx: &'c TraceContext,
+    ways: &'c Ways,
+    /// What depends on the values that gradients are of.
+    active: FxHashSet<NodeId>,
+    /// The gradients so far.
+    found: FxHashMap<NodeId, Cotangent>,
+    /// What is to be taken back, the last first.
+    pending: Vec<NodeId>,
+}
+
+impl Walk<'_> {
+    /// Finds what is active behind a node, to be taken back.
+    fn enter(&mut self, behind: Option<NodeId>) -> Result<()> {
+        let graph = self.cx.graph()?;
+        let mut at = match behind {
+            Some(node) => graph.node(node)?.next(),
+            None => graph.nodes().next(),
+        };
+        while let Some(node) = at {
+            let is_flat = node.function().is_some_and(|function| self.ways.is_flat(function));
+            let depends = || node.all_input_nodes().any(|input| self.active.contains(&input.id()));
+            if self.active.contains(&node.id()) || (!is_flat && depends()) {
+                self.active.insert(node.id());
+                self.pending.push(node.id());
+            }
+            at = node.next();
+        }
+        Ok(())
+    }
+
+    /// An error with every call that has no derivative.
+    fn check(&self, seeds: &[(Value, Cotangent)]) -> Result<()> {
+        let graph = self.cx.graph()?;
+        let mut reached: FxHashSet<NodeId> = FxHashSet::default();
+        for (value, _) in seeds {
+            each_node(value, &mut |node| {
+                reached.insert(node);
+            });
+        }
+        let mut problems = Vec::new();
+        for id in self.pending.iter().rev() {
+            if !reached.contains(id) {
+                continue;
+            }
+            let node = graph.node(*id)?;
+            if let Some(function) = node.function() {
+                match self.ways.of(function) {
+                    Way::Flat => continue,
+                    Way::Missing => {
+                        let at = node.location().map(|at| format!(" ({at})")).unwrap_or_default();
+                        problems.push(format!("%{} = {}{at}", node.name(), function.path()));
+                    }
+                    _ => {}
+                }
+            }
+            reached.extend(node.all_input_nodes().map(NodeRef::id).filter(|id| self.active.contains(id)));
+        }
+        if problems.is_empty() {
+            return Ok(());
+        }
+        problems.reverse();
+        Err(Error::msg(format_args!(
+            "{} no derivative:\n  {}\nGive a function one with `#[op(vjp = ..)]` or `function_table! {{ Derivative {{ .. }} }}`, or stop the gradient before it with `func::stop_gradient`",
+            if problems.len() == 1 { "1 call has" } else { "these calls have" },
+            problems.join("\n  ")
+        )))
+    }
+
+    /// Adds a gradient of a value.
+    fn add(&mut self, value: &Value, grad: Cotangent) -> Result<()> {
+        match (value, grad) {
+            (Value::List(items) | Value::Tuple(items), Cotangent::Items(grads)) => {
+                for (item, grad) in items.iter().zip(grads) {
+                    if let Some(grad) = grad {
+                        self.add(item, grad)?;
+                    }
+                }
+                Ok(())
+            }
+            (value, grad) => match node_of(value) {
+                Some(node) if self.active.contains(&node) => self.add_to(node, grad),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    fn add_to(&mut self, node: NodeId, grad: Cotangent) -> Result<()> {
+        let sum = match self.found.remove(&node) {
+            Some(former) => former.plus(grad)?,
+            None => grad,
+        };
+        self.found.insert(node, sum);
+        Ok(())
+    }
+
+    fn back(&mut self, node: NodeId) -> Result<()> {
+        if !self.found.contains_key(&node) {
+            return Ok(());
+        }
+        let Some(call) = self.recorded(node)? else {
+            return Ok(());
+        };
+        let Some(grad) = self.found.remove(&node) else {
+            return Ok(());
+        };
+        let modules: Vec<(&str, &str)> = call.modules.iter().map(|(path, name)| (&**path, &**name)).collect();
+        let taken = match &call.location {
+            Some(location) => placed(location.clone(), &modules, || self.take_back(node, &call, grad)),
+            None => self.take_back(node, &call, grad),
+        };
+        taken.map_err(|error| {
+            let at = call.location.as_ref().map(|at| format!(" ({at})")).unwrap_or_default();
+            Error::msg(format_args!("the derivative of %{} = {}{at}: {error}", call.name, call.function.path()))
+        })
+    }
+
+    fn recorded(&self, node: NodeId) -> Result<Option<Recorded>> {
+        let graph = self.cx.graph()?;
+        let node = graph.node(node)?;
+        let function = match (node.function(), node.op()) {
+            (Some(function), _) => function,
+            (None, Op::Placeholder(_) | Op::GetAttr(_) | Op::Output) => return Ok(None),
+            _ => {
+                return Err(Error::msg(format_args!(
+                    "%{} = {} has no derivative: a gradient runs through functions",
+                    node.name(),
+                    node.target()
+                )));
+            }
+        };
+        let mut args = Vec::new();
+        let mut nodes = Vec::new();
+        for (_, argument) in node.normalized_arguments()? {
+            let value = argument.to_value(&mut |id| Ok(Value::Proxy(self.cx.proxy(id))))?;
+            let mut inside = Vec::new();
+            each_node(&value, &mut |node| inside.push(node));
+            args.push(value);
+            nodes.push(inside);
+        }
+        Ok(Some(Recorded {
+            function,
+            args,
+            nodes,
+            location: node.location().cloned(),
+            modules: {
+                let mut stack: Vec<(String, String)> = node
+                    .module_stack()
+                    .map(|scope| (scope.path.to_string(), scope.type_name.to_string()))
+                    .collect();
+                stack.reverse();
+                stack
+            },
+            name: node.name().to_string(),
+        }))
+    }
+
+    fn take_back(&mut self, node: NodeId, call: &Recorded, grad: Cotangent) -> Result<()> {
+        let is_item = call.function == operator::getitem
+            && match known_meta_of(&call.args[0]) {
+                Some(meta) => meta.tensor().is_none(),
+                None => false,
+            };
+        if is_item {
+            return self.item_back(call, grad);
+        }
+        match self.ways.of(call.function) {
+            Way::Flat => Ok(()),
+            Way::Missing => Err(Error::msg("it has none")),
+            Way::Composite(composite) => {
+                let behind = last(self.cx)?;
+                let value = expanded(composite, call.function, &call.args)?;
+                self.enter(behind)?;
+                self.add(&value, grad)
+            }
+            Way::Rule(rule) => {
+                let result = Value::Proxy(self.cx.proxy(node));
+                let needed: Vec<bool> = call.nodes.iter().zip(&call.args).map(|(nodes, arg)| {
+                    nodes.iter().any(|node| self.active.contains(node)) && has_floats(arg)
+                }).collect();
+                let mut pullback = Pullback {
+                    function: call.function,
+                    args: &call.args,
+                    result: &result,
+                    grad: &grad,
+                    needed: &needed,
+                    given: vec![None; call.args.len()],
+                };
+                rule(&mut pullback)?;
+                let given = pullback.given;
+                for (arg, grad) in call.args.iter().zip(given) {
+                    if let Some(grad) = grad {
+                        self.add(arg, grad)?;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The gradient of an item is one of the whole.
+    fn item_back(&mut self, call: &Recorded, grad: Cotangent) -> Result<()> {
+        let (whole, index) = (&call.args[0], &call.args[1]);
+        let count = known_meta_of(whole).and_then(|meta| meta.items().map(<[_]>::len));
+        let at = match (index, count) {
+            (Value::Int(at), Some(count)) if *at < 0 => usize::try_from(*at + count as i64).ok(),
+            (Value::Int(at), _) => usize::try_from(*at).ok(),
+            _ => None,
+        };
+        let at = at.ok_or_else(|| Error::msg("an item is taken by a number"))?;
+        let mut items = vec![None; at + 1];
+        items[at] = Some(grad);
+        self.add(whole, Cotangent::Items(items))
+    }
+}
+
+fn known_meta_of(value: &Value) -> Option<ValueMeta> {
+    match value {
+        Value::Proxy(proxy) => known_meta(*proxy),
+        other => Some(ValueMeta::of(other)),
+    }
+}
+
+/// Whether a value is a tensor of floats, or a structure with one.
+fn has_floats(value: &Value) -> bool {
+    fn of(meta: &ValueMeta) -> bool {
+        match meta {
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => items.iter().any(of),
+            meta => meta.tensor().is_some_and(|meta| meta.dtype.is_none_or(|dtype| dtype.is_floating_point())),
+        }
+    }
+    meta_of(value).is_ok_and(|meta| of(&meta))
+}
+
+/// The node that a value stands for.
+pub(crate) fn node_of(value: &Value) -> Option<NodeId> {
+    match value {
+        Value::Proxy(proxy) => Some(proxy.node()),
+        value => value.as_object().and_then(|object| object.proxy()).map(|proxy| proxy.node()),
+    }
+}
+
+/// Visits the nodes that a value stands for or has inside.
+fn each_node(value: &Value, visit: &mut dyn FnMut(NodeId)) {
+    value.for_each(&mut |value| {
+        if let Some(node) = node_of(value) {
+            visit(node);
+        }
+    });
+}
+

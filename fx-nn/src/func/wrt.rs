@@ -1,0 +1,112 @@
+//! `Wrt`: what gradients are of.
+
+use fx_core::ir::ParamSpec;
+use fx_core::{Error, Result};
+
+/// What a gradient is of: arguments, by position or by name, parameters by patterns of their paths, or both.
+///
+/// ```
+/// use fx_nn::func::{Wrt, parameters};
+/// let _: Wrt = 0.into();
+/// let _: Wrt = ["w", "b"].into();
+/// let _: Wrt = parameters("layers.*.weight").and(0);
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wrt {
+    pub(crate) inputs: Vec<Input>,
+    /// Whether the gradient is of one argument, and not of a list of one.
+    pub(crate) is_one: bool,
+    pub(crate) parameters: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Input {
+    At(usize),
+    Named(String),
+}
+
+/// The parameters whose paths fit a pattern: `*` stands for one part of a path, `**` for any number of parts.
+pub fn parameters(pattern: impl Into<String>) -> Wrt {
+    Wrt {
+        inputs: Vec::new(),
+        is_one: false,
+        parameters: vec![pattern.into()],
+    }
+}
+
+impl Wrt {
+    /// This and others.
+    #[must_use]
+    pub fn and(mut self, others: impl Into<Wrt>) -> Wrt {
+        let others = others.into();
+        self.is_one = self.inputs.is_empty() && others.is_one || others.inputs.is_empty() && self.is_one;
+        self.inputs.extend(others.inputs);
+        self.parameters.extend(others.parameters);
+        self
+    }
+
+    fn of_inputs(inputs: Vec<Input>, is_one: bool) -> Self {
+        Wrt { inputs, is_one, parameters: Vec::new() }
+    }
+
+    /// The positions of the arguments.
+    pub(crate) fn places(&self, params: &[ParamSpec]) -> Result<Vec<usize>> {
+        self.inputs.iter().map(|input| {
+            let found = match input {
+                Input::At(at) => (*at < params.len()).then_some(*at),
+                Input::Named(name) => params.iter().position(|param| param.name == name.as_str()),
+            };
+            found.ok_or_else(|| {
+                let names: Vec<&str> = params.iter().map(|param| &*param.name).collect();
+                let wanted = match input {
+                    Input::At(at) => at.to_string(),
+                    Input::Named(name) => format!("`{name}`"),
+                };
+                Error::msg(format_args!("there is no argument {wanted}: there are {}", names.join(", ")))
+            })
+        }).collect()
+    }
+}
+
+impl From<usize> for Wrt {
+    fn from(at: usize) -> Self {
+        Wrt::of_inputs(vec![Input::At(at)], true)
+    }
+}
+
+impl From<i32> for Wrt {
+    fn from(at: i32) -> Self {
+        Wrt::from(usize::try_from(at).unwrap_or(usize::MAX))
+    }
+}
+
+impl From<&str> for Wrt {
+    fn from(name: &str) -> Self {
+        Wrt::of_inputs(vec![Input::Named(name.to_string())], true)
+    }
+}
+
+impl<const N: usize> From<[usize; N]> for Wrt {
+    fn from(all: [usize; N]) -> Self {
+        Wrt::of_inputs(all.into_iter().map(Input::At).collect(), false)
+    }
+}
+
+impl<const N: usize> From<[i32; N]> for Wrt {
+    fn from(all: [i32; N]) -> Self {
+        let all = all.into_iter().map(|at| Input::At(usize::try_from(at).unwrap_or(usize::MAX)));
+        Wrt::of_inputs(all.collect(), false)
+    }
+}
+
+impl<const N: usize> From<[&str; N]> for Wrt {
+    fn from(all: [&str; N]) -> Self {
+        Wrt::of_inputs(all.into_iter().map(|name| Input::Named(name.to_string())).collect(), false)
+    }
+}
+
+impl From<Vec<usize>> for Wrt {
+    fn from(all: Vec<usize>) -> Self {
+        Wrt::of_inputs(all.into_iter().map(Input::At).collect(), false)
+    }
+}
