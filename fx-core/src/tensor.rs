@@ -131,7 +131,7 @@ pub use crate::tensor_type;
 pub use crate::trace::blame::{escape, escape_with};
 pub use crate::trace::call_args::CallForm;
 pub use crate::trace::convert::Param;
-pub use crate::trace::dispatch::{known_dims, known_meta, known_shape, record_call, report_shape};
+pub use crate::trace::dispatch::{known_dims, known_shape, record_call, report_shape};
 pub use crate::trace::operand::{Operand, binary, unary};
 pub use crate::trace::scope::may_record;
 pub use crate::value::data::TensorData;

@@ -157,6 +157,8 @@ pub fn wrap(options: TokenStream, item: TokenStream) -> TokenStream {
 /// | `cost = f` | its multiplications with an addition, a function of `CountedCall` |
 /// | `cpu = f` | the steps of compiled code, a function of `Points` |
 /// | `flat = "why"` | no gradient runs through it |
+/// | `vjp = f` | its gradients in reverse mode: `fn(&mut func::Pullback<'_>) -> Result<()>` |
+/// | `batch = f` | its call for many examples: `fn(&func::BatchCall<'_>) -> Result<Value>` |
 /// | `samples = f` | calls for `fx_nn::testing::check_op`, in tests of its crate |
 ///
 /// The rule is the contract: a call that fails is refused in its words, if it refuses the arguments. The arguments are

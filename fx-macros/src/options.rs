@@ -242,7 +242,7 @@ const KINDS: [&str; 13] = [
 ];
 
 /// What a record may state.
-const FACTS: [&str; 8] = [
+const FACTS: [&str; 10] = [
     "rule",
     "member",
     "decomposed",
@@ -250,6 +250,8 @@ const FACTS: [&str; 8] = [
     "cost",
     "cpu",
     "flat",
+    "vjp",
+    "batch",
     "samples",
 ];
 

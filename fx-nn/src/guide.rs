@@ -8,6 +8,7 @@
 //! | [`shapes`] | shapes without data, with names for sizes |
 //! | [`backends`] | having an engine run parts of a graph |
 //! | [`transforms`] | writing transforms: edits, patterns, passes, runs, tracers |
+//! | [`transforms_of_functions`] | gradients, Jacobians and batches of functions, as `torch.func` has them |
 //! | [`debugging`] | finding out what a trace or a transform did |
 //! | [`errors`] | what fx refuses, each example corrected |
 //! | [`performance`] | what tracing, running and compiling cost, and how to measure it |
@@ -34,6 +35,9 @@ pub mod pictures {}
 
 #[doc = include_str!("../docs/transforms.md")]
 pub mod transforms {}
+
+#[doc = include_str!("../docs/transforms-of-functions.md")]
+pub mod transforms_of_functions {}
 
 #[doc = include_str!("../docs/debugging.md")]
 pub mod debugging {}

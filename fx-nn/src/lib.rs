@@ -5,6 +5,7 @@
 
 extern crate self as fx_nn;
 
+mod batching;
 pub mod control;
 mod counter;
 pub mod cpu;
@@ -20,6 +21,7 @@ pub mod models;
 mod multiply_adds;
 pub mod nn;
 mod op_info;
+mod op_kind;
 pub mod ops;
 pub mod optim;
 pub mod passes;
@@ -42,7 +44,8 @@ pub use fx_core::*;
 pub use inspect::{ValueStats, allclose, trace_values};
 pub use kernels::random::manual_seed;
 pub use multiply_adds::{CountedCall, MultiplyAdds};
-pub use op_info::{Form, NoGradient, OpInfo, OpKind};
+pub use op_info::{Form, OpInfo};
+pub use op_kind::{NoGradient, OpKind};
 pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{
     Bound, Dims, Ellipsis, Gradients, Index, NewAxis, NormOrder, Number, Pair, Scales, Sections,

@@ -9,43 +9,9 @@ use fx_core::shapes::ShapeRule;
 
 use crate::MultiplyAdds;
 use crate::cpu::CpuLowering;
+use crate::func::{Batching, Derivative};
 use crate::lowering::Composed;
-
-/// How the dims of a result relate to those of the arguments: an entry of a [`FunctionTable`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum OpKind {
-    /// Each element of a tensor by itself.
-    Unary,
-    /// Each pair of elements, broadcast.
-    Binary,
-    /// Each pair of elements, broadcast, compared.
-    Compare,
-    /// The elements along some dims become one.
-    Reduce,
-    /// The elements along a dim, together; the shape stays.
-    Along,
-    /// The same elements, in another shape or order.
-    View,
-    /// Some of the elements.
-    Pick,
-    /// Windows of elements become one each.
-    Pool,
-    /// Windows of elements by weights.
-    Conv,
-    /// Elements by the statistics of others.
-    Norm,
-    /// Elements and targets become a loss.
-    Loss,
-    /// Random numbers.
-    Draw,
-    /// A new tensor, of a shape.
-    Create,
-}
-
-/// Why no gradient runs through a function: an entry of a [`FunctionTable`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoGradient(pub &'static str);
+use crate::op_kind::{NoGradient, OpKind};
 
 /// What a function is to the core set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +55,10 @@ pub struct OpInfo {
     pub cpu: Option<CpuLowering>,
     /// Why no gradient runs through it.
     pub no_gradient: Option<NoGradient>,
+    /// How it is differentiated, if not by the functions that it is written by.
+    pub derivative: Option<Derivative>,
+    /// How it is called for many examples, if its kind does not say it.
+    pub batching: Option<Batching>,
 }
 
 impl OpInfo {
@@ -111,6 +81,8 @@ impl OpInfo {
             cost: entry(function)?,
             cpu: entry(function)?,
             no_gradient: entry(function)?,
+            derivative: entry(function)?,
+            batching: entry(function)?,
         })
     }
 }

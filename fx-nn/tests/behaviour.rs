@@ -16,6 +16,7 @@ mod features;
 mod filled_shapes;
 mod freezing;
 mod from_candle;
+mod func;
 mod hf;
 mod inspect;
 mod models;

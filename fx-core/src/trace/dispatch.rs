@@ -178,13 +178,6 @@ pub fn known_dims(proxy: Proxy) -> Option<Vec<Dim>> {
     }
 }
 
-/// What is known of a symbolic value, if its trace knows its
-/// [inputs](crate::trace::Trace::inputs): of a tensor the shape and the element type.
-pub fn known_meta(proxy: Proxy) -> Option<ValueMeta> {
-    let active = scope::of_proxy(proxy).ok()?;
-    active.context.shape_of(proxy.node).ok()?
-}
-
 /// [`known_dims`], if all are numbers: kept as long as the program runs, once each.
 pub fn known_shape(proxy: Proxy) -> Option<&'static [usize]> {
     static SHAPES: LazyLock<Mutex<FxHashSet<&'static [usize]>>> = LazyLock::new(Mutex::default);

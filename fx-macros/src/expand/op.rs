@@ -70,6 +70,14 @@ pub fn op(options: TokenStream, item: TokenStream) -> TokenStream {
                 let table = quote!(#nn::NoGradient);
                 (table.clone(), quote!(#table(#reason)))
             }
+            ("vjp", Some(rule)) => {
+                let table = quote!(#nn::func::Derivative);
+                (table.clone(), quote!(#table::Vjp(#rule)))
+            }
+            ("batch", Some(rule)) => {
+                let table = quote!(#nn::func::Batching);
+                (table.clone(), quote!(#table(#rule)))
+            }
             ("samples", Some(samples)) => {
                 let table = quote!(#nn::testing::Samples);
                 let samples = entry(table.clone(), quote!(#table(#samples)));

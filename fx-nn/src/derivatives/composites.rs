@@ -359,7 +359,9 @@ fn reduced(losses: Tensor, reduction: &str) -> Result<Tensor> {
 
 /// A size as a divisor.
 fn count_of(size: &Int, _: &Tensor) -> Result<f64> {
-    known::number(size).map(|n| n as f64).ok_or_else(|| Error::msg("the derivative needs sizes that are numbers"))
+    known::number(size)
+        .map(|n| n as f64)
+        .ok_or_else(|| Error::msg("the derivative needs sizes that are numbers"))
 }
 
 /// How many elements a tensor has.
@@ -376,7 +378,8 @@ fn covariance(x: &Tensor, correction: i64) -> Result<Tensor> {
     };
     let count = known::shape(&rows, "the derivative of `cov`")?[1] as i64;
     let apart = (&rows - ops::mean(&rows, 1, true)?)?;
-    let found = (ops::matmul(&apart, &ops::transpose(&apart, 0, 1)?)? / (count - correction).max(0) as f64)?;
+    let found = (ops::matmul(&apart, &ops::transpose(&apart, 0, 1)?)?
+        / (count - correction).max(0) as f64)?;
     match rank {
         2 if known::shape(&found, "")?[0] != 1 => Ok(found),
         _ => ops::reshape(&found, Vec::<i64>::new()),
@@ -463,7 +466,10 @@ fn cross_entropy(
             let ones = match weight {
                 Some(weight) => {
                     let class = ops::reshape(&ops::r#where(&counts, target, 0)?, [-1])?;
-                    ops::reshape(&ops::index_select(weight, 0, &class)?, known::sizes(target)?)?
+                    ops::reshape(
+                        &ops::index_select(weight, 0, &class)?,
+                        known::sizes(target)?,
+                    )?
                 }
                 None => ops::ones_like(&all, None)?,
             };
@@ -490,7 +496,8 @@ fn quantile(
         Some(dim) if rank > 0 => ops::movedim(x, dim, -1)?,
         _ => ops::reshape(x, [-1])?,
     };
-    let count = known::shape(&rows, "the derivative of `quantile`")?[known::rank(&rows)? - 1] as i64;
+    let count =
+        known::shape(&rows, "the derivative of `quantile`")?[known::rank(&rows)? - 1] as i64;
     let (sorted, _) = ops::sort(&rows, -1, false)?;
     let (many, q) = match q {
         TensorOrNumber::Number(q) => (false, ops::full([1], q, Some(known::dtype(x)?))?),
@@ -534,7 +541,11 @@ fn quantile(
     match dim {
         Some(dim) => ops::unsqueeze(&found, known::place(dim, rank)? as i64 + i64::from(many)),
         None => {
-            let mut shape = if many { known::sizes(&found)? } else { Vec::new() };
+            let mut shape = if many {
+                known::sizes(&found)?
+            } else {
+                Vec::new()
+            };
             shape.extend(vec![Int::from(1); rank]);
             ops::reshape(&found, shape)
         }
@@ -555,7 +566,8 @@ fn network(call: &DecomposedCall<'_>, unit: Unit) -> Result<Value> {
     let x: Tensor = call.arg("x")?;
     let params: Vec<Tensor> = call.arg("params")?;
     let (biased, layers): (bool, usize) = (call.arg("has_biases")?, call.arg("num_layers")?);
-    let (both_ways, batch_first): (bool, bool) = (call.arg("bidirectional")?, call.arg("batch_first")?);
+    let (both_ways, batch_first): (bool, bool) =
+        (call.arg("bidirectional")?, call.arg("batch_first")?);
     let (p, train): (f64, bool) = (call.arg("dropout_p")?, call.arg("train")?);
     if train && p > 0.0 && layers > 1 {
         return Err(Error::msg(
@@ -578,9 +590,17 @@ fn network(call: &DecomposedCall<'_>, unit: Unit) -> Result<Value> {
         }
     };
     let h_0 = given("h_0")?;
-    let c_0 = if unit == Unit::Lstm { given("c_0")? } else { None };
+    let c_0 = if unit == Unit::Lstm {
+        given("c_0")?
+    } else {
+        None
+    };
     let mut params = params.into_iter();
-    let mut next = || params.next().ok_or_else(|| Error::msg("a parameter is missing"));
+    let mut next = || {
+        params
+            .next()
+            .ok_or_else(|| Error::msg("a parameter is missing"))
+    };
     let (mut last_h, mut last_c) = (Vec::new(), Vec::new());
     for layer in 0..layers {
         let mut outputs = Vec::with_capacity(ways);
@@ -598,7 +618,14 @@ fn network(call: &DecomposedCall<'_>, unit: Unit) -> Result<Value> {
                     ops::zeros(sizes, Some(known::dtype(&x)?))
                 }
             };
-            let (mut h, mut c) = (start(&h_0)?, if unit == Unit::Lstm { Some(start(&c_0)?) } else { None });
+            let (mut h, mut c) = (
+                start(&h_0)?,
+                if unit == Unit::Lstm {
+                    Some(start(&c_0)?)
+                } else {
+                    None
+                },
+            );
             let mut steps = Vec::with_capacity(length);
             for step in 0..length {
                 let step = if way == 1 { length - 1 - step } else { step };
@@ -606,7 +633,8 @@ fn network(call: &DecomposedCall<'_>, unit: Unit) -> Result<Value> {
                 let (w_ih, w_hh, b_ih, b_hh) = (&w_ih, &w_hh, b_ih.as_ref(), b_hh.as_ref());
                 match unit {
                     Unit::Lstm => {
-                        let (h_new, c_new) = ops::lstm_cell(&input, Some(&h), c.as_ref(), w_ih, w_hh, b_ih, b_hh)?;
+                        let (h_new, c_new) =
+                            ops::lstm_cell(&input, Some(&h), c.as_ref(), w_ih, w_hh, b_ih, b_hh)?;
                         (h, c) = (h_new, Some(c_new));
                     }
                     Unit::Gru => h = ops::gru_cell(&input, Some(&h), w_ih, w_hh, b_ih, b_hh)?,
@@ -622,13 +650,26 @@ fn network(call: &DecomposedCall<'_>, unit: Unit) -> Result<Value> {
             last_h.push(h);
             last_c.extend(c);
         }
-        x = if outputs.len() == 1 { outputs.swap_remove(0) } else { ops::cat(&outputs, -1)? };
+        x = if outputs.len() == 1 {
+            outputs.swap_remove(0)
+        } else {
+            ops::cat(&outputs, -1)?
+        };
     }
     if batch_first && !is_single {
         x = ops::transpose(&x, 0, 1)?;
     }
-    let single = |x: Tensor| if is_single { ops::squeeze(&x, 1) } else { Ok(x) };
-    let mut results = vec![single(x)?.into_value(), single(ops::stack(&last_h, 0)?)?.into_value()];
+    let single = |x: Tensor| {
+        if is_single {
+            ops::squeeze(&x, 1)
+        } else {
+            Ok(x)
+        }
+    };
+    let mut results = vec![
+        single(x)?.into_value(),
+        single(ops::stack(&last_h, 0)?)?.into_value(),
+    ];
     if unit == Unit::Lstm {
         results.push(single(ops::stack(&last_c, 0)?)?.into_value());
     }

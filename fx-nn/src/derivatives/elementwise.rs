@@ -1,6 +1,6 @@
 //! Derivatives of functions of each element alone, and of pairs of elements.
 
-use std::f64::consts::FRAC_2_SQRT_PI;
+use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
 use fx_core::Result;
 
@@ -82,6 +82,14 @@ derivatives! {
         let mask: Tensor = call.arg("mask")?;
         call.give("x", |call| ops::r#where(&mask, 0, call.grad()?))
     };
+    ops::silu => |call| unary(call, |g, x, _| {
+        let share = ops::sigmoid(x)?;
+        g * (&share * ((x * (1.0 - &share)?)? + 1.0)?)?
+    });
+    ops::gelu => |call| {
+        let approximate: String = call.arg("approximate")?;
+        unary(call, |g, x, _| g * gelu_slope(x, &approximate)?)
+    };
     ops::hardsigmoid => |call| unary(call, |g, x, _| ops::r#where(&x.abs()?.lt(3.0)?, &(g / 6.0)?, 0));
     ops::xlogy => |call| {
         let (x, other): (Tensor, TensorOrNumber) = (call.arg("x")?, call.arg("other")?);
@@ -135,6 +143,22 @@ fn bell(x: &Tensor) -> Result<Tensor> {
     ops::exp(&(-(x * x)?)?)
 }
 
+/// The slope of x times the share of a normal distribution that is below it, or of its approximation.
+fn gelu_slope(x: &Tensor, approximate: &str) -> Result<Tensor> {
+    const CUBIC: f64 = 0.044_715;
+    if approximate == "tanh" {
+        let scale = FRAC_2_SQRT_PI * FRAC_1_SQRT_2;
+        let square = (x * x)?;
+        let tanh = ops::tanh(&((x * ((&square * CUBIC)? + 1.0)?)? * scale)?)?;
+        let inner = (((&square * (3.0 * CUBIC))? + 1.0)? * (0.5 * scale))?;
+        let outer = (((1.0 - (&tanh * &tanh)?)? * x)? * inner)?;
+        return ((tanh + 1.0)? * 0.5)? + outer;
+    }
+    let share = ((ops::erf(&(x * FRAC_1_SQRT_2)?)? + 1.0)? * 0.5)?;
+    let density = (ops::exp(&((x * x)? * -0.5)?)? * (0.5 * FRAC_2_SQRT_PI * FRAC_1_SQRT_2))?;
+    share + (x * density)?
+}
+
 /// A tensor times a tensor or a number.
 fn times(x: Tensor, by: TensorOrNumber) -> Result<Tensor> {
     match by {
@@ -159,10 +183,7 @@ fn extreme(
 }
 
 /// What is left of a division whose quotient is rounded.
-fn remainder(
-    call: &mut Pullback<'_>,
-    rounded: impl Fn(&Tensor) -> Result<Tensor>,
-) -> Result<()> {
+fn remainder(call: &mut Pullback<'_>, rounded: impl Fn(&Tensor) -> Result<Tensor>) -> Result<()> {
     let x: Tensor = call.arg("x")?;
     let other: TensorOrNumber = call.arg("other")?;
     call.give("x", Pullback::grad)?;

@@ -173,7 +173,9 @@ fn fold(x: &Tensor) -> Result<Tensor> {
 
 fn pair(call: &Pullback<'_>) -> Result<[Tensor; 2]> {
     let items = call.items()?;
-    items.try_into().map_err(|_| Error::msg("there are not two results"))
+    items
+        .try_into()
+        .map_err(|_| Error::msg("there are not two results"))
 }
 
 fn inverse(call: &mut Pullback<'_>, name: &str) -> Result<()> {
@@ -184,7 +186,12 @@ fn inverse(call: &mut Pullback<'_>, name: &str) -> Result<()> {
 }
 
 /// The gradient of a matrix from those of its factors, of which R is square.
-fn of_factors(q: &Tensor, r: &Tensor, grad: Option<Tensor>, of_r: Option<Tensor>) -> Result<Tensor> {
+fn of_factors(
+    q: &Tensor,
+    r: &Tensor,
+    grad: Option<Tensor>,
+    of_r: Option<Tensor>,
+) -> Result<Tensor> {
     let of_r = of_r.map(|grad| ops::triu(&grad, 0)).transpose()?;
     let mut inner = ops::zeros_like(r, None)?;
     if let Some(of_r) = of_r {
@@ -244,9 +251,14 @@ fn svd(
     };
     let of_u_shape = known::shape(u, name)?;
     let of_v_shape = known::shape(vh, name)?;
-    let (cut_u, cut_v) = (of_u_shape[of_u_shape.len() - 1], of_v_shape[of_v_shape.len() - 2]);
+    let (cut_u, cut_v) = (
+        of_u_shape[of_u_shape.len() - 1],
+        of_v_shape[of_v_shape.len() - 2],
+    );
     if (cut_u != least as usize && of_u.is_some()) || (cut_v != least as usize && of_vh.is_some()) {
-        return Err(Error::msg("the derivative of `svd` is of the vectors that have a value: call it with `full_matrices = false`"));
+        return Err(Error::msg(
+            "the derivative of `svd` is of the vectors that have a value: call it with `full_matrices = false`",
+        ));
     }
     let (u, vh) = (first(u, -1, cut_u)?, first(vh, -2, cut_v)?);
     let v = turned(&vh)?;

@@ -126,8 +126,7 @@ derivatives! {
             let grad = call.grad()?;
             let mask = ops::expand(&mask, known::sizes(&grad)?)?;
             let flat = ops::reshape(&ops::to_dtype(&mask, fx_core::value::DType::I64)?, [-1])?;
-            let count = known::shape(&ops::reshape(&source, [-1])?, "the derivative of `masked_scatter`")?[0] as i64;
-            let to = ops::clamp(&(ops::cumsum(&flat, 0)? - 1)?, 0, (count - 1).max(0))?;
+            let to = ops::clamp(&(ops::cumsum(&flat, 0)? - 1)?, 0, None)?;
             let grad = ops::reshape(&ops::r#where(&mask, grad, 0)?, [-1])?;
             let zeros = ops::reshape(&ops::zeros_like(&source, None)?, [-1])?;
             ops::reshape(&ops::scatter_add(&zeros, 0, &to, &grad)?, known::sizes(&source)?)
@@ -191,7 +190,9 @@ fn indexed(x: &Tensor, indices: &[Tensor]) -> Result<Tensor> {
     let mut place: Option<Tensor> = None;
     for (index, size) in indices.iter().zip(&shape) {
         if known::dtype(index)? == fx_core::value::DType::Bool {
-            return Err(Error::msg("the derivative of `index_put` by a mask: use `masked_scatter` or `where`"));
+            return Err(Error::msg(
+                "the derivative of `index_put` by a mask: use `masked_scatter` or `where`",
+            ));
         }
         let size = *size as i64;
         let index = ops::r#where(&index.lt(0)?, &(index + size)?, index)?;
@@ -205,7 +206,11 @@ fn indexed(x: &Tensor, indices: &[Tensor]) -> Result<Tensor> {
     flat.extend(shape[picked..].iter().map(|size| *size as i64));
     let rows = ops::index_select(&ops::reshape(x, flat)?, 0, &ops::reshape(&place, [-1])?)?;
     let mut sizes = known::sizes(&place)?;
-    sizes.extend(shape[picked..].iter().map(|size| fx_core::value::Int::from(*size as i64)));
+    sizes.extend(
+        shape[picked..]
+            .iter()
+            .map(|size| fx_core::value::Int::from(*size as i64)),
+    );
     ops::reshape(&rows, sizes)
 }
 
@@ -269,7 +274,8 @@ fn scatter_reduce(call: &mut Pullback<'_>) -> Result<()> {
                 let rest = call.with::<Tensor>(&[("src", filled.clone().into())])?;
                 let count = ops::scatter_add(&ops::zeros_like(&x, None)?, dim, &index, &zeros)?;
                 let single = ops::r#where(&picked(&count)?.eq(1)?, &picked(&rest)?, 0)?;
-                let others = ops::r#where(&is_zero, &single, &(picked(&call.result()?)? / filled)?)?;
+                let others =
+                    ops::r#where(&is_zero, &single, &(picked(&call.result()?)? / filled)?)?;
                 Ok((others, picked(&call.grad()?)?))
             };
             call.give("x", |call| {
@@ -284,4 +290,3 @@ fn scatter_reduce(call: &mut Pullback<'_>) -> Result<()> {
         }
     }
 }
-

@@ -128,7 +128,10 @@ fn summed_product(matrix: &Tensor, vector: &Tensor) -> Result<Tensor> {
 /// A letter for each label.
 fn letter(at: usize) -> Result<char> {
     let letters = ('a'..='z').chain('A'..='Z');
-    letters.into_iter().nth(at).ok_or_else(|| Error::msg("there are more than 52 dims"))
+    letters
+        .into_iter()
+        .nth(at)
+        .ok_or_else(|| Error::msg("there are more than 52 dims"))
 }
 
 /// The gradients of the operands of an `einsum`.
@@ -182,18 +185,29 @@ fn einsum(grad: &Tensor, equation: &str, operands: &[Tensor]) -> Result<Vec<Tens
             let mut own: Vec<usize> = (0..most).rev().map(|at| number(dots(at))).collect();
             let mut once: Vec<char> = equation.chars().filter(|c| c.is_alphabetic()).collect();
             once.sort_unstable();
-            let single = once.iter().filter(|c| once.iter().filter(|d| d == c).count() == 1);
+            let single = once
+                .iter()
+                .filter(|c| once.iter().filter(|d| d == c).count() == 1);
             own.extend(single.map(|c| number(*c)));
             own
         }
     };
     let count = names.len();
-    let text = |labels: &[usize]| labels.iter().map(|at| letter(*at)).collect::<Result<String>>();
+    let text = |labels: &[usize]| {
+        labels
+            .iter()
+            .map(|at| letter(*at))
+            .collect::<Result<String>>()
+    };
     let mut grads = Vec::with_capacity(operands.len());
     for (own, operand) in operands.iter().enumerate() {
         let mut tensors = vec![grad.clone()];
         let mut terms = vec![text(&of_result)?];
-        for (other, tensor) in operands.iter().enumerate().filter(|(other, _)| *other != own) {
+        for (other, tensor) in operands
+            .iter()
+            .enumerate()
+            .filter(|(other, _)| *other != own)
+        {
             tensors.push(tensor.clone());
             terms.push(text(&labels[other])?);
         }
@@ -205,14 +219,19 @@ fn einsum(grad: &Tensor, equation: &str, operands: &[Tensor]) -> Result<Vec<Tens
                 wanted.push(*label);
                 continue;
             }
-            let eye = ops::eye(known::size(operand, at as i64)?, None, Some(known::dtype(grad)?))?;
+            let eye = ops::eye(
+                known::size(operand, at as i64)?,
+                None,
+                Some(known::dtype(grad)?),
+            )?;
             tensors.push(eye);
             terms.push(text(&[*label, fresh])?);
             wanted.push(fresh);
             fresh += 1;
         }
         // A label of this operand alone is summed: each element has the gradient.
-        let is_there = |label: &usize| letter(*label).is_ok_and(|c| terms.iter().any(|term| term.contains(c)));
+        let is_there =
+            |label: &usize| letter(*label).is_ok_and(|c| terms.iter().any(|term| term.contains(c)));
         let (there, _): (Vec<usize>, Vec<usize>) = wanted.iter().copied().partition(is_there);
         let mut given = ops::einsum(&format!("{}->{}", terms.join(","), text(&there)?), &tensors)?;
         for (at, label) in wanted.iter().enumerate() {
@@ -241,7 +260,10 @@ fn tensordot(call: &mut Pullback<'_>, of_a: &[usize], of_b: &[usize]) -> Result<
     for (at_a, at_b) in of_a.iter().zip(of_b) {
         right[*at_b] = *at_a;
     }
-    let result = left.iter().filter(|at| !of_a.contains(at)).chain(right.iter().filter(|at| **at >= rank_a));
+    let result = left
+        .iter()
+        .filter(|at| !of_a.contains(at))
+        .chain(right.iter().filter(|at| **at >= rank_a));
     let text = |labels: Vec<usize>| labels.into_iter().map(letter).collect::<Result<String>>();
     let result = text(result.copied().collect())?;
     let equation = format!("{},{}->{result}", text(left)?, text(right)?);
@@ -250,4 +272,3 @@ fn tensordot(call: &mut Pullback<'_>, of_a: &[usize], of_b: &[usize]) -> Result<
     call.give("a", |call| Ok(both(call)?.swap_remove(0)))?;
     call.give("b", |call| Ok(both(call)?.swap_remove(1)))
 }
-

@@ -30,6 +30,21 @@ derivatives! {
     };
     ops::vector_norm => |call| norm(call, "ord");
     ops::norm => |call| norm(call, "p");
+    ops::softmax => |call| {
+        let dim: i64 = call.arg("dim")?;
+        call.give("x", |call| {
+            let (grad, y): (Tensor, Tensor) = (call.grad()?, call.result()?);
+            let sum = ops::sum(&(&grad * &y)?, dim, true)?;
+            (grad - sum)? * y
+        })
+    };
+    ops::log_softmax => |call| {
+        let dim: i64 = call.arg("dim")?;
+        call.give("x", |call| {
+            let (grad, y): (Tensor, Tensor) = (call.grad()?, call.result()?);
+            &grad - (ops::exp(&y)? * ops::sum(&grad, dim, true)?)?
+        })
+    };
     ops::max => |call| chosen(call);
     ops::min => |call| chosen(call);
     ops::median => |call| chosen(call);
@@ -109,7 +124,10 @@ fn counted(call: &Pullback<'_>, x: &Tensor) -> Result<Int> {
 fn extreme(call: &mut Pullback<'_>) -> Result<()> {
     let x: Tensor = call.arg("x")?;
     call.give("x", |call| {
-        let (grad, y) = (kept(call, call.grad()?, &x)?, kept(call, call.result()?, &x)?);
+        let (grad, y) = (
+            kept(call, call.grad()?, &x)?,
+            kept(call, call.result()?, &x)?,
+        );
         let is_it = ops::type_as(&ops::logical_or(&x.eq(&y)?, &ops::isnan(&x)?)?, &grad)?;
         let all = known::rank(&x)?;
         let count = match all {
@@ -170,7 +188,10 @@ fn others(x: &Tensor, dim: i64) -> Result<Tensor> {
 fn norm(call: &mut Pullback<'_>, order: &str) -> Result<()> {
     let (x, p): (Tensor, f64) = (call.arg("x")?, call.arg(order)?);
     call.give("x", |call| {
-        let (grad, y) = (kept(call, call.grad()?, &x)?, kept(call, call.result()?, &x)?);
+        let (grad, y) = (
+            kept(call, call.grad()?, &x)?,
+            kept(call, call.result()?, &x)?,
+        );
         let but_zero = |y: &Tensor, found: Tensor| ops::r#where(&y.eq(0)?, 0, found);
         let sign = ops::sign(&x)?;
         if p == 0.0 {

@@ -98,7 +98,10 @@ fn reads(place: &Tensor, size: usize, mode: &str, edges: Edges<'_>) -> Result<Re
             let back = (1.0 - &way)?;
             let weights = [far(&way)?, near(&way)?, near(&back)?, far(&back)?];
             let each = weights.into_iter().enumerate().map(|(at, weight)| {
-                Ok((edges.inside(&(&low + (at as f64 - 1.0))?, size)?, Some(weight)))
+                Ok((
+                    edges.inside(&(&low + (at as f64 - 1.0))?, size)?,
+                    Some(weight),
+                ))
             });
             each.collect()
         }
@@ -166,7 +169,10 @@ fn sampled(x: &Tensor, grid: &Tensor, mode: &str, edges: Edges<'_>) -> Result<Te
         let (Some(index), Some(is_inside)) = (index, is_inside) else {
             return Err(Error::msg("an image has dims"));
         };
-        let index = ops::expand(&ops::unsqueeze(&index, 1)?, vec![n, channels, points as i64])?;
+        let index = ops::expand(
+            &ops::unsqueeze(&index, 1)?,
+            vec![n, channels, points as i64],
+        )?;
         let pixel = ops::gather(&flat, 2, &index)?;
         let mut part = ops::r#where(&ops::unsqueeze(&is_inside, 1)?, &pixel, 0)?;
         if let Some(weight) = weight {
@@ -189,14 +195,29 @@ struct Alignment {
 }
 
 impl Alignment {
-    fn loss(&self, logs: &Tensor, targets: &Tensor, reduction: &str, skips: bool) -> Result<Tensor> {
+    fn loss(
+        &self,
+        logs: &Tensor,
+        targets: &Tensor,
+        reduction: &str,
+        skips: bool,
+    ) -> Result<Tensor> {
         let is_single = known::rank(logs)? == 2;
-        let logs = if is_single { ops::unsqueeze(logs, 1)? } else { logs.clone() };
+        let logs = if is_single {
+            ops::unsqueeze(logs, 1)?
+        } else {
+            logs.clone()
+        };
         let steps = known::shape(&logs, "the derivative of `ctc_loss`")?[0];
         let samples = self.inputs.len();
         let losses = (0..samples).map(|sample| {
             let own = ops::select(&logs, 1, sample as i64)?;
-            self.sample(&own, &self.classes(targets, sample, is_single)?, (sample, steps), skips)
+            self.sample(
+                &own,
+                &self.classes(targets, sample, is_single)?,
+                (sample, steps),
+                skips,
+            )
         });
         let mut losses = ops::stack(&losses.collect::<Result<Vec<_>>>()?, 0)?;
         if skips {
@@ -267,14 +288,20 @@ impl Alignment {
         let skip = match long {
             0..=2 => None,
             _ => {
-                let (own, before) = (ops::narrow(&labels, 0, 2, long as i64 - 2)?, ops::narrow(&labels, 0, 0, long as i64 - 2)?);
+                let (own, before) = (
+                    ops::narrow(&labels, 0, 2, long as i64 - 2)?,
+                    ops::narrow(&labels, 0, 0, long as i64 - 2)?,
+                );
                 Some(ops::logical_and(&own.ne(self.blank)?, &own.ne(&before)?)?)
             }
         };
         for step in 1..steps {
             let mut ways = vec![sums.clone()];
             if long > 1 {
-                ways.push(ops::cat(&[none(1)?, ops::narrow(&sums, 0, 0, long as i64 - 1)?], 0)?);
+                ways.push(ops::cat(
+                    &[none(1)?, ops::narrow(&sums, 0, 0, long as i64 - 1)?],
+                    0,
+                )?);
             }
             if let Some(skip) = &skip {
                 let jumped = ops::narrow(&sums, 0, 0, long as i64 - 2)?;

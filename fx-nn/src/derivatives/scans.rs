@@ -50,7 +50,8 @@ fn from_the_end(x: &Tensor, dim: i64) -> Result<Tensor> {
 /// The gradient of running products: for each pair of places the product without the element. Where no element is 0
 /// this is a sum of shares; where one is, products are made of those between.
 fn products(grad: &Tensor, x: &Tensor, dim: i64) -> Result<Tensor> {
-    let length = known::shape(x, "the derivative of `cumprod`")?[known::place(dim, known::rank(x)?)?];
+    let length =
+        known::shape(x, "the derivative of `cumprod`")?[known::place(dim, known::rank(x)?)?];
     let mut parts = Vec::with_capacity(length);
     let at = |x: &Tensor, from: usize, count: usize| ops::narrow(x, dim, from as i64, count as i64);
     for own in 0..length {

@@ -92,7 +92,9 @@ fn sized(x: &Tensor, dim: i64, to: Int) -> Result<Tensor> {
             pads.extend([0, to - from]);
             ops::pad(x, pads, "constant", None)
         }
-        _ => Err(Error::msg("the derivative of a transform needs sizes that are numbers")),
+        _ => Err(Error::msg(
+            "the derivative of a transform needs sizes that are numbers",
+        )),
     }
 }
 
@@ -100,8 +102,17 @@ fn one(call: &mut Pullback<'_>, adjoint: Function) -> Result<()> {
     let (x, dim): (Tensor, i64) = (call.arg("x")?, call.arg("dim")?);
     call.give("x", |call| {
         let at = known::place(dim, known::rank(&x)? - 1)? as i64;
-        let args = vec![call.grad()?.into(), Value::None, Value::Int(at), turned(call)?];
-        sized(&adjoint.call_as::<Tensor>(args_of(args))?, at, known::size(&x, at)?)
+        let args = vec![
+            call.grad()?.into(),
+            Value::None,
+            Value::Int(at),
+            turned(call)?,
+        ];
+        sized(
+            &adjoint.call_as::<Tensor>(args_of(args))?,
+            at,
+            known::size(&x, at)?,
+        )
     })
 }
 
@@ -112,9 +123,16 @@ fn several(call: &mut Pullback<'_>, adjoint: Function, last: Option<usize>) -> R
         let lengths: Value = call.arg("s")?;
         let dims = match (call.arg("dim")?, &lengths) {
             (Dims::One(dim), _) => vec![known::place(dim, rank)? as i64],
-            (Dims::Many(dims), _) => dims.into_iter().map(|dim| Ok(known::place(dim, rank)? as i64)).collect::<Result<Vec<_>>>()?,
-            (Dims::All, Value::List(s) | Value::Tuple(s)) => (rank - s.len()..rank).map(|at| at as i64).collect(),
-            (Dims::All, _) => (rank - last.unwrap_or(rank)..rank).map(|at| at as i64).collect(),
+            (Dims::Many(dims), _) => dims
+                .into_iter()
+                .map(|dim| Ok(known::place(dim, rank)? as i64))
+                .collect::<Result<Vec<_>>>()?,
+            (Dims::All, Value::List(s) | Value::Tuple(s)) => {
+                (rank - s.len()..rank).map(|at| at as i64).collect()
+            }
+            (Dims::All, _) => (rank - last.unwrap_or(rank)..rank)
+                .map(|at| at as i64)
+                .collect(),
         };
         let along = Value::List(dims.iter().map(|dim| Value::Int(*dim)).collect());
         let args = vec![call.grad()?.into(), Value::None, along, turned(call)?];

@@ -238,7 +238,9 @@ fn sliced(x: &Tensor, dim: i64, [start, stop, step]: &[Value; 3]) -> Result<Tens
             let index = ops::arange(start, stop.max(start), step, None)?;
             ops::index_select(x, dim, &index)
         }
-        _ => Err(Error::msg("the derivative of a slice with a step needs ends that are numbers")),
+        _ => Err(Error::msg(
+            "the derivative of a slice with a step needs ends that are numbers",
+        )),
     }
 }
 
@@ -247,7 +249,10 @@ fn places(dims: Dims, rank: usize) -> Result<Vec<usize>> {
     match dims {
         Dims::All => Ok((0..rank).collect()),
         Dims::One(dim) => Ok(vec![known::place(dim, rank)?]),
-        Dims::Many(dims) => dims.into_iter().map(|dim| known::place(dim, rank)).collect(),
+        Dims::Many(dims) => dims
+            .into_iter()
+            .map(|dim| known::place(dim, rank))
+            .collect(),
     }
 }
 
@@ -287,7 +292,9 @@ fn parted(call: &mut Pullback<'_>, dim: i64) -> Result<()> {
     let (x, sections): (Tensor, Value) = (call.arg("x")?, call.arg("indices_or_sections")?);
     call.give("x", |call| {
         let grads = call.grads()?;
-        let (Value::List(ends) | Value::Tuple(ends), Some(size)) = (&sections, known::number(&known::size(&x, dim)?)) else {
+        let (Value::List(ends) | Value::Tuple(ends), Some(size)) =
+            (&sections, known::number(&known::size(&x, dim)?))
+        else {
             return ops::cat(&grads, dim);
         };
         let mut sum: Option<Tensor> = None;
@@ -310,7 +317,10 @@ fn parted(call: &mut Pullback<'_>, dim: i64) -> Result<()> {
 /// The sum of the copies of a repeated tensor.
 fn unrepeated(grad: &Tensor, x: &Tensor, times: Vec<Int>) -> Result<Tensor> {
     let own = known::sizes(x)?;
-    let added = times.len().checked_sub(own.len()).ok_or_else(|| Error::msg("there are fewer repeats than dims"))?;
+    let added = times
+        .len()
+        .checked_sub(own.len())
+        .ok_or_else(|| Error::msg("there are fewer repeats than dims"))?;
     let mut shape = Vec::with_capacity(2 * times.len());
     let mut copies = Vec::with_capacity(times.len());
     for (at, times) in times.into_iter().enumerate() {
@@ -337,7 +347,10 @@ pub(super) fn moved(call: &mut Pullback<'_>) -> Result<()> {
         let shape = known::shape(&x, &name)?;
         let count: usize = shape.iter().product();
         // 0 is what is filled in.
-        let own = ops::reshape(&ops::arange(1, count as i64 + 1, 1, None)?, shape.iter().map(|n| *n as i64).collect::<Vec<_>>())?;
+        let own = ops::reshape(
+            &ops::arange(1, count as i64 + 1, 1, None)?,
+            shape.iter().map(|n| *n as i64).collect::<Vec<_>>(),
+        )?;
         let from: Tensor = call.with(&[("x", own.into())])?;
         let flat = ops::zeros([count + 1], Some(known::dtype(&call.grad()?)?))?;
         let index = ops::reshape(&from, [-1])?;

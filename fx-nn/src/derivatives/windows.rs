@@ -60,14 +60,18 @@ derivatives! {
 
 /// The numbers of an option, one for each of some dims.
 fn numbers(call: &Pullback<'_>, name: &str, dims: usize) -> Result<Vec<i64>> {
-    let wrong = |value: &Value| Error::msg(format_args!("`{name}` is {}, no numbers", value.describe()));
+    let wrong =
+        |value: &Value| Error::msg(format_args!("`{name}` is {}, no numbers", value.describe()));
     let value: Value = call.arg(name)?;
     let found: Vec<i64> = match &value {
         Value::Int(n) => vec![*n; dims],
-        Value::Tuple(items) | Value::List(items) => items.iter().map(|item| match item {
-            Value::Int(n) => Ok(*n),
-            other => Err(wrong(other)),
-        }).collect::<Result<_>>()?,
+        Value::Tuple(items) | Value::List(items) => items
+            .iter()
+            .map(|item| match item {
+                Value::Int(n) => Ok(*n),
+                other => Err(wrong(other)),
+            })
+            .collect::<Result<_>>()?,
         other => return Err(wrong(other)),
     };
     match found.len() {
@@ -148,7 +152,9 @@ impl Steps {
         let (batch, channels) = (own[0].clone(), own[1].clone());
         let groups = self.groups;
         let inner = known::number(&channels).map(|n| Int::from(n / groups));
-        let inner = inner.ok_or_else(|| Error::msg("the derivative of a convolution needs the number of channels"))?;
+        let inner = inner.ok_or_else(|| {
+            Error::msg("the derivative of a convolution needs the number of channels")
+        })?;
         // The batch becomes the channels that are summed, and the channels the batch.
         let mut shape = vec![batch.clone(), Int::from(groups), inner.clone()];
         shape.extend(own[2..].iter().cloned());
@@ -201,7 +207,10 @@ fn conv(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
     let (x, weight): (Tensor, Tensor) = (call.arg("x")?, call.arg("weight")?);
     let steps = Steps::of(call, dims)?;
     let name = "the derivative of a convolution";
-    let kernel: Vec<i64> = known::shape(&weight, name)?[2..].iter().map(|n| *n as i64).collect();
+    let kernel: Vec<i64> = known::shape(&weight, name)?[2..]
+        .iter()
+        .map(|n| *n as i64)
+        .collect();
     let grad = batched(&call.grad()?, dims)?;
     call.give("x", |_| {
         let (own, of_grad) = (known::sizes(&x)?, known::sizes(&grad)?);
@@ -209,20 +218,27 @@ fn conv(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
         // What the last window leaves.
         let mut added = Vec::with_capacity(dims);
         for at in 0..dims {
-            let (Some(size), Some(windows)) = (known::number(&own[at]), known::number(&of_grad[at + 2])) else {
+            let (Some(size), Some(windows)) =
+                (known::number(&own[at]), known::number(&of_grad[at + 2]))
+            else {
                 if steps.stride[at] == 1 {
                     added.push(0);
                     continue;
                 }
-                return Err(Error::msg(format_args!("{name} with a stride needs sizes that are numbers")));
+                return Err(Error::msg(format_args!(
+                    "{name} with a stride needs sizes that are numbers"
+                )));
             };
             let reached = (windows - 1) * steps.stride[at] - 2 * steps.padding[at]
-                + steps.dilation[at] * (kernel[at] - 1) + 1;
+                + steps.dilation[at] * (kernel[at] - 1)
+                + 1;
             added.push(size - reached);
         }
         unbatched(steps.conv_transpose(&grad, &weight, &added)?, &x, dims)
     })?;
-    call.give("weight", |_| steps.of_weight(&batched(&x, dims)?, &grad, &kernel))?;
+    call.give("weight", |_| {
+        steps.of_weight(&batched(&x, dims)?, &grad, &kernel)
+    })?;
     call.give("bias", |_| of_bias(&grad, dims))
 }
 
@@ -245,7 +261,9 @@ fn conv_transpose(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
         unbatched(back, &x, dims)
     })?;
     // The same sum with the roles of the two exchanged.
-    call.give("weight", |_| steps.of_weight(&grad, &batched(&x, dims)?, &kernel))?;
+    call.give("weight", |_| {
+        steps.of_weight(&grad, &batched(&x, dims)?, &kernel)
+    })?;
     call.give("bias", |_| of_bias(&grad, dims))
 }
 
@@ -259,7 +277,10 @@ fn placed(x: &Tensor, index: &Tensor, grad: &Tensor, dims: usize) -> Result<Tens
         ops::reshape(x, shape)
     };
     let zeros = flat(&ops::zeros_like(x, None)?)?;
-    ops::reshape(&ops::scatter_add(&zeros, -1, &flat(index)?, &flat(grad)?)?, sizes)
+    ops::reshape(
+        &ops::scatter_add(&zeros, -1, &flat(index)?, &flat(grad)?)?,
+        sizes,
+    )
 }
 
 fn max_pool(call: &mut Pullback<'_>, dims: usize, with_indices: Function) -> Result<()> {
@@ -272,7 +293,9 @@ fn max_pool(call: &mut Pullback<'_>, dims: usize, with_indices: Function) -> Res
 
 fn max_pool_places(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
     let x: Tensor = call.arg("x")?;
-    call.give("x", |call| placed(&x, &call.items()?[1], &call.grads()?[0], dims))
+    call.give("x", |call| {
+        placed(&x, &call.items()?[1], &call.grads()?[0], dims)
+    })
 }
 
 fn max_unpool(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
@@ -318,7 +341,10 @@ fn avg_pool(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
                 }
             });
             let along: Vec<i64> = along.collect();
-            divisor = divisor.iter().flat_map(|n| along.iter().map(move |m| n * *m as f64)).collect();
+            divisor = divisor
+                .iter()
+                .flat_map(|n| along.iter().map(move |m| n * *m as f64))
+                .collect();
         }
         let dtype = known::dtype(&grad)?;
         let divisor = ops::to_dtype(&Tensor::from_vec(divisor, &to[outer..])?, dtype)?;
@@ -378,14 +404,22 @@ fn resampled(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
 
 /// What a function makes of unit vectors along one of its dims, with the other dims as small as they can be.
 fn weights(call: &Pullback<'_>, dims: usize, at: usize, own: usize) -> Result<Tensor> {
-    let eye = ops::reshape(&ops::eye(own as i64, None, Some(crate::value::DType::F64))?, {
-        let mut shape = vec![own as i64, 1];
-        shape.extend((0..dims).map(|other| if other == at { own as i64 } else { 1 }));
-        shape
-    })?;
+    let eye = ops::reshape(
+        &ops::eye(own as i64, None, Some(crate::value::DType::F64))?,
+        {
+            let mut shape = vec![own as i64, 1];
+            shape.extend((0..dims).map(|other| if other == at { own as i64 } else { 1 }));
+            shape
+        },
+    )?;
     let mut given: Vec<(&str, Value)> = vec![("x", eye.into())];
     // Options of the other dims are those of a window of one element.
-    for (name, plain) in [("kernel_size", 1), ("stride", 1), ("padding", 0), ("output_size", 1)] {
+    for (name, plain) in [
+        ("kernel_size", 1),
+        ("stride", 1),
+        ("padding", 0),
+        ("output_size", 1),
+    ] {
         if let Ok(mut all) = numbers(call, name, dims) {
             for (other, n) in all.iter_mut().enumerate() {
                 if other != at {
@@ -413,14 +447,18 @@ fn interpolated(call: &mut Pullback<'_>) -> Result<()> {
             let still = 2i64;
             let mut shape = vec![own as i64, 1];
             shape.extend((0..dims).map(|other| if other == at { own as i64 } else { 1 }));
-            let eye = ops::reshape(&ops::eye(own as i64, None, Some(crate::value::DType::F64))?, shape)?;
+            let eye = ops::reshape(
+                &ops::eye(own as i64, None, Some(crate::value::DType::F64))?,
+                shape,
+            )?;
             let mut full = vec![own as i64, 1];
             full.extend((0..dims).map(|other| if other == at { own as i64 } else { still }));
             let image = ops::expand(&eye, full)?;
             let by_size = !matches!(call.arg::<Value>("size")?, Value::None);
             let mut given: Vec<(&str, Value)> = vec![("x", image.into())];
             if by_size {
-                let sizes = (0..dims).map(|other| Value::Int(if other == at { made as i64 } else { still }));
+                let sizes = (0..dims)
+                    .map(|other| Value::Int(if other == at { made as i64 } else { still }));
                 given.push(("size", Value::List(sizes.collect())));
             } else {
                 let given_scales: Value = call.arg("scale_factor")?;
@@ -429,7 +467,13 @@ fn interpolated(call: &mut Pullback<'_>) -> Result<()> {
                     Value::List(all) | Value::Tuple(all) if all.len() == 1 => all[0].clone(),
                     one => one.clone(),
                 };
-                let scales = (0..dims).map(|other| if other == at { scales.clone() } else { Value::Float(1.0) });
+                let scales = (0..dims).map(|other| {
+                    if other == at {
+                        scales.clone()
+                    } else {
+                        Value::Float(1.0)
+                    }
+                });
                 given.push(("scale_factor", Value::List(scales.collect())));
             }
             let made_of: Tensor = call.with(&given)?;
@@ -437,7 +481,10 @@ fn interpolated(call: &mut Pullback<'_>) -> Result<()> {
             for other in (0..dims).rev().filter(|other| *other != at) {
                 first = ops::select(&first, other as i64 + 2, 0)?;
             }
-            let weights = ops::to_dtype(&ops::reshape(&first, [own as i64, made as i64])?, known::dtype(&grad)?)?;
+            let weights = ops::to_dtype(
+                &ops::reshape(&first, [own as i64, made as i64])?,
+                known::dtype(&grad)?,
+            )?;
             let dim = at as i64 + 2;
             let last = ops::transpose(&grad, dim, -1)?;
             let back = ops::matmul(&last, &ops::transpose(&weights, 0, 1)?)?;
@@ -464,12 +511,26 @@ fn pad(call: &mut Pullback<'_>) -> Result<()> {
                 continue;
             }
             if mode == "constant" {
-                grad = unpadded(&grad, dim as i64, before, after, known::size(&x, dim as i64)?)?;
+                grad = unpadded(
+                    &grad,
+                    dim as i64,
+                    before,
+                    after,
+                    known::size(&x, dim as i64)?,
+                )?;
                 continue;
             }
             let own = known::shape(&x, "the derivative of `pad`")?[dim];
-            let row = ops::reshape(&ops::arange(0, own as i64, 1, Some(crate::value::DType::F64))?, [1, 1, -1])?;
-            let from: Tensor = ops::pad(&row, vec![before.clone(), after.clone()], &mode, Bound(None))?;
+            let row = ops::reshape(
+                &ops::arange(0, own as i64, 1, Some(crate::value::DType::F64))?,
+                [1, 1, -1],
+            )?;
+            let from: Tensor = ops::pad(
+                &row,
+                vec![before.clone(), after.clone()],
+                &mode,
+                Bound(None),
+            )?;
             let index = ops::to_dtype(&ops::reshape(&from, [-1])?, crate::value::DType::I64)?;
             let mut sizes = known::sizes(&grad)?;
             sizes[dim] = Int::from(own as i64);
@@ -505,7 +566,8 @@ fn batch_norm(call: &mut Pullback<'_>) -> Result<()> {
     let x: Tensor = call.arg("x")?;
     let weight: Option<Tensor> = call.arg("weight")?;
     let (training, eps): (bool, f64) = (call.arg("training")?, call.arg("eps")?);
-    let running: (Option<Tensor>, Option<Tensor>) = (call.arg("running_mean")?, call.arg("running_var")?);
+    let running: (Option<Tensor>, Option<Tensor>) =
+        (call.arg("running_mean")?, call.arg("running_var")?);
     let rank = known::rank(&x)?;
     let others: Vec<i64> = (0..rank as i64).filter(|dim| *dim != 1).collect();
     let mut along = vec![Int::from(1); rank];
@@ -516,14 +578,20 @@ fn batch_norm(call: &mut Pullback<'_>) -> Result<()> {
         _ => {
             let mean = ops::mean(&x, others.clone(), true)?;
             let apart = (&x - &mean)?;
-            (mean, ops::mean(&(&apart * &apart)?, others.clone(), true)?, false)
+            (
+                mean,
+                ops::mean(&(&apart * &apart)?, others.clone(), true)?,
+                false,
+            )
         }
     };
     let scale = ops::rsqrt(&(var + eps)?)?;
     let grad = call.grad()?;
     let normal = ((&x - mean)? * &scale)?;
     call.give("bias", |_| ops::sum(&grad, others.clone(), false))?;
-    call.give("weight", |_| ops::sum(&(&grad * &normal)?, others.clone(), false))?;
+    call.give("weight", |_| {
+        ops::sum(&(&grad * &normal)?, others.clone(), false)
+    })?;
     call.give("x", |_| {
         let grad = match &weight {
             Some(weight) => (&grad * wide(weight)?)?,

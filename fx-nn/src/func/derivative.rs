@@ -76,7 +76,10 @@ impl Pullback<'_> {
         let params = self.function.params();
         let at = params.iter().position(|param| param.name == name);
         at.ok_or_else(|| {
-            Error::msg(format_args!("`{}` has no parameter `{name}`", self.function.path()))
+            Error::msg(format_args!(
+                "`{}` has no parameter `{name}`",
+                self.function.path()
+            ))
         })
     }
 
@@ -115,7 +118,9 @@ impl Pullback<'_> {
         match self.grad {
             Cotangent::Items(items) => match items.get(item) {
                 Some(Some(Cotangent::One(grad))) => Ok(Some(grad.clone())),
-                Some(Some(Cotangent::Items(_))) => Err(self.wrong("an item of its result is no tensor")),
+                Some(Some(Cotangent::Items(_))) => {
+                    Err(self.wrong("an item of its result is no tensor"))
+                }
                 _ => Ok(None),
             },
             Cotangent::One(_) => Err(self.wrong("its result is one tensor")),
@@ -126,10 +131,14 @@ impl Pullback<'_> {
     pub(crate) fn grads(&self) -> Result<Vec<Tensor>> {
         let items = self.items()?;
         let grads = items.iter().enumerate();
-        grads.map(|(at, item)| Ok(match self.grad_of(at)? {
-            Some(grad) => grad,
-            None => ops::zeros_like(item, None)?,
-        })).collect()
+        grads
+            .map(|(at, item)| {
+                Ok(match self.grad_of(at)? {
+                    Some(grad) => grad,
+                    None => ops::zeros_like(item, None)?,
+                })
+            })
+            .collect()
     }
 
     /// The items of the result.
@@ -150,7 +159,10 @@ impl Pullback<'_> {
     }
 
     fn wrong(&self, problem: &str) -> Error {
-        Error::msg(format_args!("the derivative of `{}`: {problem}", self.function.path()))
+        Error::msg(format_args!(
+            "the derivative of `{}`: {problem}",
+            self.function.path()
+        ))
     }
 
     /// Whether a gradient of an argument is needed: a rule need not give others.

@@ -2,7 +2,6 @@
 
 use fx_core::ir::{Args, Kwargs, Op, ParamSpec, ValueMeta};
 use fx_core::module::{PathPattern, TensorKind};
-use fx_core::tensor::known_meta;
 use fx_core::trace::{FromValue, Root, TraceContext};
 use fx_core::value::{Dim, IntoValue, NodeId, Tree, Value};
 use fx_core::{Error, IndexMap, Result};
@@ -90,7 +89,10 @@ impl Grad {
             }
         };
         let number = Tensor::from_value(value.clone()).map_err(|_| {
-            Error::msg(format_args!("a gradient is of one number, and the function gives {}; `vjp` takes others", value.describe()))
+            Error::msg(format_args!(
+                "a gradient is of one number, and the function gives {}; `vjp` takes others",
+                value.describe()
+            ))
         })?;
         let shape = known::dims(&number)?;
         if shape.iter().any(|dim| dim.as_known() != Some(1)) {
@@ -138,7 +140,13 @@ impl Vjp {
         trees.push(Tree::Leaf);
         let mut wrt = Wrt::from((0..inputs).collect::<Vec<usize>>());
         wrt.is_one = inputs == 1;
-        Vjp { source, wrt, params, trees, graphs: Graphs::default() }
+        Vjp {
+            source,
+            wrt,
+            params,
+            trees,
+            graphs: Graphs::default(),
+        }
     }
 
     /// What the gradients are of: all arguments, unless this says otherwise.
@@ -165,17 +173,23 @@ pub(crate) fn seeds(result: &Value, cotangent: &Value) -> Result<Vec<(Value, Cot
     let tree = Tree::of(result)?;
     let results = tree.flatten(result.clone())?;
     let given = tree.flatten(cotangent.clone()).map_err(|error| {
-        Error::msg(format_args!("the gradient of the result has another structure: {error}"))
+        Error::msg(format_args!(
+            "the gradient of the result has another structure: {error}"
+        ))
     })?;
     let mut seeds = Vec::new();
     for (value, grad) in results.into_iter().zip(given) {
         if !known::is_float(&value) {
             continue;
         }
-        let (of, grad) = (Tensor::from_value(value.clone())?, Tensor::from_value(grad)?);
+        let (of, grad) = (
+            Tensor::from_value(value.clone())?,
+            Tensor::from_value(grad)?,
+        );
         let (expected, found) = (known::dims(&of)?, known::dims(&grad)?);
         // Sizes that only a run knows may be equal.
-        let differ = |(a, b): (&Dim, &Dim)| a.as_known().zip(b.as_known()).is_some_and(|(a, b)| a != b);
+        let differ =
+            |(a, b): (&Dim, &Dim)| a.as_known().zip(b.as_known()).is_some_and(|(a, b)| a != b);
         if expected.len() != found.len() || expected.iter().zip(&found).any(differ) {
             return Err(Error::msg(format_args!(
                 "the gradient of a result of shape {expected:?} has shape {found:?}"
@@ -200,18 +214,11 @@ pub(crate) struct Forward {
 
 impl Forward {
     pub fn run(cx: &TraceContext, source: &Source, args: &[Value], wrt: &Wrt) -> Result<Self> {
-        let gm = source.graph(args)?;
         let places = wrt.places(source.params())?;
+        let gm = source.graph(args)?;
         let mut args = args.to_vec();
         let mut inputs = Vec::with_capacity(places.len());
-        let mut taken = FxHashMap::default();
-        for arg in &args {
-            arg.for_each(&mut |value| {
-                if let Some(node) = node_of(value) {
-                    *taken.entry(node).or_insert(0) += 1;
-                }
-            });
-        }
+        let mut taken = uses(&args);
         // Each tensor that a gradient is of is a value of its own, also where it is given twice.
         for place in &places {
             let tree = Tree::of(&args[*place])?;
@@ -239,13 +246,22 @@ impl Forward {
             Some(composite) => tape::expanded(composite, function, args).map(Some),
             None => Ok(None),
         };
-        let mut replay = Replay { instead: &mut instead, attributes: Vec::new() };
+        let mut replay = Replay {
+            instead: &mut instead,
+            attributes: Vec::new(),
+        };
         let result = unpacked(gm.interpretation().run(&mut replay, flat(&gm, &args)?)?)?;
         let attributes = std::mem::take(&mut replay.attributes);
-        let patterns = wrt.parameters.iter().map(|pattern| PathPattern::new(pattern)).collect::<Result<Vec<_>>>()?;
+        let patterns = wrt
+            .parameters
+            .iter()
+            .map(|pattern| PathPattern::new(pattern))
+            .collect::<Result<Vec<_>>>()?;
         let mut parameters: IndexMap<String, Vec<NodeId>> = IndexMap::new();
         for (path, kind, node) in attributes {
-            if kind == TensorKind::Parameter && patterns.iter().any(|pattern| pattern.matches(&path)) {
+            if kind == TensorKind::Parameter
+                && patterns.iter().any(|pattern| pattern.matches(&path))
+            {
                 parameters.entry(path).or_default().push(node);
             }
         }
@@ -264,6 +280,28 @@ impl Forward {
             of_parameters: !patterns.is_empty(),
             is_one: wrt.is_one,
         })
+    }
+
+    /// The tensors that gradients are of, of all arguments.
+    pub fn leaves(&self) -> Vec<Value> {
+        self.inputs
+            .iter()
+            .flat_map(|(_, leaves)| leaves.iter().cloned())
+            .collect()
+    }
+
+    /// The structure of each argument that gradients are of.
+    pub fn trees(&self) -> impl Iterator<Item = &Tree> {
+        self.inputs.iter().map(|(tree, _)| tree)
+    }
+
+    pub fn ways(&self) -> &Ways {
+        &self.ways
+    }
+
+    /// The last node before the function.
+    pub fn behind(&self) -> Option<NodeId> {
+        self.behind
     }
 
     /// The gradients, from those of the result.
@@ -324,14 +362,22 @@ impl Forward {
 }
 
 /// A result whose structure is one of values, not of what stands for a structure.
-fn unpacked(result: Value) -> Result<Value> {
-    let structure = result.as_proxy().and_then(known_meta);
+pub(crate) fn unpacked(result: Value) -> Result<Value> {
+    let structure = result
+        .as_proxy()
+        .map(|proxy| proxy.meta())
+        .transpose()?
+        .flatten();
     match structure {
         Some(ValueMeta::List(_)) => Ok(Value::List(items(&result)?.into())),
         Some(ValueMeta::Tuple(_)) => Ok(tuple(items(&result)?)),
         _ => match &result {
-            Value::List(all) => Ok(Value::List(all.iter().cloned().map(unpacked).collect::<Result<_>>()?)),
-            Value::Tuple(all) => Ok(Value::Tuple(all.iter().cloned().map(unpacked).collect::<Result<_>>()?)),
+            Value::List(all) => Ok(Value::List(
+                all.iter().cloned().map(unpacked).collect::<Result<_>>()?,
+            )),
+            Value::Tuple(all) => Ok(Value::Tuple(
+                all.iter().cloned().map(unpacked).collect::<Result<_>>()?,
+            )),
             _ => Ok(result),
         },
     }
@@ -347,23 +393,45 @@ pub(crate) fn tuple(items: impl Into<Box<[Value]>>) -> Value {
     Value::Tuple(items.into())
 }
 
+/// How often each value is among arguments.
+pub(crate) fn uses(args: &[Value]) -> FxHashMap<NodeId, usize> {
+    let mut found = FxHashMap::default();
+    for arg in args {
+        arg.for_each(&mut |value| {
+            if let Some(node) = node_of(value) {
+                *found.entry(node).or_insert(0) += 1;
+            }
+        });
+    }
+    found
+}
+
 /// A tensor as a value that nothing else of the arguments is.
-fn own(cx: &TraceContext, leaf: Value, taken: &mut FxHashMap<NodeId, usize>) -> Result<Value> {
+pub(crate) fn own(
+    cx: &TraceContext,
+    leaf: Value,
+    taken: &mut FxHashMap<NodeId, usize>,
+) -> Result<Value> {
     match node_of(&leaf) {
         Some(node) => match taken.get_mut(&node) {
             Some(count) if *count > 1 => {
                 *count -= 1;
-                Ok(ops::positive(&Tensor::from_value(leaf)?)?.into_value())
+                Ok(ops::contiguous(&Tensor::from_value(leaf)?)?.into_value())
             }
             _ => Ok(leaf),
         },
-        None => {
-            let object = leaf.as_object().ok_or_else(|| Error::msg("a gradient is of tensors"))?;
-            let op = Op::GetAttr(cx.constant_path(object));
-            let node = cx.insert(op, Args::new(), Kwargs::new(), None)?;
-            Ok(Value::Proxy(cx.proxy(node)))
-        }
+        None => constant(cx, &leaf),
     }
+}
+
+/// A tensor that is known, as a value of the graph.
+fn constant(cx: &TraceContext, tensor: &Value) -> Result<Value> {
+    let object = tensor
+        .as_object()
+        .ok_or_else(|| Error::msg("it is no tensor"))?;
+    let op = Op::GetAttr(cx.constant_path(object));
+    let node = cx.insert(op, Args::new(), Kwargs::new(), None)?;
+    Ok(Value::Proxy(cx.proxy(node)))
 }
 
 /// Makes a type a transform: a root of traces that records what its method `recorded` gives.
@@ -392,7 +460,8 @@ macro_rules! transform {
                 args: &[&fx_core::value::Value],
                 out: &mut fx_core::value::Value,
             ) -> fx_core::Result<()> {
-                let args: Vec<fx_core::value::Value> = args.iter().map(|arg| (*arg).clone()).collect();
+                let args: Vec<fx_core::value::Value> =
+                    args.iter().map(|arg| (*arg).clone()).collect();
                 *out = $crate::func::transform::in_trace(|cx| self.recorded(cx, &args))?;
                 Ok(())
             }
@@ -421,5 +490,7 @@ macro_rules! transform {
         }
     };
 }
+pub(super) use transform;
+
 transform! { Grad, "grad", |grad| grad.source.params() }
 transform! { Vjp, "vjp", |vjp| &vjp.params }

@@ -1,7 +1,7 @@
 //! What is known of values: the shapes and the types of tensors, of which some are symbolic.
 
 use fx_core::ir::TensorMeta;
-use fx_core::tensor::{Object, known_meta};
+use fx_core::tensor::Object;
 use fx_core::trace::FromValue;
 use fx_core::value::{DType, Dim, Int, Value};
 use fx_core::{Error, Result};
@@ -13,7 +13,7 @@ fn meta(x: &Tensor) -> Result<Option<TensorMeta>> {
     let Some(proxy) = x.proxy() else {
         return Ok(None);
     };
-    let meta = known_meta(proxy);
+    let meta = proxy.meta()?;
     match meta.as_ref().and_then(|meta| meta.tensor()) {
         Some(meta) => Ok(Some(meta.clone())),
         None => Err(Error::msg(format_args!(
@@ -39,7 +39,9 @@ pub(crate) fn rank(x: &Tensor) -> Result<usize> {
 /// The element type of a tensor.
 pub(crate) fn dtype(x: &Tensor) -> Result<DType> {
     match meta(x)? {
-        Some(meta) => meta.dtype.ok_or_else(|| Error::msg("the element type of a tensor is not known here")),
+        Some(meta) => meta
+            .dtype
+            .ok_or_else(|| Error::msg("the element type of a tensor is not known here")),
         None => x.dtype(),
     }
 }
@@ -47,17 +49,21 @@ pub(crate) fn dtype(x: &Tensor) -> Result<DType> {
 /// Whether a value is a tensor of floats.
 pub(crate) fn is_float(value: &Value) -> bool {
     let tensor = Tensor::from_value(value.clone());
-    tensor.and_then(|tensor| dtype(&tensor)).is_ok_and(|dtype| dtype.is_floating_point())
+    tensor
+        .and_then(|tensor| dtype(&tensor))
+        .is_ok_and(|dtype| dtype.is_floating_point())
 }
 
 /// The sizes of a tensor as numbers of a graph: those that are known are plain numbers.
 pub(crate) fn sizes(x: &Tensor) -> Result<Vec<Int>> {
     let dims = dims(x)?;
     let sizes = dims.iter().enumerate();
-    sizes.map(|(at, dim)| match dim.as_known() {
-        Some(size) => Ok(Int::from(size as i64)),
-        None => x.size(at as i64),
-    }).collect()
+    sizes
+        .map(|(at, dim)| match dim.as_known() {
+            Some(size) => Ok(Int::from(size as i64)),
+            None => x.size(at as i64),
+        })
+        .collect()
 }
 
 /// One size.
@@ -71,7 +77,9 @@ pub(crate) fn shape(x: &Tensor, why: &str) -> Result<Vec<usize>> {
     let dims = dims(x)?;
     let known = dims.iter().map(|dim| dim.as_known());
     known.collect::<Option<_>>().ok_or_else(|| {
-        Error::msg(format_args!("{why} needs sizes that are numbers, not {dims:?}"))
+        Error::msg(format_args!(
+            "{why} needs sizes that are numbers, not {dims:?}"
+        ))
     })
 }
 
@@ -81,7 +89,9 @@ pub(crate) fn place(dim: i64, rank: usize) -> Result<usize> {
     let at = if dim < 0 { dim + rank } else { dim };
     match (0..rank).contains(&at) {
         true => Ok(at as usize),
-        false => Err(Error::msg(format_args!("there is no dim {dim} among {rank}"))),
+        false => Err(Error::msg(format_args!(
+            "there is no dim {dim} among {rank}"
+        ))),
     }
 }
 
@@ -92,15 +102,22 @@ pub(crate) fn items(value: &Value) -> Result<Vec<Tensor>> {
             items.iter().cloned().map(Tensor::from_value).collect()
         }
         Value::Proxy(proxy) => {
-            let meta = known_meta(*proxy);
+            let meta = proxy.meta()?;
             let count = meta.as_ref().and_then(|meta| meta.items().map(<[_]>::len));
-            let count = count.ok_or_else(|| Error::msg("how many items a list has is not known here"))?;
-            (0..count).map(|at| {
-                let item = fx_core::operator::getitem.call_as::<Value>((value.clone(), at as i64))?;
-                Tensor::from_value(item)
-            }).collect()
+            let count =
+                count.ok_or_else(|| Error::msg("how many items a list has is not known here"))?;
+            (0..count)
+                .map(|at| {
+                    let item =
+                        fx_core::operator::getitem.call_as::<Value>((value.clone(), at as i64))?;
+                    Tensor::from_value(item)
+                })
+                .collect()
         }
-        other => Err(Error::msg(format_args!("{} is not a list of tensors", other.describe()))),
+        other => Err(Error::msg(format_args!(
+            "{} is not a list of tensors",
+            other.describe()
+        ))),
     }
 }
 
@@ -115,7 +132,9 @@ pub(crate) fn number(n: &Int) -> Option<i64> {
 /// The numbers of a list.
 pub(crate) fn ints(value: Value) -> Result<Vec<Int>> {
     match &value {
-        Value::List(items) | Value::Tuple(items) => items.iter().cloned().map(Int::from_value).collect(),
+        Value::List(items) | Value::Tuple(items) => {
+            items.iter().cloned().map(Int::from_value).collect()
+        }
         one => Ok(vec![Int::from_value(one.clone())?]),
     }
 }

@@ -1,21 +1,31 @@
 //! `torch.func`: functions of functions. Gradients, products with Jacobians, and batches, of functions, modules and
 //! graph modules; calls with other parameters, and the parameters of several modules as one.
 
+mod batching;
 mod derivative;
 mod ensemble;
 mod grad;
+mod jacobian;
+mod jvp;
+pub(crate) mod kinds;
 pub(crate) mod known;
 mod source;
 mod tape;
 mod transform;
+mod vmap;
 mod wrt;
 
 pub use fx_core::graph_module::functional_call;
 
+pub(crate) use self::batching::aligned;
+pub use self::batching::{BatchCall, Batching};
 pub(crate) use self::derivative::args_of;
 pub use self::derivative::{Derivative, Pullback};
 pub use self::ensemble::stack_module_state;
 pub use self::grad::{Grad, Vjp, grad, value_and_grad, vjp};
+pub use self::jacobian::{Hessian, JacFwd, JacRev, hessian, jacfwd, jacrev};
+pub use self::jvp::{Jvp, jvp};
 pub use self::transform::Transform;
+pub use self::vmap::{Axes, Randomness, Vmap, vmap};
 pub use self::wrt::{Wrt, parameters};
 pub use crate::ops::detach as stop_gradient;

@@ -2,15 +2,17 @@
 //!
 //! Invariant: the graph has no layers and no methods, and one input for each leaf of the arguments.
 
+use fx_core::ir::{Args, Function, Kwargs, Op};
 use fx_core::ir::{ParamSpec, ValueMeta};
 use fx_core::module::{Module, TensorKind};
 use fx_core::passes::MethodsToFunctions;
 use fx_core::run::{Interpretation, Interpreter};
 use fx_core::shapes::Spec;
-use fx_core::tensor::known_meta;
-use fx_core::trace::{CallArgs, FromValue, PH, Recorder, Root, Rooted, Trace, TraceContext, TracedFn, Tracer, with_context};
-use fx_core::ir::{Args, Function, Kwargs, Op};
 use fx_core::tensor::Object;
+use fx_core::trace::{
+    CallArgs, FromValue, PH, Recorder, Root, Rooted, Trace, TraceContext, TracedFn, Tracer,
+    with_context,
+};
 use fx_core::value::{IntoValue, NodeId, Tree, Value};
 use fx_core::{Error, GraphModule, Result};
 
@@ -126,7 +128,7 @@ pub(crate) fn meta_of(value: &Value) -> Result<ValueMeta> {
             let items = items.iter();
             ValueMeta::Dict(items.map(|(key, item)| Ok((key.clone(), meta_of(item)?))).collect::<Result<_>>()?)
         }
-        Value::Proxy(proxy) if !proxy.is_fake() => known_meta(*proxy).ok_or_else(|| {
+        Value::Proxy(proxy) if !proxy.is_fake() => proxy.meta()?.ok_or_else(|| {
             Error::msg(format_args!(
                 "the shape of {proxy} is not known: trace with `Trace::inputs`, or call the transform with tensors"
             ))
@@ -134,7 +136,7 @@ pub(crate) fn meta_of(value: &Value) -> Result<ValueMeta> {
         Value::Object(_) => crate::tensor::Tensor::from_value(value.clone())
             .ok()
             .and_then(|tensor| tensor.proxy())
-            .and_then(known_meta)
+            .and_then(|proxy| proxy.meta().ok().flatten())
             .unwrap_or_else(|| ValueMeta::of(value)),
         other => ValueMeta::of(other),
     })
@@ -191,7 +193,8 @@ impl Interpreter for Replay<'_> {
                 return Ok(None);
             };
             context.keep_tensor(&path, kind, value.clone());
-            let node = context.insert(Op::GetAttr(path.clone()), Args::new(), Kwargs::new(), None)?;
+            let node =
+                context.insert(Op::GetAttr(path.clone()), Args::new(), Kwargs::new(), None)?;
             Ok::<_, Error>(Some((path, kind, node, context.proxy(node))))
         });
         match kept.transpose()?.flatten() {

@@ -2,9 +2,8 @@
 //!
 //! Invariant: a node is taken back once, when all that uses it is.
 
-use fx_core::ir::{Effects, Function, FunctionTable, NodeRef, Op, SourceLocation, ValueMeta, operator};
+use fx_core::ir::{Function, FunctionTable, NodeRef, Op, SourceLocation, ValueMeta, operator};
 use fx_core::passes::{CoreSet, DecomposedCall};
-use fx_core::tensor::known_meta;
 use fx_core::trace::{TraceContext, placed};
 use fx_core::value::{NodeId, Value};
 use fx_core::{Error, Result};
@@ -12,8 +11,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::derivative::{Cotangent, Derivative, Pullback};
 use super::source::meta_of;
-use crate::NoGradient;
 use crate::lowering::Composed;
+use crate::op_kind::{NoGradient, OpKind};
 
 /// How a function is taken back.
 enum Way {
@@ -30,6 +29,7 @@ pub(crate) struct Ways {
     flat: FunctionTable<NoGradient>,
     core: FunctionTable<CoreSet>,
     composed: FunctionTable<Composed>,
+    kinds: FunctionTable<OpKind>,
 }
 
 impl Ways {
@@ -39,6 +39,7 @@ impl Ways {
             flat: FunctionTable::registered()?.clone(),
             core: FunctionTable::registered()?.clone(),
             composed: FunctionTable::registered()?.clone(),
+            kinds: FunctionTable::registered()?.clone(),
         })
     }
 
@@ -69,7 +70,11 @@ impl Ways {
     /// The one draw by which a random function is written, if it is.
     pub fn draw(&self, function: Function) -> Option<fn(&DecomposedCall<'_>) -> Result<Value>> {
         match self.derivatives.get(function) {
-            Some(Derivative::Composite(composite)) if function.def().effects.contains(Effects::RANDOM) => Some(*composite),
+            Some(Derivative::Composite(composite))
+                if self.kinds.get(function) == Some(&OpKind::Draw) =>
+            {
+                Some(*composite)
+            }
             _ => None,
         }
     }
@@ -149,8 +154,13 @@ impl Walk<'_> {
             None => graph.nodes().next(),
         };
         while let Some(node) = at {
-            let is_flat = node.function().is_some_and(|function| self.ways.is_flat(function));
-            let depends = || node.all_input_nodes().any(|input| self.active.contains(&input.id()));
+            let is_flat = node
+                .function()
+                .is_some_and(|function| self.ways.is_flat(function));
+            let depends = || {
+                node.all_input_nodes()
+                    .any(|input| self.active.contains(&input.id()))
+            };
             if self.active.contains(&node.id()) || (!is_flat && depends()) {
                 self.active.insert(node.id());
                 self.pending.push(node.id());
@@ -179,13 +189,20 @@ impl Walk<'_> {
                 match self.ways.of(function) {
                     Way::Flat => continue,
                     Way::Missing => {
-                        let at = node.location().map(|at| format!(" ({at})")).unwrap_or_default();
+                        let at = node
+                            .location()
+                            .map(|at| format!(" ({at})"))
+                            .unwrap_or_default();
                         problems.push(format!("%{} = {}{at}", node.name(), function.path()));
                     }
                     _ => {}
                 }
             }
-            reached.extend(node.all_input_nodes().map(NodeRef::id).filter(|id| self.active.contains(id)));
+            reached.extend(
+                node.all_input_nodes()
+                    .map(NodeRef::id)
+                    .filter(|id| self.active.contains(id)),
+            );
         }
         if problems.is_empty() {
             return Ok(());
@@ -193,7 +210,11 @@ impl Walk<'_> {
         problems.reverse();
         Err(Error::msg(format_args!(
             "{} no derivative:\n  {}\nGive a function one with `#[op(vjp = ..)]` or `function_table! {{ Derivative {{ .. }} }}`, or stop the gradient before it with `func::stop_gradient`",
-            if problems.len() == 1 { "1 call has" } else { "these calls have" },
+            if problems.len() == 1 {
+                "1 call has"
+            } else {
+                "these calls have"
+            },
             problems.join("\n  ")
         )))
     }
@@ -235,14 +256,28 @@ impl Walk<'_> {
         let Some(grad) = self.found.remove(&node) else {
             return Ok(());
         };
-        let modules: Vec<(&str, &str)> = call.modules.iter().map(|(path, name)| (&**path, &**name)).collect();
+        let modules: Vec<(&str, &str)> = call
+            .modules
+            .iter()
+            .map(|(path, name)| (&**path, &**name))
+            .collect();
         let taken = match &call.location {
-            Some(location) => placed(location.clone(), &modules, || self.take_back(node, &call, grad)),
+            Some(location) => placed(location.clone(), &modules, || {
+                self.take_back(node, &call, grad)
+            }),
             None => self.take_back(node, &call, grad),
         };
         taken.map_err(|error| {
-            let at = call.location.as_ref().map(|at| format!(" ({at})")).unwrap_or_default();
-            Error::msg(format_args!("the derivative of %{} = {}{at}: {error}", call.name, call.function.path()))
+            let at = call
+                .location
+                .as_ref()
+                .map(|at| format!(" ({at})"))
+                .unwrap_or_default();
+            Error::msg(format_args!(
+                "the derivative of %{} = {}{at}: {error}",
+                call.name,
+                call.function.path()
+            ))
         })
     }
 
@@ -306,9 +341,14 @@ impl Walk<'_> {
             }
             Way::Rule(rule) => {
                 let result = Value::Proxy(self.cx.proxy(node));
-                let needed: Vec<bool> = call.nodes.iter().zip(&call.args).map(|(nodes, arg)| {
-                    nodes.iter().any(|node| self.active.contains(node)) && has_floats(arg)
-                }).collect();
+                let needed: Vec<bool> = call
+                    .nodes
+                    .iter()
+                    .zip(&call.args)
+                    .map(|(nodes, arg)| {
+                        nodes.iter().any(|node| self.active.contains(node)) && has_floats(arg)
+                    })
+                    .collect();
                 let mut pullback = Pullback {
                     function: call.function,
                     args: &call.args,
@@ -347,7 +387,7 @@ impl Walk<'_> {
 
 fn known_meta_of(value: &Value) -> Option<ValueMeta> {
     match value {
-        Value::Proxy(proxy) => known_meta(*proxy),
+        Value::Proxy(proxy) => proxy.meta().ok().flatten(),
         other => Some(ValueMeta::of(other)),
     }
 }
@@ -357,7 +397,9 @@ fn has_floats(value: &Value) -> bool {
     fn of(meta: &ValueMeta) -> bool {
         match meta {
             ValueMeta::List(items) | ValueMeta::Tuple(items) => items.iter().any(of),
-            meta => meta.tensor().is_some_and(|meta| meta.dtype.is_none_or(|dtype| dtype.is_floating_point())),
+            meta => meta
+                .tensor()
+                .is_some_and(|meta| meta.dtype.is_none_or(|dtype| dtype.is_floating_point())),
         }
     }
     meta_of(value).is_ok_and(|meta| of(&meta))
@@ -367,7 +409,10 @@ fn has_floats(value: &Value) -> bool {
 pub(crate) fn node_of(value: &Value) -> Option<NodeId> {
     match value {
         Value::Proxy(proxy) => Some(proxy.node()),
-        value => value.as_object().and_then(|object| object.proxy()).map(|proxy| proxy.node()),
+        value => value
+            .as_object()
+            .and_then(|object| object.proxy())
+            .map(|proxy| proxy.node()),
     }
 }
 
@@ -379,4 +424,3 @@ fn each_node(value: &Value, visit: &mut dyn FnMut(NodeId)) {
         }
     });
 }
-

@@ -57,7 +57,10 @@ pub trait Transform: Recorder {
     where
         Self: Sized,
     {
-        let args = inputs.iter().map(Spec::fake_value).collect::<Result<Vec<_>>>()?;
+        let args = inputs
+            .iter()
+            .map(Spec::fake_value)
+            .collect::<Result<Vec<_>>>()?;
         made(self, &args)
     }
 }
@@ -68,7 +71,11 @@ fn bound(transform: &dyn Recorder, call: CallArgs) -> Result<Vec<Value>> {
     let mut args = call.args;
     let wrong = |problem: String| {
         let names: Vec<&str> = params.iter().map(|param| &*param.name).collect();
-        Error::msg(format_args!("{}: {problem}; it takes {}", transform.name(), names.join(", ")))
+        Error::msg(format_args!(
+            "{}: {problem}; it takes {}",
+            transform.name(),
+            names.join(", ")
+        ))
     };
     if args.len() > params.len() {
         return Err(wrong(format!("there are {} arguments", args.len())));
@@ -91,7 +98,11 @@ fn bound(transform: &dyn Recorder, call: CallArgs) -> Result<Vec<Value>> {
 }
 
 fn made<T: Transform>(transform: &T, args: &[Value]) -> Result<GraphModule> {
-    let trace = with_arguments(Trace::new(transform as &dyn Recorder), transform.params(), args)?;
+    let trace = with_arguments(
+        Trace::new(transform as &dyn Recorder),
+        transform.params(),
+        args,
+    )?;
     let mut gm = trace.graph_module()?;
     gm.eliminate_dead_code()?;
     Ok(gm)
@@ -110,8 +121,15 @@ pub(crate) fn run<T: Transform>(transform: &T, args: &[Value]) -> Result<Value> 
         };
         written.map_err(|_| Error::msg("a text has no room"))?;
     }
-    let mut graphs = transform.graphs().0.lock().unwrap_or_else(PoisonError::into_inner);
-    let found = graphs.iter().find(|(known, _)| *known == key).map(|(_, gm)| gm.clone());
+    let mut graphs = transform
+        .graphs()
+        .0
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner);
+    let found = graphs
+        .iter()
+        .find(|(known, _)| *known == key)
+        .map(|(_, gm)| gm.clone());
     let gm = match found {
         Some(gm) => gm,
         None => {
@@ -121,7 +139,10 @@ pub(crate) fn run<T: Transform>(transform: &T, args: &[Value]) -> Result<Value> 
         }
     };
     drop(graphs);
-    gm.forward(fx_core::trace::CallArgs { args: args.to_vec(), kwargs: Vec::new() })
+    gm.forward(fx_core::trace::CallArgs {
+        args: args.to_vec(),
+        kwargs: Vec::new(),
+    })
 }
 
 /// Whether a call is to be recorded.
@@ -138,7 +159,6 @@ fn is_symbolic(args: &[Value]) -> bool {
 
 /// Runs `body` with the trace that records.
 pub(crate) fn in_trace<R>(body: impl FnOnce(&TraceContext) -> Result<R>) -> Result<R> {
-    with_context(body).unwrap_or_else(|| {
-        Err(Error::msg("a symbolic value is used outside of its trace"))
-    })
+    with_context(body)
+        .unwrap_or_else(|| Err(Error::msg("a symbolic value is used outside of its trace")))
 }

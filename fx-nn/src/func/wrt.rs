@@ -39,32 +39,45 @@ impl Wrt {
     #[must_use]
     pub fn and(mut self, others: impl Into<Wrt>) -> Wrt {
         let others = others.into();
-        self.is_one = self.inputs.is_empty() && others.is_one || others.inputs.is_empty() && self.is_one;
+        self.is_one =
+            self.inputs.is_empty() && others.is_one || others.inputs.is_empty() && self.is_one;
         self.inputs.extend(others.inputs);
         self.parameters.extend(others.parameters);
         self
     }
 
     fn of_inputs(inputs: Vec<Input>, is_one: bool) -> Self {
-        Wrt { inputs, is_one, parameters: Vec::new() }
+        Wrt {
+            inputs,
+            is_one,
+            parameters: Vec::new(),
+        }
     }
 
     /// The positions of the arguments.
     pub(crate) fn places(&self, params: &[ParamSpec]) -> Result<Vec<usize>> {
-        self.inputs.iter().map(|input| {
-            let found = match input {
-                Input::At(at) => (*at < params.len()).then_some(*at),
-                Input::Named(name) => params.iter().position(|param| param.name == name.as_str()),
-            };
-            found.ok_or_else(|| {
-                let names: Vec<&str> = params.iter().map(|param| &*param.name).collect();
-                let wanted = match input {
-                    Input::At(at) => at.to_string(),
-                    Input::Named(name) => format!("`{name}`"),
+        self.inputs
+            .iter()
+            .map(|input| {
+                let found = match input {
+                    Input::At(at) => (*at < params.len()).then_some(*at),
+                    Input::Named(name) => {
+                        params.iter().position(|param| param.name == name.as_str())
+                    }
                 };
-                Error::msg(format_args!("there is no argument {wanted}: there are {}", names.join(", ")))
+                found.ok_or_else(|| {
+                    let names: Vec<&str> = params.iter().map(|param| &*param.name).collect();
+                    let wanted = match input {
+                        Input::At(at) => at.to_string(),
+                        Input::Named(name) => format!("`{name}`"),
+                    };
+                    Error::msg(format_args!(
+                        "there is no argument {wanted}: there are {}",
+                        names.join(", ")
+                    ))
+                })
             })
-        }).collect()
+            .collect()
     }
 }
 
@@ -94,14 +107,21 @@ impl<const N: usize> From<[usize; N]> for Wrt {
 
 impl<const N: usize> From<[i32; N]> for Wrt {
     fn from(all: [i32; N]) -> Self {
-        let all = all.into_iter().map(|at| Input::At(usize::try_from(at).unwrap_or(usize::MAX)));
+        let all = all
+            .into_iter()
+            .map(|at| Input::At(usize::try_from(at).unwrap_or(usize::MAX)));
         Wrt::of_inputs(all.collect(), false)
     }
 }
 
 impl<const N: usize> From<[&str; N]> for Wrt {
     fn from(all: [&str; N]) -> Self {
-        Wrt::of_inputs(all.into_iter().map(|name| Input::Named(name.to_string())).collect(), false)
+        Wrt::of_inputs(
+            all.into_iter()
+                .map(|name| Input::Named(name.to_string()))
+                .collect(),
+            false,
+        )
     }
 }
 

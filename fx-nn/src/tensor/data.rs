@@ -296,18 +296,6 @@ impl Tensor {
         Ok(self.with_data(var.as_tensor().clone()))
     }
 
-    /// The same data, without its gradient history: [`ops::detach`](crate::ops::detach).
-    ///
-    /// # Errors
-    /// Returns no errors of its own.
-    #[track_caller]
-    pub fn detach(&self) -> Result<Tensor> {
-        match self.as_fake() {
-            Some(fake) => Ok(Tensor::of_fake(fake.with_grad(false))),
-            None => crate::ops::detach(self),
-        }
-    }
-
     /// Overwrites the data in place, so that every holder of it sees the change: a traced module too. (A view
     /// whose elements are not next to each other is replaced instead.)
     ///

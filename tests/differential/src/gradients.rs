@@ -113,7 +113,10 @@ fn transformed(
     views: &[Tensor],
     plant: Option<Plant<'_>>,
 ) -> Result<Vec<Option<Found>>> {
-    let plain = views.iter().map(Tensor::detach).collect::<Result<Vec<_>>>()?;
+    let plain = views
+        .iter()
+        .map(Tensor::detach)
+        .collect::<Result<Vec<_>>>()?;
     let (gm, values) = graph_of_tensors(call, &plain)?;
     let result: Value = gm.forward(CallArgs {
         args: values.clone(),
@@ -124,8 +127,14 @@ fn transformed(
     if let Some(plant) = plant {
         cotangent = plant(call, cotangent);
     }
-    let of: Vec<usize> = (0..values.len()).filter(|at| has_floats(&values[*at])).collect();
-    let learning = call.made.as_ref().map(|made| made.learning.clone()).unwrap_or_default();
+    let of: Vec<usize> = (0..values.len())
+        .filter(|at| has_floats(&values[*at]))
+        .collect();
+    let learning = call
+        .made
+        .as_ref()
+        .map(|made| made.learning.clone())
+        .unwrap_or_default();
     let inputs = of.len();
     let mut wrt = Wrt::from(of);
     for path in &learning {
@@ -163,7 +172,11 @@ fn transformed(
             continue;
         };
         if grad.dims()? != view.dims()? {
-            return Err(Error::msg(format_args!("a gradient of shape {:?} of {:?}", grad.dims()?, view.dims()?)));
+            return Err(Error::msg(format_args!(
+                "a gradient of shape {:?} of {:?}",
+                grad.dims()?,
+                view.dims()?
+            )));
         }
         found.push(Some(Found {
             values: leaf.to_vec()?,
@@ -172,10 +185,14 @@ fn transformed(
     }
     if let Some(Value::Dict(named)) = &named {
         for path in &learning {
-            let grad = named.get(path.as_str()).and_then(Value::downcast_ref::<Tensor>);
+            let grad = named
+                .get(path.as_str())
+                .and_then(Value::downcast_ref::<Tensor>);
             let grad = grad.ok_or_else(|| Error::msg(format_args!("no gradient of `{path}`")))?;
             let value = gm.parameter(path)?;
-            let value = value.downcast_ref::<Tensor>().ok_or_else(|| Error::msg("no tensor"))?;
+            let value = value
+                .downcast_ref::<Tensor>()
+                .ok_or_else(|| Error::msg("no tensor"))?;
             found.push(Some(Found {
                 values: value.to_vec()?,
                 gradient: grad.to_vec()?,
@@ -195,7 +212,10 @@ fn through(leaf: &Tensor, view: &Tensor, grad: &Tensor) -> Result<Vec<f64>> {
         unit[at] = 1.0;
         let unit = Tensor::from_vec(unit, view.dims()?)?.to_dtype(view.dtype()?)?;
         let place = (view * unit)?.sum(..)?.backward()?;
-        let place = place.get(leaf)?.ok_or_else(|| Error::msg("a view of no leaf"))?.to_vec()?;
+        let place = place
+            .get(leaf)?
+            .ok_or_else(|| Error::msg("a view of no leaf"))?
+            .to_vec()?;
         for (sum, weight) in found.iter_mut().zip(place) {
             if weight != 0.0 {
                 *sum += weight * given;
@@ -218,8 +238,18 @@ fn has_floats(value: &Value) -> bool {
 /// The weights of [`ask`] as gradients of the results, in their structure.
 fn weighted(result: &Value, asked: &mut usize) -> Result<Value> {
     Ok(match result {
-        Value::List(items) => Value::List(items.iter().map(|item| weighted(item, asked)).collect::<Result<_>>()?),
-        Value::Tuple(items) => Value::Tuple(items.iter().map(|item| weighted(item, asked)).collect::<Result<_>>()?),
+        Value::List(items) => Value::List(
+            items
+                .iter()
+                .map(|item| weighted(item, asked))
+                .collect::<Result<_>>()?,
+        ),
+        Value::Tuple(items) => Value::Tuple(
+            items
+                .iter()
+                .map(|item| weighted(item, asked))
+                .collect::<Result<_>>()?,
+        ),
         other => {
             let Some(y) = other.downcast_ref::<Tensor>() else {
                 return Ok(other.clone());

@@ -2,10 +2,11 @@
 
 use fx_core::{Error, Result, function, function_table};
 use fx_nn::cpu::{Binary, Point, Points};
+use fx_nn::func::{BatchCall, Pullback};
 use fx_nn::ir::ValueMeta;
 use fx_nn::op;
 use fx_nn::passes::DecomposedCall;
-use fx_nn::prelude::{DType, Tensor};
+use fx_nn::prelude::{DType, Tensor, Value};
 use fx_nn::shapes::RuleCall;
 use fx_nn::testing::{Given, Route, Sample, check_op, routes};
 use fx_onnx::testing::ReadBack;
@@ -27,8 +28,19 @@ doubling! { by_rule: rule = another_type }
 doubling! { by_decomposition: decomposed = tripled }
 doubling! { by_composition: member, composed = tripled }
 doubling! { by_compiled_code: cpu = triple }
+doubling! { by_derivative: unary, vjp = thrice }
+doubling! { by_batching: unary, batch = all_but_one }
 doubling! { by_onnx: unary }
 doubling! { by_stablehlo: unary, decomposed = tripled }
+
+fn thrice(call: &mut Pullback<'_>) -> Result<()> {
+    call.give("x", |call| call.grad()? * 3.0)
+}
+
+fn all_but_one(call: &BatchCall<'_>) -> Result<Value> {
+    use fx_nn::value::IntoValue;
+    (call.tensor("x")?.roll(1, 0)? * 2.0).map(IntoValue::into_value)
+}
 
 /// x², whose gradient is lost.
 #[op(unary)]
@@ -108,7 +120,7 @@ fn plain(function: fx_nn::ir::Function) -> Result<Vec<Sample<'static>>> {
 }
 
 #[test]
-fn twelve_planted_faults_are_each_found() -> Result<()> {
+fn planted_faults_are_each_found() -> Result<()> {
     let programs = Programs::new()?;
     let stablehlo = programs.route();
     let mut all: Vec<&dyn Route> = routes();
@@ -124,11 +136,14 @@ fn twelve_planted_faults_are_each_found() -> Result<()> {
         planted += 1;
         Ok(())
     };
-    finds(function!(by_rule), &["shape rule"], &routes())?;
+    // What a transform makes of it has the type of the rule.
+    finds(function!(by_rule), &["shape rule", "vjp"], &routes())?;
     finds(function!(by_decomposition), &["decomposed"], &routes())?;
     finds(function!(by_composition), &["composed"], &routes())?;
     finds(function!(by_compiled_code), &["compiled"], &routes())?;
     finds(function!(by_gradient), &["gradient"], &routes())?;
+    finds(function!(by_derivative), &["vjp"], &routes())?;
+    finds(function!(by_batching), &["vmap"], &routes())?;
     finds(function!(by_onnx), &["onnx"], &all)?;
     // A program of which nothing is recorded.
     finds(function!(by_stablehlo), &["stablehlo"], &[&stablehlo])?;
@@ -138,7 +153,7 @@ fn twelve_planted_faults_are_each_found() -> Result<()> {
         let route = Moved(*route.ok_or_else(|| Error::msg("the route is there"))?);
         finds(function!(fx_nn::ops::exp), &[name], &[&route])?;
     }
-    assert_eq!(planted, 12);
+    assert_eq!(planted, 14);
     Ok(())
 }
 

@@ -8,6 +8,7 @@ mod report;
 mod routes;
 mod sample;
 pub mod samples;
+mod transforms;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 

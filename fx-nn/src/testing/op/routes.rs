@@ -1,5 +1,5 @@
 //! The routes of fx-core and fx-nn: eager, through a graph in several forms, compiled, by the shape
-//! rule, and the gradient by differences.
+//! rule, the gradient by differences, and the transforms of `func`.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use fx_core::value::{DType, Value};
 use fx_core::{Error, ErrorKind, GraphModule, Result};
 
 use super::super::close;
-use super::{Given, Missing, Route, Sample};
+use super::{Given, Missing, Route, Sample, transforms};
 use crate::cpu::Cpu;
 use crate::error::UNFIT;
 use crate::lowering::compositions;
@@ -49,7 +49,7 @@ pub fn routes() -> Vec<&'static dyn Route> {
     ROUTES.iter().map(|way| way as &dyn Route).collect()
 }
 
-static ROUTES: [Way; 10] = [
+static ROUTES: [Way; 13] = [
     Way {
         name: "eager",
         run: |sample| sample.eager().map(Given::Value),
@@ -89,6 +89,18 @@ static ROUTES: [Way; 10] = [
     Way {
         name: "gradient",
         run: gradient,
+    },
+    Way {
+        name: "vjp",
+        run: transforms::reverse,
+    },
+    Way {
+        name: "jvp",
+        run: transforms::forward,
+    },
+    Way {
+        name: "vmap",
+        run: transforms::batched,
     },
 ];
 
