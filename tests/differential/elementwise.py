@@ -7,7 +7,7 @@ from calls import FUNCTIONS, RANDOM, broadcast, op, two, unary
 from values import ALL, DTYPES, FLOATS, INTS, T
 
 unary("tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "expm1", "log1p", "log2", "log10", "exp2")
-unary("erfc", "erfinv", "sinc", "floor", "ceil", "trunc", "fix", "frac", "sign", "sgn", "absolute", "positive", "deg2rad", "rad2deg")
+unary("erfc", "erfinv", "sinc", "floor", "ceil", "trunc", "fix", "frac", "sign", "sgn", "absolute", "positive", "detach", "deg2rad", "rad2deg")
 unary("isinf", "isposinf", "isneginf", "signbit", "bitwise_not", "logical_not")
 
 

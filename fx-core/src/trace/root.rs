@@ -114,7 +114,6 @@ impl fmt::Debug for TracedFn {
 
 /// A root: a module or a function, or what records a function of them.
 #[derive(Clone)]
-#[non_exhaustive]
 pub enum Rooted<'r> {
     /// A module.
     Module(&'r dyn Module),

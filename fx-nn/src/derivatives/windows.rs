@@ -326,13 +326,15 @@ fn avg_pool(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
     call.give("x", |call| {
         let name = format!("the derivative of `{}`", call.function().path());
         let (grad, own) = (call.grad()?, known::sizes(&x)?);
-        let (from, to) = (known::shape(&x, &name)?, known::shape(&grad, &name)?);
-        let outer = own.len() - dims;
+        let (from, to) = (
+            known::last_sizes(&x, dims, &name)?,
+            known::last_sizes(&grad, dims, &name)?,
+        );
         // By how many elements each window is divided.
         let mut divisor = vec![1.0f64];
         for at in 0..dims {
-            let (size, padding) = (from[outer + at] as i64, steps.padding[at]);
-            let along = (0..to[outer + at] as i64).map(|window| {
+            let (size, padding) = (from[at] as i64, steps.padding[at]);
+            let along = (0..to[at] as i64).map(|window| {
                 let start = window * steps.stride[at] - padding;
                 let end = (start + kernel[at]).min(size + padding);
                 match counts_padding {
@@ -347,9 +349,9 @@ fn avg_pool(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
                 .collect();
         }
         let dtype = known::dtype(&grad)?;
-        let divisor = ops::to_dtype(&Tensor::from_vec(divisor, &to[outer..])?, dtype)?;
+        let divisor = ops::to_dtype(&Tensor::from_vec(divisor, &to[..])?, dtype)?;
         let mut shape = vec![Int::from(-1), Int::from(1)];
-        shape.extend(to[outer..].iter().map(|size| Int::from(*size as i64)));
+        shape.extend(to.iter().map(|size| Int::from(*size as i64)));
         let planes = ops::reshape(&(grad / divisor)?, shape)?;
         let mut window = vec![1, 1];
         window.extend(kernel.iter().copied());
@@ -364,7 +366,7 @@ fn avg_pool(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
         // What no window reaches has no gradient, and what is beyond the image no element.
         for (at, start) in steps.padding.iter().enumerate() {
             let dim = at as i64 + 2;
-            let (size, found) = (from[outer + at] as i64, known::size(&back, dim)?);
+            let (size, found) = (from[at] as i64, known::size(&back, dim)?);
             let missing = size + start - known::number(&found).unwrap_or_default();
             if missing > 0 {
                 let mut pads = vec![0; 2 * (dims - 1 - at)];
@@ -385,10 +387,13 @@ fn resampled(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
     call.give("x", |call| {
         let name = format!("the derivative of `{}`", call.function().path());
         let mut grad = call.grad()?;
-        let (from, to) = (known::shape(&x, &name)?, known::shape(&grad, &name)?);
-        let outer = from.len() - dims;
+        let (from, to) = (
+            known::last_sizes(&x, dims, &name)?,
+            known::last_sizes(&grad, dims, &name)?,
+        );
+        let outer = known::rank(&x)? - dims;
         for at in 0..dims {
-            let (own, made) = (from[outer + at], to[outer + at]);
+            let (own, made) = (from[at], to[at]);
             let weights = weights(call, dims, at, own)?;
             let weights = ops::to_dtype(&weights, known::dtype(&grad)?)?;
             debug_assert_eq!(weights.dims().ok(), Some(&[own, made][..]));
@@ -439,10 +444,13 @@ fn interpolated(call: &mut Pullback<'_>) -> Result<()> {
     call.give("x", |call| {
         let name = "the derivative of `interpolate`";
         let mut grad = call.grad()?;
-        let (from, to) = (known::shape(&x, name)?, known::shape(&grad, name)?);
-        let dims = from.len() - 2;
+        let dims = known::rank(&x)? - 2;
+        let (from, to) = (
+            known::last_sizes(&x, dims, name)?,
+            known::last_sizes(&grad, dims, name)?,
+        );
         for at in 0..dims {
-            let (own, made) = (from[2 + at], to[2 + at]);
+            let (own, made) = (from[at], to[at]);
             // Images whose other dims stay as they are, at the size of 2 that every mode takes.
             let still = 2i64;
             let mut shape = vec![own as i64, 1];

@@ -83,6 +83,18 @@ pub(crate) fn shape(x: &Tensor, why: &str) -> Result<Vec<usize>> {
     })
 }
 
+/// The last sizes, which are numbers.
+pub(crate) fn last_sizes(x: &Tensor, count: usize, why: &str) -> Result<Vec<usize>> {
+    let dims = dims(x)?;
+    let last = &dims[dims.len().saturating_sub(count)..];
+    let known: Option<Vec<usize>> = last.iter().map(Dim::as_known).collect();
+    known.ok_or_else(|| {
+        Error::msg(format_args!(
+            "{why} needs sizes that are numbers, not {last:?}"
+        ))
+    })
+}
+
 /// The index of a dim.
 pub(crate) fn place(dim: i64, rank: usize) -> Result<usize> {
     let rank = rank.max(1) as i64;

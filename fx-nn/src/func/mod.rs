@@ -1,9 +1,11 @@
 //! `torch.func`: functions of functions. Gradients, products with Jacobians, and batches, of functions, modules and
 //! graph modules; calls with other parameters, and the parameters of several modules as one.
 
+mod axes;
 mod batching;
 mod derivative;
 mod ensemble;
+mod expand;
 mod grad;
 mod jacobian;
 mod jvp;
@@ -17,6 +19,7 @@ mod wrt;
 
 pub use fx_core::graph_module::functional_call;
 
+pub use self::axes::{Axes, Randomness};
 pub(crate) use self::batching::aligned;
 pub use self::batching::{BatchCall, Batching};
 pub(crate) use self::derivative::args_of;
@@ -26,6 +29,6 @@ pub use self::grad::{Grad, Vjp, grad, value_and_grad, vjp};
 pub use self::jacobian::{Hessian, JacFwd, JacRev, hessian, jacfwd, jacrev};
 pub use self::jvp::{Jvp, jvp};
 pub use self::transform::Transform;
-pub use self::vmap::{Axes, Randomness, Vmap, vmap};
+pub use self::vmap::{Vmap, vmap};
 pub use self::wrt::{Wrt, parameters};
 pub use crate::ops::detach as stop_gradient;

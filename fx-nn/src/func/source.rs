@@ -16,6 +16,8 @@ use fx_core::trace::{
 use fx_core::value::{IntoValue, NodeId, Tree, Value};
 use fx_core::{Error, GraphModule, Result};
 
+use super::derivative::args_of;
+
 /// A function or a module.
 pub(crate) enum Source {
     Function(TracedFn),
@@ -40,7 +42,6 @@ impl Source {
             Rooted::Function(function) => Source::Function(function),
             Rooted::Module(module) => Source::Module(module.duplicate_box()),
             Rooted::Recorder(recorder) => Source::Recorder(recorder.duplicate()),
-            _ => unreachable!(),
         }
     }
 
@@ -173,6 +174,21 @@ pub(crate) fn flat(gm: &GraphModule, args: &[Value]) -> Result<Vec<Value>> {
     Ok(found)
 }
 
+/// One value for each parameter of a function that a graph calls.
+pub(crate) fn bound(function: Function, call: CallArgs) -> Vec<Value> {
+    let mut args = call.args;
+    let mut named = call.kwargs;
+    for param in function.params().iter().skip(args.len()) {
+        let at = named.iter().position(|(name, _)| **name == *param.name);
+        args.push(match (at, &param.default) {
+            (Some(at), _) => named.swap_remove(at).1,
+            (None, Some(default)) => Value::from(default),
+            (None, None) => Value::None,
+        });
+    }
+    args
+}
+
 /// Runs a graph on symbolic values of the trace that runs. Parameters and buffers are read anew, each by a node of its own.
 pub(crate) struct Replay<'h> {
     /// What stands for a call, if not the call itself.
@@ -212,12 +228,10 @@ impl Interpreter for Replay<'_> {
         function: Function,
         call: CallArgs,
     ) -> Result<Value> {
-        if call.kwargs.is_empty()
-            && call.args.len() == function.params().len()
-            && let Some(value) = (self.instead)(function, &call.args)?
-        {
-            return Ok(value);
+        let args = bound(function, call);
+        match (self.instead)(function, &args)? {
+            Some(value) => Ok(value),
+            None => run.call_function(function, args_of(args)),
         }
-        run.call_function(function, call)
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! Invariant: a node is taken back once, when all that uses it is.
 
-use fx_core::ir::{Function, FunctionTable, NodeRef, Op, SourceLocation, ValueMeta, operator};
+use fx_core::ir::{
+    Effects, Function, FunctionTable, NodeRef, Op, SourceLocation, ValueMeta, operator,
+};
 use fx_core::passes::{CoreSet, DecomposedCall};
 use fx_core::trace::{TraceContext, placed};
 use fx_core::value::{NodeId, Value};
@@ -333,6 +335,10 @@ impl Walk<'_> {
         match self.ways.of(call.function) {
             Way::Flat => Ok(()),
             Way::Missing => Err(Error::msg("it has none")),
+            Way::Composite(_) if draws_inside(call) => Err(Error::msg(
+                "it draws random numbers, and what it is written by would draw others: call it with `dropout_p = 0`, and \
+                 `dropout` beside it",
+            )),
             Way::Composite(composite) => {
                 let behind = last(self.cx)?;
                 let value = expanded(composite, call.function, &call.args)?;
@@ -403,6 +409,23 @@ fn has_floats(value: &Value) -> bool {
         }
     }
     meta_of(value).is_ok_and(|meta| of(&meta))
+}
+
+/// Whether a function that is no random one draws numbers inside, as attention with dropout does.
+fn draws_inside(call: &Recorded) -> bool {
+    let of = |name: &str| {
+        let params = call.function.params().iter();
+        let mut all = params.zip(&call.args);
+        all.find(|(param, _)| param.name == name)
+            .map(|(_, value)| value)
+    };
+    let is_trained = !matches!(
+        of("train").or_else(|| of("training")),
+        Some(Value::Bool(false))
+    );
+    call.function.def().effects.contains(Effects::RANDOM)
+        && is_trained
+        && matches!(of("dropout_p"), Some(Value::Float(p)) if *p > 0.0)
 }
 
 /// The node that a value stands for.

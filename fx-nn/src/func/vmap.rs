@@ -2,100 +2,26 @@
 
 use std::cell::RefCell;
 
-use fx_core::ir::{Effects, Function, FunctionTable, Op, ValueMeta};
-use fx_core::passes::{CoreSet, DecomposedCall};
+use fx_core::ir::{Effects, Function, NodeRef, Op, ValueMeta, operator};
 use fx_core::run::{Interpretation, Interpreter};
 use fx_core::shapes::Spec;
 use fx_core::trace::{CallArgs, FromValue, Root, TraceContext};
 use fx_core::value::{Dim, Int, IntoValue, NodeId, Tree, Value};
-use fx_core::{Error, GraphModule, Result};
+use fx_core::{Error, Result};
 use rustc_hash::FxHashSet;
 
+use super::axes::{Axes, Randomness};
 use super::batching::{BatchCall, Batching, repeated};
-use super::derivative::{Derivative, args_of};
+use super::derivative::args_of;
+use super::expand::{Rules, is_structure, prepared};
 use super::grad::{own, transform, unpacked, uses};
-use super::kinds::by_kind;
 use super::known;
-use super::source::{Replay, Source, flat, meta_of};
-use super::tape::{expanded, node_of};
+use super::source::{Replay, Source, bound, flat, meta_of};
+use super::tape::node_of;
 use super::transform::Graphs;
-use crate::lowering::Composed;
 use crate::op_kind::OpKind;
 use crate::ops;
 use crate::tensor::Tensor;
-
-/// Which dim of each argument has the examples; an argument without one is the same for all.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Axes(Kind);
-
-#[derive(Debug, Clone, PartialEq)]
-enum Kind {
-    /// The same dim of all.
-    All(Option<i64>),
-    Each(Vec<Option<i64>>),
-}
-
-impl Axes {
-    fn of(&self, at: usize) -> Option<i64> {
-        match &self.0 {
-            Kind::All(axis) => *axis,
-            Kind::Each(axes) => axes.get(at).copied().flatten(),
-        }
-    }
-
-    fn check(&self, count: usize, what: &str) -> Result<()> {
-        match &self.0 {
-            Kind::Each(axes) if axes.len() != count => Err(Error::msg(format_args!(
-                "vmap: there are {} axes for {count} {what}",
-                axes.len()
-            ))),
-            _ => Ok(()),
-        }
-    }
-}
-
-impl From<i64> for Axes {
-    fn from(axis: i64) -> Self {
-        Axes(Kind::All(Some(axis)))
-    }
-}
-
-impl From<i32> for Axes {
-    fn from(axis: i32) -> Self {
-        Axes::from(i64::from(axis))
-    }
-}
-
-impl<const N: usize> From<[i64; N]> for Axes {
-    fn from(axes: [i64; N]) -> Self {
-        Axes(Kind::Each(axes.into_iter().map(Some).collect()))
-    }
-}
-
-impl<const N: usize> From<[Option<i64>; N]> for Axes {
-    fn from(axes: [Option<i64>; N]) -> Self {
-        Axes(Kind::Each(axes.to_vec()))
-    }
-}
-
-impl From<Vec<Option<i64>>> for Axes {
-    fn from(axes: Vec<Option<i64>>) -> Self {
-        Axes(Kind::Each(axes))
-    }
-}
-
-/// What random functions draw for the examples.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-#[non_exhaustive]
-pub enum Randomness {
-    /// They are refused.
-    #[default]
-    Error,
-    /// The same numbers for all.
-    Same,
-    /// Numbers for each.
-    Different,
-}
 
 /// A function of one example as one of many: each argument has one more dim, and so has the result.
 pub fn vmap<'r>(of: impl Root<'r>) -> Vmap {
@@ -271,145 +197,6 @@ impl Vmap {
     }
 }
 
-/// How functions are called for many examples.
-struct Rules {
-    batching: FunctionTable<Batching>,
-    kinds: FunctionTable<OpKind>,
-    derivatives: FunctionTable<Derivative>,
-    core: FunctionTable<CoreSet>,
-    composed: FunctionTable<Composed>,
-}
-
-type Composite = fn(&DecomposedCall<'_>) -> Result<Value>;
-
-impl Rules {
-    fn registered() -> Result<Self> {
-        Ok(Rules {
-            batching: FunctionTable::registered()?.clone(),
-            kinds: FunctionTable::registered()?.clone(),
-            derivatives: FunctionTable::registered()?.clone(),
-            core: FunctionTable::registered()?.clone(),
-            composed: FunctionTable::registered()?.clone(),
-        })
-    }
-
-    fn of(&self, function: Function) -> Result<Option<fn(&BatchCall<'_>) -> Result<Value>>> {
-        match self.batching.get(function) {
-            Some(Batching(rule)) => Ok(Some(*rule)),
-            None => by_kind(function),
-        }
-    }
-
-    /// The other functions that a function without a rule is written by.
-    fn composite(&self, function: Function) -> Result<Option<Composite>> {
-        let draws = self.kinds.get(function) == Some(&OpKind::Draw);
-        if draws || function.def().effects.contains(Effects::WRITES) || self.of(function)?.is_some()
-        {
-            return Ok(None);
-        }
-        if let Some(CoreSet::Decomposed(rule)) = self.core.get(function) {
-            return Ok(Some(*rule));
-        }
-        if let Some(Derivative::Composite(rule)) = self.derivatives.get(function) {
-            return Ok(Some(*rule));
-        }
-        Ok(self.composed.get(function).map(|composed| composed.0))
-    }
-}
-
-/// The graph of one example, in which every function has a rule, if other functions give it.
-fn prepared(
-    mut gm: GraphModule,
-    args: &[Value],
-    params: &[fx_core::ir::ParamSpec],
-) -> Result<GraphModule> {
-    /// How deeply functions are written by others.
-    const DEEPEST: usize = 16;
-    let rules = Rules::registered()?;
-    for _ in 0..DEEPEST {
-        let mut is_left = false;
-        for node in gm.graph().nodes() {
-            if let Some(function) = node.function() {
-                is_left |= rules.composite(function)?.is_some()
-                    && !(function == fx_core::operator::getitem
-                        && is_structure(node.args()[0].as_node().and_then(|id| {
-                            gm.graph().node(id).ok()?.meta::<ValueMeta>().cloned()
-                        })));
-            }
-        }
-        if !is_left {
-            return Ok(gm);
-        }
-        let expander = Expander {
-            gm: gm.clone(),
-            params: params.to_vec(),
-        };
-        let trace =
-            fx_core::trace::Trace::new(&expander as &dyn fx_core::trace::Recorder).unguarded();
-        let trace = super::source::with_arguments(trace, params, args)?;
-        gm = trace.graph_module()?;
-        gm.apply(&fx_core::passes::MethodsToFunctions)?;
-        gm.eliminate_dead_code()?;
-    }
-    Ok(gm)
-}
-
-fn is_structure(meta: Option<ValueMeta>) -> bool {
-    meta.is_some_and(|meta| meta.tensor().is_none())
-}
-
-/// A graph again, with functions that have no rule written by others.
-#[derive(Clone)]
-struct Expander {
-    gm: GraphModule,
-    params: Vec<fx_core::ir::ParamSpec>,
-}
-
-impl fx_core::trace::Recorder for Expander {
-    fn name(&self) -> &str {
-        self.gm.class_name()
-    }
-
-    fn params(&self) -> &[fx_core::ir::ParamSpec] {
-        &self.params
-    }
-
-    fn input_trees(&self) -> &[Tree] {
-        fx_core::module::Module::input_trees(&self.gm)
-    }
-
-    fn module(&self) -> Option<&dyn fx_core::module::Module> {
-        Some(&self.gm)
-    }
-
-    fn record(&self, args: &[&Value], out: &mut Value) -> Result<()> {
-        let rules = Rules::registered()?;
-        let args: Vec<Value> = args.iter().map(|arg| (*arg).clone()).collect();
-        let mut instead = |function: Function, args: &[Value]| -> Result<Option<Value>> {
-            if function == fx_core::operator::getitem && is_structure(meta_of(&args[0]).ok()) {
-                return Ok(None);
-            }
-            match rules.composite(function)? {
-                Some(composite) => expanded(composite, function, args).map(Some),
-                None => Ok(None),
-            }
-        };
-        let mut replay = Replay {
-            instead: &mut instead,
-            attributes: Vec::new(),
-        };
-        *out = self
-            .gm
-            .interpretation()
-            .run(&mut replay, flat(&self.gm, &args)?)?;
-        Ok(())
-    }
-
-    fn duplicate(&self) -> Box<dyn fx_core::trace::Recorder> {
-        Box::new(self.clone())
-    }
-}
-
 /// Runs a graph of one example for all of them.
 struct Examples {
     size: Int,
@@ -454,7 +241,7 @@ impl Examples {
             ));
         }
         // An item of what is batched as a whole.
-        if function == fx_core::operator::getitem && is_structure(meta_of(&args[0]).ok()) {
+        if function == operator::getitem && is_structure(meta_of(&args[0]).ok()) {
             let item = function.call(args_of(args))?;
             self.mark(&item);
             return Ok(item);
@@ -509,16 +296,7 @@ impl Examples {
             }
             Randomness::Different => {}
             Randomness::Same if is_batched => {
-                // What is drawn for one example, of ones, stands for all: only functions that scale draw so.
-                let composite = match self.rules.derivatives.get(function) {
-                    Some(Derivative::Composite(composite)) => *composite,
-                    _ => {
-                        return Err(Error::msg(
-                            "it draws numbers that depend on the example: the same for all is not possible",
-                        ));
-                    }
-                };
-                return self.same_draw(composite, function, args);
+                return self.same_draw(function, args);
             }
             Randomness::Same => return function.call(args_of(args)),
         }
@@ -560,26 +338,17 @@ impl Examples {
         Ok(found)
     }
 
-    /// A random function of the elements by one draw for an example.
-    fn same_draw(
-        &self,
-        composite: Composite,
-        function: Function,
-        args: Vec<Value>,
-    ) -> Result<Value> {
+    /// A random function that scales elements, by one draw for an example: of ones, it is the factors.
+    fn same_draw(&self, function: Function, mut args: Vec<Value>) -> Result<Value> {
         let x = Tensor::from_value(args[0].clone())?;
-        let one = ops::select(&x, 0, 0)?;
-        let mut of_one = args;
-        // Of ones it is the factor, where it scales.
-        of_one[0] = ops::ones_like(&one, None)?.into_value();
-        let _ = composite;
+        args[0] = ops::ones_like(&ops::select(&x, 0, 0)?, None)?.into_value();
         if !function.name().starts_with("dropout") && function.name() != "stochastic_depth" {
             return Err(Error::msg(
-                "only dropouts that scale can draw the same for all examples",
+                "what it draws depends on the example, so that the examples cannot have the same",
             ));
         }
-        let factor = Tensor::from_value(function.call(args_of(of_one))?)?;
-        let found = (x * ops::unsqueeze(&factor, 0)?)?.into_value();
+        let factors = Tensor::from_value(function.call(args_of(args))?)?;
+        let found = (x * ops::unsqueeze(&factors, 0)?)?.into_value();
         self.mark(&found);
         Ok(found)
     }
@@ -625,11 +394,7 @@ fn typed(found: Value, result: Option<&ValueMeta>) -> Result<Value> {
 }
 
 impl Interpreter for Examples {
-    fn run_node(
-        &mut self,
-        run: &mut Interpretation<'_>,
-        node: fx_core::ir::NodeRef<'_>,
-    ) -> Result<Value> {
+    fn run_node(&mut self, run: &mut Interpretation<'_>, node: NodeRef<'_>) -> Result<Value> {
         let Op::CallFunction(function) = node.op() else {
             return match node.op() {
                 Op::GetAttr(path) => {
@@ -659,22 +424,7 @@ impl Interpreter for Examples {
             };
         };
         let call: CallArgs = run.fetch_args_kwargs_from_env(node)?;
-        let args = bound(*function, call)?;
+        let args = bound(*function, call);
         self.call(*function, args, node.meta::<ValueMeta>())
     }
-}
-
-/// One value for each parameter.
-fn bound(function: Function, call: CallArgs) -> Result<Vec<Value>> {
-    let mut args = call.args;
-    let mut named = call.kwargs;
-    for param in function.params().iter().skip(args.len()) {
-        let at = named.iter().position(|(name, _)| **name == *param.name);
-        args.push(match (at, &param.default) {
-            (Some(at), _) => named.swap_remove(at).1,
-            (None, Some(default)) => Value::from(default),
-            (None, None) => Value::None,
-        });
-    }
-    Ok(args)
 }

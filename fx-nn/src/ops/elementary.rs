@@ -2,6 +2,7 @@
 
 use crate::op;
 use fx_core::Result;
+use fx_core::tensor::Object;
 
 use crate::error::{Fx, require};
 use crate::kernels::elementary::{self, Elementary};
@@ -221,10 +222,25 @@ pub fn positive(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[op(unary, flat = "stops gradients", method, path = "fx_nn::ops::detach")]
+#[op(unary, flat = "stops gradients", path = "fx_nn::ops::detach")]
 pub fn detach(x: &Tensor) -> Result<Tensor> {
     let data = x.elements("detach")?.detach();
     Ok(x.with_data(data))
+}
+
+impl Tensor {
+    /// The same data, without its gradient history; of a traced tensor, [`ops::detach`](detach).
+    ///
+    /// # Errors
+    /// Returns no errors of its own.
+    #[track_caller]
+    pub fn detach(&self) -> Result<Tensor> {
+        match (self.as_fake(), Object::proxy(self)) {
+            (Some(fake), _) => Ok(Tensor::of_fake(fake.with_grad(false))),
+            (None, Some(_)) => detach(self),
+            (None, None) => Ok(self.with_data(self.elements("detach")?.detach())),
+        }
+    }
 }
 
 /// Degrees as radians; integers become `float32`.

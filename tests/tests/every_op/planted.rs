@@ -138,8 +138,17 @@ fn planted_faults_are_each_found() -> Result<()> {
     };
     // What a transform makes of it has the type of the rule.
     finds(function!(by_rule), &["shape rule", "vjp"], &routes())?;
-    finds(function!(by_decomposition), &["decomposed"], &routes())?;
-    finds(function!(by_composition), &["composed"], &routes())?;
+    // Transforms go by other functions where an operation has no rule of its own.
+    finds(
+        function!(by_decomposition),
+        &["decomposed", "vjp", "vmap"],
+        &routes(),
+    )?;
+    finds(
+        function!(by_composition),
+        &["composed", "vjp", "vmap"],
+        &routes(),
+    )?;
     finds(function!(by_compiled_code), &["compiled"], &routes())?;
     finds(function!(by_gradient), &["gradient"], &routes())?;
     finds(function!(by_derivative), &["vjp"], &routes())?;

@@ -1,0 +1,154 @@
+//! The graph of one example, made ready for many: functions that have no batching rule are written by others.
+
+use fx_core::ir::{Effects, Function, FunctionTable, ParamSpec, ValueMeta, operator};
+use fx_core::module::Module;
+use fx_core::passes::{CoreSet, DecomposedCall, MethodsToFunctions};
+use fx_core::trace::{Recorder, Trace};
+use fx_core::value::{Tree, Value};
+use fx_core::{GraphModule, Result};
+
+use super::batching::{BatchCall, Batching};
+use super::derivative::Derivative;
+use super::kinds::by_kind;
+use super::source::{Replay, flat, meta_of, with_arguments};
+use super::tape::expanded;
+use crate::lowering::Composed;
+use crate::op_kind::OpKind;
+
+/// How functions are called for many examples.
+pub(super) struct Rules {
+    pub(super) batching: FunctionTable<Batching>,
+    pub(super) kinds: FunctionTable<OpKind>,
+    pub(super) derivatives: FunctionTable<Derivative>,
+    core: FunctionTable<CoreSet>,
+    composed: FunctionTable<Composed>,
+}
+
+type Composite = fn(&DecomposedCall<'_>) -> Result<Value>;
+
+impl Rules {
+    pub fn registered() -> Result<Self> {
+        Ok(Rules {
+            batching: FunctionTable::registered()?.clone(),
+            kinds: FunctionTable::registered()?.clone(),
+            derivatives: FunctionTable::registered()?.clone(),
+            core: FunctionTable::registered()?.clone(),
+            composed: FunctionTable::registered()?.clone(),
+        })
+    }
+
+    pub fn of(&self, function: Function) -> Result<Option<fn(&BatchCall<'_>) -> Result<Value>>> {
+        match self.batching.get(function) {
+            Some(Batching(rule)) => Ok(Some(*rule)),
+            None => by_kind(function),
+        }
+    }
+
+    /// The other functions that a function without a rule is written by.
+    fn composite(&self, function: Function) -> Result<Option<Composite>> {
+        let draws = self.kinds.get(function) == Some(&OpKind::Draw);
+        if draws || function.def().effects.contains(Effects::WRITES) || self.of(function)?.is_some()
+        {
+            return Ok(None);
+        }
+        if let Some(CoreSet::Decomposed(rule)) = self.core.get(function) {
+            return Ok(Some(*rule));
+        }
+        if let Some(Derivative::Composite(rule)) = self.derivatives.get(function) {
+            return Ok(Some(*rule));
+        }
+        Ok(self.composed.get(function).map(|composed| composed.0))
+    }
+}
+
+/// The graph of one example, in which every function has a rule, if other functions give it.
+pub(super) fn prepared(
+    mut gm: GraphModule,
+    args: &[Value],
+    params: &[ParamSpec],
+) -> Result<GraphModule> {
+    /// How deeply functions are written by others.
+    const DEEPEST: usize = 16;
+    let rules = Rules::registered()?;
+    for _ in 0..DEEPEST {
+        let mut is_left = false;
+        for node in gm.graph().nodes() {
+            if let Some(function) = node.function() {
+                is_left |= rules.composite(function)?.is_some()
+                    && !(function == operator::getitem
+                        && is_structure(node.args()[0].as_node().and_then(|id| {
+                            gm.graph().node(id).ok()?.meta::<ValueMeta>().cloned()
+                        })));
+            }
+        }
+        if !is_left {
+            return Ok(gm);
+        }
+        let expander = Expander {
+            gm: gm.clone(),
+            params: params.to_vec(),
+        };
+        let trace = Trace::new(&expander as &dyn Recorder).unguarded();
+        let trace = with_arguments(trace, params, args)?;
+        gm = trace.graph_module()?;
+        gm.apply(&MethodsToFunctions)?;
+        gm.eliminate_dead_code()?;
+    }
+    Ok(gm)
+}
+
+pub(super) fn is_structure(meta: Option<ValueMeta>) -> bool {
+    meta.is_some_and(|meta| meta.tensor().is_none())
+}
+
+/// A graph again, with functions that have no rule written by others.
+#[derive(Clone)]
+struct Expander {
+    gm: GraphModule,
+    params: Vec<ParamSpec>,
+}
+
+impl Recorder for Expander {
+    fn name(&self) -> &str {
+        self.gm.class_name()
+    }
+
+    fn params(&self) -> &[ParamSpec] {
+        &self.params
+    }
+
+    fn input_trees(&self) -> &[Tree] {
+        Module::input_trees(&self.gm)
+    }
+
+    fn module(&self) -> Option<&dyn Module> {
+        Some(&self.gm)
+    }
+
+    fn record(&self, args: &[&Value], out: &mut Value) -> Result<()> {
+        let rules = Rules::registered()?;
+        let args: Vec<Value> = args.iter().map(|arg| (*arg).clone()).collect();
+        let mut instead = |function: Function, args: &[Value]| -> Result<Option<Value>> {
+            if function == operator::getitem && is_structure(meta_of(&args[0]).ok()) {
+                return Ok(None);
+            }
+            match rules.composite(function)? {
+                Some(composite) => expanded(composite, function, args).map(Some),
+                None => Ok(None),
+            }
+        };
+        let mut replay = Replay {
+            instead: &mut instead,
+            attributes: Vec::new(),
+        };
+        *out = self
+            .gm
+            .interpretation()
+            .run(&mut replay, flat(&self.gm, &args)?)?;
+        Ok(())
+    }
+
+    fn duplicate(&self) -> Box<dyn Recorder> {
+        Box::new(self.clone())
+    }
+}
