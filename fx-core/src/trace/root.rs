@@ -426,11 +426,11 @@ fn trace(trace: Trace<'_>) -> Result<Outcome> {
             specialised.values.insert(param.name.to_string(), value);
         }
     }
-    if let Rooted::Module(module) = root {
-        if let Some((graph, _)) = module.as_graph() {
-            for (param, value) in specialised_to(graph, params)? {
-                specialised.values.entry(param).or_insert(value);
-            }
+    if let Rooted::Module(module) = root
+        && let Some((graph, _)) = module.as_graph()
+    {
+        for (param, value) in specialised_to(graph, params)? {
+            specialised.values.entry(param).or_insert(value);
         }
     }
     let active = Rc::new(Active {

@@ -13,7 +13,6 @@ decompose! {
     ops::neg(x: Tensor) => -&x;
     ops::absolute(x: Tensor) => x.abs();
     ops::positive(x: Tensor) => Ok(x);
-    ops::detach(x: Tensor) => Ok(x);
     ops::square(x: Tensor) => x.pow(2);
     ops::fix(x: Tensor) => ops::trunc(&x);
     ops::frac(x: Tensor) => &x - ops::trunc(&x)?;

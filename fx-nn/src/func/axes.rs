@@ -1,4 +1,4 @@
-//! `Axes` and `Randomness`: what `vmap` is told of arguments, results and draws.
+//! `Axes` and `Randomness`: where `vmap` finds the examples, and what random functions draw for them.
 
 use fx_core::{Error, Result};
 

@@ -36,6 +36,8 @@ composed! {
         let is_infinite = ops::logical_or(&x.eq(f64::INFINITY)?, &other.eq(f64::INFINITY)?)?;
         ops::r#where(&is_infinite, f64::INFINITY, length)
     });
+    // No format has gradients.
+    detach(x: Tensor) => Ok(x);
     copysign(x: Tensor, other: TensorOrNumber) => {
         let (x, other) = as_floats(&x, other)?;
         let size = x.abs()?;

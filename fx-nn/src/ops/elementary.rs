@@ -222,7 +222,7 @@ pub fn positive(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns no errors of its own.
-#[op(unary, flat = "stops gradients", path = "fx_nn::ops::detach")]
+#[op(unary, member, flat = "stops gradients", path = "fx_nn::ops::detach")]
 pub fn detach(x: &Tensor) -> Result<Tensor> {
     let data = x.elements("detach")?.detach();
     Ok(x.with_data(data))

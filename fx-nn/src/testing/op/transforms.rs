@@ -4,7 +4,7 @@
 use fx_core::ir::{FunctionTable, NodeRef};
 use fx_core::trace::CallArgs;
 use fx_core::value::{DType, Value};
-use fx_core::{Error, GraphModule, Result};
+use fx_core::{Error, GraphModule, Result, function};
 
 use super::super::close;
 use super::{Given, Missing, Sample};
@@ -276,11 +276,12 @@ pub(super) fn forward(sample: &Sample<'_>) -> Result<Given> {
     }
 }
 
-/// The elements of an example in another order.
-fn example(x: &Tensor, at: i64) -> Result<Tensor> {
+/// The elements of an example in another order, or larger where their order counts.
+fn example(x: &Tensor, at: i64, is_sorted: bool) -> Result<Tensor> {
     let count: usize = x.dims()?.iter().product();
     match (at, count) {
         (0, _) | (_, 0 | 1) => Ok(x.clone()),
+        (at, _) if is_sorted => x * (at as f64 + 1.0),
         (at, _) => {
             let dims = x.dims()?.iter().map(|n| *n as i64).collect::<Vec<_>>();
             x.reshape([-1])?.roll(at, 0)?.reshape(dims)
@@ -326,11 +327,16 @@ pub(super) fn batched(sample: &Sample<'_>) -> Result<Given> {
 
 /// The arguments at some positions for several examples; nothing if the calls for each are refused or give other shapes.
 fn batch(smooth: &Smooth<'_>, chosen: &[usize]) -> Result<Option<Given>> {
+    // What is looked up in order.
+    let mut functions = smooth.gm.graph().nodes().filter_map(NodeRef::function);
+    let is_sorted = functions.any(|function| {
+        function == function!(ops::bucketize) || function == function!(ops::searchsorted)
+    });
     let mut each = Vec::new();
     for at in 0..EXAMPLES {
         let mut args = smooth.args.clone();
         for place in chosen {
-            args[*place] = changed_of(is_float, &args[*place], &mut |x| example(x, at))?;
+            args[*place] = changed_of(is_float, &args[*place], &mut |x| example(x, at, is_sorted))?;
         }
         let Ok(result) = smooth.gm.forward::<Value>(call(args.clone())) else {
             return Ok(None);
