@@ -70,7 +70,10 @@ composites! {
     ops::corrcoef(x: Tensor) => {
         let found = covariance(&x, 1)?;
         match known::rank(&found)? {
-            0 => &found / &found,
+            0 => {
+                let variance = found.clone();
+                found / variance
+            }
             _ => {
                 let deviations = ops::sqrt(&ops::diagonal(&found, 0, 0, 1)?)?;
                 let found = (found / ops::unsqueeze(&deviations, 1)?)?;
@@ -285,7 +288,7 @@ composites! {
         quantile(&x, q, dim, keepdim, &interpolation, true);
     ops::affine_grid(theta: Tensor, size: Value, align_corners: bool) => {
         let size = known::ints(size)?;
-        let dtype = Some(known::dtype(&theta)?);
+        let dtype = known::dtype(&theta)?;
         let over = &size[2..];
         let dims = over.len();
         // Each dim from -1 to 1, x first.
@@ -301,7 +304,7 @@ composites! {
         }
         points.push(ops::ones_like(&points[0], None)?);
         let points = ops::stack(&points, -1)?;
-        let flat = ops::reshape(&ops::to_dtype(&points, dtype.unwrap_or(DType::F32))?, vec![-1i64, dims as i64 + 1])?;
+        let flat = ops::reshape(&ops::to_dtype(&points, dtype)?, vec![-1i64, dims as i64 + 1])?;
         let grid = ops::matmul(&flat, &ops::transpose(&theta, 1, 2)?)?;
         let mut shape = vec![size[0]];
         shape.extend(over.iter().copied());

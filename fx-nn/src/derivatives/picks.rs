@@ -135,7 +135,7 @@ derivatives! {
     ops::select_scatter => |call| {
         let (dim, index): (i64, fx_core::value::Int) = (call.arg("dim")?, call.arg("index")?);
         let src: Tensor = call.arg("src")?;
-        call.give("x", |call| ops::select_scatter(&call.grad()?, &ops::zeros_like(&src, None)?, dim, index.clone()))?;
+        call.give("x", |call| ops::select_scatter(&call.grad()?, &ops::zeros_like(&src, None)?, dim, index))?;
         call.give("src", |call| ops::select(&call.grad()?, dim, index))
     };
     ops::slice_scatter => |call| {

@@ -68,11 +68,11 @@ derivatives! {
         };
         // Blocks: a dim of the one and a dim of the other in turns.
         let (of_a, of_b) = (padded(&a)?, padded(&b)?);
-        let blocks: Vec<Int> = of_a.iter().zip(&of_b).flat_map(|(a, b)| [a.clone(), b.clone()]).collect();
+        let blocks: Vec<Int> = of_a.iter().zip(&of_b).flat_map(|(a, b)| [*a, *b]).collect();
         let apart = |sizes: &[Int], first: bool| -> Vec<Int> {
             sizes.iter().flat_map(|size| match first {
-                true => [size.clone(), Int::from(1)],
-                false => [Int::from(1), size.clone()],
+                true => [*size, Int::from(1)],
+                false => [Int::from(1), *size],
             }).collect()
         };
         let part = |call: &Pullback<'_>, other: &Tensor, sizes: &[Int], first: bool, own: &Tensor| {
@@ -244,7 +244,7 @@ fn einsum(grad: &Tensor, equation: &str, operands: &[Tensor]) -> Result<Vec<Tens
         let mut full = known::sizes(&given)?;
         for (at, label) in wanted.iter().enumerate() {
             if !there.contains(label) {
-                full[at] = sizes[at].clone();
+                full[at] = sizes[at];
             }
         }
         grads.push(ops::expand(&given, full)?);

@@ -114,7 +114,7 @@ fn counted(call: &Pullback<'_>, x: &Tensor) -> Result<Int> {
     let mut count = Int::from(1);
     for dim in dims(call, x)? {
         if let Some(size) = sizes.get(dim as usize) {
-            count = (count * size.clone())?;
+            count = (count * *size)?;
         }
     }
     Ok(count)

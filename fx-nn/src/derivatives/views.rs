@@ -83,8 +83,8 @@ derivatives! {
                     return ops::zeros_like(item, None);
                 }
                 let size = known::size(item, dim)?;
-                let part = ops::narrow(&grad, dim, at.clone(), size.clone())?;
-                at = (at.clone() + size)?;
+                let part = ops::narrow(&grad, dim, at, size)?;
+                at = (at + size)?;
                 Ok(part)
             }).collect()
         })
@@ -162,12 +162,12 @@ derivatives! {
                 let sizes = known::sizes(item)?;
                 let (height, width) = match sizes.as_slice() {
                     [] => (Int::from(1), Int::from(1)),
-                    [width] => (Int::from(1), width.clone()),
-                    [height, width, ..] => (height.clone(), width.clone()),
+                    [width] => (Int::from(1), *width),
+                    [height, width, ..] => (*height, *width),
                 };
-                let rows = ops::narrow(&grad, 0, row.clone(), height.clone())?;
-                let part = ops::narrow(&rows, 1, column.clone(), width.clone())?;
-                (row, column) = ((row.clone() + height)?, (column.clone() + width)?);
+                let rows = ops::narrow(&grad, 0, row, height)?;
+                let part = ops::narrow(&rows, 1, column, width)?;
+                (row, column) = ((row + height)?, (column + width)?);
                 ops::reshape(&part, sizes)
             }).collect()
         })
@@ -268,10 +268,10 @@ fn unsliced(grad: &Tensor, x: &Tensor, dim: i64, start: Int) -> Result<Tensor> {
     let at = known::place(dim, rank)?;
     let (whole, part) = (known::size(x, dim)?, known::size(grad, dim)?);
     let start = match known::number(&start) {
-        Some(n) if n < 0 => (whole.clone() + n)?,
+        Some(n) if n < 0 => (whole + n)?,
         _ => start,
     };
-    let after = ((whole - start.clone())? - part)?;
+    let after = ((whole - start)? - part)?;
     if (known::number(&start), known::number(&after)) == (Some(0), Some(0)) {
         return Ok(grad.clone());
     }
@@ -327,7 +327,7 @@ fn unrepeated(grad: &Tensor, x: &Tensor, times: Vec<Int>) -> Result<Tensor> {
         copies.push(shape.len() as i64);
         shape.push(times);
         shape.push(match at.checked_sub(added) {
-            Some(at) => own[at].clone(),
+            Some(at) => own[at],
             None => Int::from(1),
         });
     }

@@ -149,19 +149,19 @@ impl Steps {
     fn of_weight(&self, x: &Tensor, grad: &Tensor, kernel: &[i64]) -> Result<Tensor> {
         let dims = self.stride.len();
         let own = known::sizes(x)?;
-        let (batch, channels) = (own[0].clone(), own[1].clone());
+        let (batch, channels) = (own[0], own[1]);
         let groups = self.groups;
         let inner = known::number(&channels).map(|n| Int::from(n / groups));
         let inner = inner.ok_or_else(|| {
             Error::msg("the derivative of a convolution needs the number of channels")
         })?;
         // The batch becomes the channels that are summed, and the channels the batch.
-        let mut shape = vec![batch.clone(), Int::from(groups), inner.clone()];
+        let mut shape = vec![batch, Int::from(groups), inner];
         shape.extend(own[2..].iter().cloned());
         let mut order: Vec<i64> = vec![2, 1, 0];
         order.extend((3..3 + dims).map(|at| at as i64));
         let image = ops::permute(&ops::reshape(x, shape)?, order)?;
-        let mut shape = vec![inner, (batch.clone() * groups)?];
+        let mut shape = vec![inner, (batch * groups)?];
         shape.extend(own[2..].iter().cloned());
         let image = ops::reshape(&image, shape)?;
         let windows = ops::transpose(grad, 0, 1)?;
@@ -255,7 +255,7 @@ fn conv_transpose(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
         for (at, size) in sizes[sizes.len() - dims..].iter().enumerate() {
             let dim = at as i64 + 2;
             if known::number(&known::size(&back, dim)?) != known::number(size) {
-                back = ops::narrow(&back, dim, 0, size.clone())?;
+                back = ops::narrow(&back, dim, 0, *size)?;
             }
         }
         unbatched(back, &x, dims)
@@ -533,12 +533,7 @@ fn pad(call: &mut Pullback<'_>) -> Result<()> {
                 &ops::arange(0, own as i64, 1, Some(crate::value::DType::F64))?,
                 [1, 1, -1],
             )?;
-            let from: Tensor = ops::pad(
-                &row,
-                vec![before.clone(), after.clone()],
-                &mode,
-                Bound(None),
-            )?;
+            let from: Tensor = ops::pad(&row, vec![*before, *after], &mode, Bound(None))?;
             let index = ops::to_dtype(&ops::reshape(&from, [-1])?, crate::value::DType::I64)?;
             let mut sizes = known::sizes(&grad)?;
             sizes[dim] = Int::from(own as i64);
@@ -552,7 +547,7 @@ fn pad(call: &mut Pullback<'_>) -> Result<()> {
 /// A padded dim without its padding; where elements were cut off instead, zeros.
 fn unpadded(grad: &Tensor, dim: i64, before: &Int, after: &Int, own: Int) -> Result<Tensor> {
     let (Some(left), Some(right)) = (known::number(before), known::number(after)) else {
-        return ops::narrow(grad, dim, before.clone(), own);
+        return ops::narrow(grad, dim, *before, own);
     };
     let inner = match (left.max(0), right.max(0)) {
         (0, 0) => grad.clone(),

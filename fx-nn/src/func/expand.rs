@@ -24,6 +24,9 @@ pub(super) struct Rules {
     composed: FunctionTable<Composed>,
 }
 
+/// What a function is called by for many examples.
+type BatchRule = fn(&BatchCall<'_>) -> Result<Value>;
+
 type Composite = fn(&DecomposedCall<'_>) -> Result<Value>;
 
 impl Rules {
@@ -37,7 +40,7 @@ impl Rules {
         })
     }
 
-    pub fn of(&self, function: Function) -> Result<Option<fn(&BatchCall<'_>) -> Result<Value>>> {
+    pub fn of(&self, function: Function) -> Result<Option<BatchRule>> {
         match self.batching.get(function) {
             Some(Batching(rule)) => Ok(Some(*rule)),
             None => by_kind(function),

@@ -189,10 +189,13 @@ pub(crate) fn bound(function: Function, call: CallArgs) -> Vec<Value> {
     args
 }
 
+/// Gives what stands for a call, if not the call itself.
+pub(crate) type Instead<'h> = dyn FnMut(Function, &[Value]) -> Result<Option<Value>> + 'h;
+
 /// Runs a graph on symbolic values of the trace that runs. Parameters and buffers are read anew, each by a node of its own.
 pub(crate) struct Replay<'h> {
     /// What stands for a call, if not the call itself.
-    pub instead: &'h mut dyn FnMut(Function, &[Value]) -> Result<Option<Value>>,
+    pub instead: &'h mut Instead<'h>,
     /// The nodes that read parameters and buffers, with their paths.
     pub attributes: Vec<(String, TensorKind, NodeId)>,
 }

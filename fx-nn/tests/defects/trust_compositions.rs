@@ -109,6 +109,7 @@ fn calls_of(name: &str) -> Result<Calls> {
             traced!(|x: &Tensor| ops::copysign(x, -0.0)),
             traced!(|x: &Tensor| ops::copysign(x, 2)),
         ),
+        "detach" => of_every_type!(traced!(|x: &Tensor| ops::detach(x))),
         "signbit" => of_every_type!(traced!(|x: &Tensor| ops::signbit(x))),
         "xlogy" => of_every_type!(
             traced!(|x: &Tensor, y: &Tensor| ops::xlogy(x, y)),
