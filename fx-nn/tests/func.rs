@@ -224,7 +224,7 @@ fn run(name: &str, x: &[Tensor]) -> Result<Vec<Tensor>> {
             let of_one = |xs: &Tensor| {
                 call(
                     &vmap(&jacobian_of(&net)?).in_axes([None, None, None, None, Some(0)]),
-                    &[&x[..4], &[xs.clone()]].concat(),
+                    &[&x[..4], std::slice::from_ref(xs)].concat(),
                 )
             };
             let (left, right) = (of_one(&x[4])?, of_one(&x[5])?);
