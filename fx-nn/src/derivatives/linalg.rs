@@ -3,7 +3,7 @@
 use fx_core::value::Int;
 use fx_core::{Error, Result};
 
-use super::{derivatives, minus};
+use super::{derivatives, minus, turned};
 use crate::func::{Pullback, known};
 use crate::ops::{self, linalg};
 use crate::tensor::Tensor;
@@ -146,10 +146,6 @@ derivatives! {
         call.give("x", |_| ops::cross(&full(&other)?, &grad, Some(dim)))?;
         call.give("other", |_| ops::cross(&grad, &full(&x)?, Some(dim)))
     };
-}
-
-fn turned(x: &Tensor) -> Result<Tensor> {
-    ops::transpose(x, -1, -2)
 }
 
 /// A number for each matrix, beside matrices.

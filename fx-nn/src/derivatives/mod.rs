@@ -38,7 +38,13 @@ use operators;
 
 use fx_core::Result;
 
+use crate::ops;
 use crate::tensor::Tensor;
+
+/// Matrices, each transposed.
+fn turned(x: &Tensor) -> Result<Tensor> {
+    ops::transpose(x, -1, -2)
+}
 
 /// A result with its sign turned.
 fn minus(x: Result<Tensor>) -> Result<Tensor> {

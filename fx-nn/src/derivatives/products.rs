@@ -3,10 +3,10 @@
 use fx_core::value::Int;
 use fx_core::{Error, Result};
 
-use super::{derivatives, operators};
+use super::{derivatives, operators, turned};
 use crate::func::{Pullback, known};
 use crate::ops;
-use crate::tensor::{Dims, Tensor};
+use crate::tensor::Tensor;
 
 operators! {
     matmul => |call| matmul(call, "a", "b");
@@ -47,13 +47,8 @@ derivatives! {
     };
     ops::tensordot_dims => |call| {
         let (a, b): (Tensor, Tensor) = (call.arg("a")?, call.arg("b")?);
-        let places = |dims: Dims, rank: usize| match dims {
-            Dims::All => Ok((0..rank).collect()),
-            Dims::One(dim) => Ok(vec![known::place(dim, rank)?]),
-            Dims::Many(dims) => dims.into_iter().map(|dim| known::place(dim, rank)).collect::<Result<Vec<_>>>(),
-        };
-        let of_a = places(call.arg("dims_a")?, known::rank(&a)?)?;
-        let of_b = places(call.arg("dims_b")?, known::rank(&b)?)?;
+        let of_a = known::places(call.arg("dims_a")?, known::rank(&a)?)?;
+        let of_b = known::places(call.arg("dims_b")?, known::rank(&b)?)?;
         tensordot(call, &of_a, &of_b)
     };
     ops::kron => |call| {
@@ -85,10 +80,6 @@ derivatives! {
         call.give("x", |call| part(call, &b, &of_b, false, &a))?;
         call.give("other", |call| part(call, &a, &of_a, true, &b))
     };
-}
-
-fn turned(x: &Tensor) -> Result<Tensor> {
-    ops::transpose(x, -1, -2)
 }
 
 fn matmul(call: &mut Pullback<'_>, a_name: &str, b_name: &str) -> Result<()> {

@@ -73,17 +73,12 @@ derivatives! {
 
 /// Which dims are reduced.
 fn dims(call: &Pullback<'_>, x: &Tensor) -> Result<Vec<i64>> {
-    let rank = known::rank(x)?;
-    let places = match call.arg("dim")? {
-        Dims::All => (0..rank).map(|at| at as i64).collect(),
-        Dims::One(dim) => vec![known::place(dim, rank)? as i64],
-        Dims::Many(dims) if dims.is_empty() => (0..rank).map(|at| at as i64).collect(),
-        Dims::Many(dims) => dims
-            .into_iter()
-            .map(|dim| Ok(known::place(dim, rank)? as i64))
-            .collect::<Result<Vec<_>>>()?,
+    let given = match call.arg("dim")? {
+        Dims::Many(dims) if dims.is_empty() => Dims::All,
+        given => given,
     };
-    Ok(places)
+    let places = known::places(given, known::rank(x)?)?;
+    Ok(places.into_iter().map(|at| at as i64).collect())
 }
 
 /// What belongs to the result, with the reduced dims as dims of size 1.

@@ -122,18 +122,11 @@ fn several(call: &mut Pullback<'_>, adjoint: Function, last: Option<usize>) -> R
         let rank = known::rank(&x)? - 1;
         let lengths: Value = call.arg("s")?;
         let dims = match (call.arg("dim")?, &lengths) {
-            (Dims::One(dim), _) => vec![known::place(dim, rank)? as i64],
-            (Dims::Many(dims), _) => dims
-                .into_iter()
-                .map(|dim| Ok(known::place(dim, rank)? as i64))
-                .collect::<Result<Vec<_>>>()?,
-            (Dims::All, Value::List(s) | Value::Tuple(s)) => {
-                (rank - s.len()..rank).map(|at| at as i64).collect()
-            }
-            (Dims::All, _) => (rank - last.unwrap_or(rank)..rank)
-                .map(|at| at as i64)
-                .collect(),
+            (Dims::All, Value::List(s) | Value::Tuple(s)) => (rank - s.len()..rank).collect(),
+            (Dims::All, _) => (rank - last.unwrap_or(rank)..rank).collect(),
+            (dims, _) => known::places(dims, rank)?,
         };
+        let dims: Vec<i64> = dims.into_iter().map(|at| at as i64).collect();
         let along = Value::List(dims.iter().map(|dim| Value::Int(*dim)).collect());
         let args = vec![call.grad()?.into(), Value::None, along, turned(call)?];
         let mut back: Tensor = adjoint.call_as(args_of(args))?;

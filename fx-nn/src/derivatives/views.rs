@@ -33,7 +33,7 @@ derivatives! {
     ops::permute => |call| {
         let x: Tensor = call.arg("x")?;
         call.give("x", |call| {
-            let order = places(call.arg("dims")?, known::rank(&x)?)?;
+            let order = known::places(call.arg("dims")?, known::rank(&x)?)?;
             let mut back = vec![0i64; order.len()];
             for (to, from) in order.iter().enumerate() {
                 back[*from] = to as i64;
@@ -245,17 +245,6 @@ fn sliced(x: &Tensor, dim: i64, [start, stop, step]: &[Value; 3]) -> Result<Tens
 }
 
 /// The indices of dims.
-fn places(dims: Dims, rank: usize) -> Result<Vec<usize>> {
-    match dims {
-        Dims::All => Ok((0..rank).collect()),
-        Dims::One(dim) => Ok(vec![known::place(dim, rank)?]),
-        Dims::Many(dims) => dims
-            .into_iter()
-            .map(|dim| known::place(dim, rank))
-            .collect(),
-    }
-}
-
 /// The same elements in the shape that they had.
 fn back(call: &mut Pullback<'_>) -> Result<()> {
     let x: Tensor = call.arg("x")?;

@@ -267,18 +267,20 @@ fn conv_transpose(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
     call.give("bias", |_| of_bias(&grad, dims))
 }
 
+/// The elements of each image as one dim.
+fn flat(x: &Tensor, dims: usize) -> Result<Tensor> {
+    let sizes = known::sizes(x)?;
+    let mut shape = sizes[..sizes.len() - dims].to_vec();
+    shape.push(Int::from(-1));
+    ops::reshape(x, shape)
+}
+
 /// The gradient of picked elements of windows goes to their places among those of an image.
 fn placed(x: &Tensor, index: &Tensor, grad: &Tensor, dims: usize) -> Result<Tensor> {
     let sizes = known::sizes(x)?;
-    let outer = sizes.len() - dims;
-    let flat = |x: &Tensor| {
-        let mut shape = known::sizes(x)?[..outer].to_vec();
-        shape.push(Int::from(-1));
-        ops::reshape(x, shape)
-    };
-    let zeros = flat(&ops::zeros_like(x, None)?)?;
+    let zeros = flat(&ops::zeros_like(x, None)?, dims)?;
     ops::reshape(
-        &ops::scatter_add(&zeros, -1, &flat(index)?, &flat(grad)?)?,
+        &ops::scatter_add(&zeros, -1, &flat(index, dims)?, &flat(grad, dims)?)?,
         sizes,
     )
 }
@@ -302,25 +304,22 @@ fn max_unpool(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
     let index: Tensor = call.arg("indices")?;
     call.give("x", |call| {
         let sizes = known::sizes(&index)?;
-        let flat = |x: &Tensor| {
-            let mut shape = known::sizes(x)?[..sizes.len() - dims].to_vec();
-            shape.push(Int::from(-1));
-            ops::reshape(x, shape)
-        };
-        let picked = ops::gather(&flat(&call.grad()?)?, -1, &flat(&index)?)?;
-        ops::reshape(&picked, sizes.clone())
+        let picked = ops::gather(&flat(&call.grad()?, dims)?, -1, &flat(&index, dims)?)?;
+        ops::reshape(&picked, sizes)
     })
 }
 
 /// Means over windows: each element has a share of the gradient of each window that it is in.
 fn avg_pool(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
     let x: Tensor = call.arg("x")?;
+    // The windows over the image and its edges.
     let steps = Steps {
         stride: numbers(call, "stride", dims)?,
-        padding: numbers(call, "padding", dims)?,
+        padding: vec![0; dims],
         dilation: vec![1; dims],
         groups: 1,
     };
+    let paddings = numbers(call, "padding", dims)?;
     let kernel = numbers(call, "kernel_size", dims)?;
     let counts_padding: bool = call.arg("count_include_pad")?;
     call.give("x", |call| {
@@ -333,7 +332,7 @@ fn avg_pool(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
         // By how many elements each window is divided.
         let mut divisor = vec![1.0f64];
         for at in 0..dims {
-            let (size, padding) = (from[at] as i64, steps.padding[at]);
+            let (size, padding) = (from[at] as i64, paddings[at]);
             let along = (0..to[at] as i64).map(|window| {
                 let start = window * steps.stride[at] - padding;
                 let end = (start + kernel[at]).min(size + padding);
@@ -356,15 +355,9 @@ fn avg_pool(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
         let mut window = vec![1, 1];
         window.extend(kernel.iter().copied());
         let ones = ops::ones(window, Some(dtype))?;
-        let whole = Steps {
-            padding: vec![0; dims],
-            stride: steps.stride.clone(),
-            dilation: steps.dilation.clone(),
-            groups: 1,
-        };
-        let mut back = whole.conv_transpose(&planes, &ones, &vec![0; dims])?;
+        let mut back = steps.conv_transpose(&planes, &ones, &vec![0; dims])?;
         // What no window reaches has no gradient, and what is beyond the image no element.
-        for (at, start) in steps.padding.iter().enumerate() {
+        for (at, start) in paddings.iter().enumerate() {
             let dim = at as i64 + 2;
             let (size, found) = (from[at] as i64, known::size(&back, dim)?);
             let missing = size + start - known::number(&found).unwrap_or_default();

@@ -17,11 +17,11 @@ use crate::op_kind::OpKind;
 
 /// How functions are called for many examples.
 pub(super) struct Rules {
-    pub(super) batching: FunctionTable<Batching>,
-    pub(super) kinds: FunctionTable<OpKind>,
-    pub(super) derivatives: FunctionTable<Derivative>,
-    core: FunctionTable<CoreSet>,
-    composed: FunctionTable<Composed>,
+    pub(super) batching: &'static FunctionTable<Batching>,
+    pub(super) kinds: &'static FunctionTable<OpKind>,
+    pub(super) derivatives: &'static FunctionTable<Derivative>,
+    core: &'static FunctionTable<CoreSet>,
+    composed: &'static FunctionTable<Composed>,
 }
 
 /// What a function is called by for many examples.
@@ -32,35 +32,35 @@ type Composite = fn(&DecomposedCall<'_>) -> Result<Value>;
 impl Rules {
     pub fn registered() -> Result<Self> {
         Ok(Rules {
-            batching: FunctionTable::registered()?.clone(),
-            kinds: FunctionTable::registered()?.clone(),
-            derivatives: FunctionTable::registered()?.clone(),
-            core: FunctionTable::registered()?.clone(),
-            composed: FunctionTable::registered()?.clone(),
+            batching: FunctionTable::registered()?,
+            kinds: FunctionTable::registered()?,
+            derivatives: FunctionTable::registered()?,
+            core: FunctionTable::registered()?,
+            composed: FunctionTable::registered()?,
         })
     }
 
-    pub fn of(&self, function: Function) -> Result<Option<BatchRule>> {
+    pub fn of(&self, function: Function) -> Option<BatchRule> {
         match self.batching.get(function) {
-            Some(Batching(rule)) => Ok(Some(*rule)),
-            None => by_kind(function),
+            Some(Batching(rule)) => Some(*rule),
+            None => by_kind(*self.kinds.get(function)?, function),
         }
     }
 
     /// The other functions that a function without a rule is written by.
-    fn composite(&self, function: Function) -> Result<Option<Composite>> {
+    fn composite(&self, function: Function) -> Option<Composite> {
         let draws = self.kinds.get(function) == Some(&OpKind::Draw);
-        if draws || function.def().effects.contains(Effects::WRITES) || self.of(function)?.is_some()
+        if draws || function.def().effects.contains(Effects::WRITES) || self.of(function).is_some()
         {
-            return Ok(None);
+            return None;
         }
         if let Some(CoreSet::Decomposed(rule)) = self.core.get(function) {
-            return Ok(Some(*rule));
+            return Some(*rule);
         }
         if let Some(Derivative::Composite(rule)) = self.derivatives.get(function) {
-            return Ok(Some(*rule));
+            return Some(*rule);
         }
-        Ok(self.composed.get(function).map(|composed| composed.0))
+        self.composed.get(function).map(|composed| composed.0)
     }
 }
 
@@ -77,7 +77,7 @@ pub(super) fn prepared(
         let mut is_left = false;
         for node in gm.graph().nodes() {
             if let Some(function) = node.function() {
-                is_left |= rules.composite(function)?.is_some()
+                is_left |= rules.composite(function).is_some()
                     && !(function == operator::getitem
                         && is_structure(node.args()[0].as_node().and_then(|id| {
                             gm.graph().node(id).ok()?.meta::<ValueMeta>().cloned()
@@ -135,7 +135,7 @@ impl Recorder for Expander {
             if function == operator::getitem && is_structure(meta_of(&args[0]).ok()) {
                 return Ok(None);
             }
-            match rules.composite(function)? {
+            match rules.composite(function) {
                 Some(composite) => expanded(composite, function, args).map(Some),
                 None => Ok(None),
             }

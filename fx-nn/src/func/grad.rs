@@ -56,14 +56,6 @@ impl Grad {
         }
     }
 
-    /// What the gradient is of.
-    #[must_use]
-    pub fn wrt(mut self, wrt: impl Into<Wrt>) -> Self {
-        self.wrt = wrt.into();
-        self.graphs = Graphs::default();
-        self
-    }
-
     /// The function gives a tuple: the number, and what else is of interest. Then the gradient is given with that.
     #[must_use]
     pub fn has_aux(mut self) -> Self {
@@ -129,32 +121,14 @@ pub struct Vjp {
 
 impl Vjp {
     pub(crate) fn of_source(source: Source) -> Self {
-        let mut params = source.params().to_vec();
-        let mut name = "cotangent".to_string();
-        while params.iter().any(|param| param.name == name.as_str()) {
-            name.push('_');
-        }
-        let inputs = params.len();
-        params.push(ParamSpec::of_text(name, "Value"));
-        let mut trees = source.trees();
-        trees.push(Tree::Leaf);
-        let mut wrt = Wrt::from((0..inputs).collect::<Vec<usize>>());
-        wrt.is_one = inputs == 1;
+        let (params, trees) = source.with_argument("cotangent");
         Vjp {
+            wrt: Wrt::all(source.params().len()),
             source,
-            wrt,
             params,
             trees,
             graphs: Graphs::default(),
         }
-    }
-
-    /// What the gradients are of: all arguments, unless this says otherwise.
-    #[must_use]
-    pub fn wrt(mut self, wrt: impl Into<Wrt>) -> Self {
-        self.wrt = wrt.into();
-        self.graphs = Graphs::default();
-        self
     }
 
     fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
@@ -492,5 +466,23 @@ macro_rules! transform {
 }
 pub(super) use transform;
 
+/// `wrt`, which says what a transform is of: the graphs made before are of something else.
+macro_rules! wrt {
+    ($name:ident, $doc:literal) => {
+        impl $name {
+            #[doc = $doc]
+            #[must_use]
+            pub fn wrt(mut self, wrt: impl Into<$crate::func::Wrt>) -> Self {
+                self.wrt = wrt.into();
+                self.graphs = $crate::func::transform::Graphs::default();
+                self
+            }
+        }
+    };
+}
+pub(super) use wrt;
+
 transform! { Grad, "grad", |grad| grad.source.params() }
+wrt! { Grad, "What the gradient is of." }
 transform! { Vjp, "vjp", |vjp| &vjp.params }
+wrt! { Vjp, "What the gradients are of: all arguments, unless this says otherwise." }

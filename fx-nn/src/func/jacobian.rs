@@ -4,7 +4,7 @@ use fx_core::trace::{FromValue, Root, TraceContext};
 use fx_core::value::{Int, IntoValue, Tree, Value};
 use fx_core::{Error, Result};
 
-use super::grad::{Forward, Vjp, transform, tuple};
+use super::grad::{Forward, Vjp, transform, tuple, wrt};
 use super::jvp::Jvp;
 use super::known;
 use super::source::Source;
@@ -28,13 +28,7 @@ pub fn jacfwd<'r>(of: impl Root<'r>) -> JacFwd {
 
 /// The second derivatives of a function: forward mode over reverse mode.
 pub fn hessian<'r>(of: impl Root<'r>) -> Hessian {
-    let source = Source::of(of);
-    Hessian {
-        trees: source.trees(),
-        source,
-        wrt: 0.into(),
-        graphs: Graphs::default(),
-    }
+    Hessian::of_source(Source::of(of), 0.into())
 }
 
 macro_rules! jacobian {
@@ -49,24 +43,16 @@ macro_rules! jacobian {
         }
 
         transform! { $name, $text, |of| of.source.params() }
+        wrt! { $name, "Which arguments it is of." }
 
         impl $name {
-            #[allow(dead_code, reason = "a Hessian is made of two others")]
-            pub(crate) fn of_source(source: Source, wrt: Wrt) -> Self {
+            fn of_source(source: Source, wrt: Wrt) -> Self {
                 $name {
                     trees: source.trees(),
                     source,
                     wrt,
                     graphs: Graphs::default(),
                 }
-            }
-
-            /// Which arguments it is of.
-            #[must_use]
-            pub fn wrt(mut self, wrt: impl Into<Wrt>) -> Self {
-                self.wrt = wrt.into();
-                self.graphs = Graphs::default();
-                self
             }
         }
     };

@@ -6,7 +6,7 @@ use fx_core::value::{IntoValue, Tree, Value};
 use fx_core::{Error, Result};
 
 use super::derivative::Cotangent;
-use super::grad::{Forward, transform, tuple};
+use super::grad::{Forward, transform, tuple, wrt};
 use super::known;
 use super::source::Source;
 use super::tape::{self, node_of};
@@ -33,35 +33,18 @@ pub struct Jvp {
 }
 
 transform! { Jvp, "jvp", |jvp| &jvp.params }
+wrt! { Jvp, "What the tangents are of: all arguments, unless this says otherwise." }
 
 impl Jvp {
     pub(crate) fn of_source(source: Source) -> Self {
-        let mut params = source.params().to_vec();
-        let mut name = "tangents".to_string();
-        while params.iter().any(|param| param.name == name.as_str()) {
-            name.push('_');
-        }
-        let inputs = params.len();
-        params.push(ParamSpec::of_text(name, "Value"));
-        let mut trees = source.trees();
-        trees.push(Tree::Leaf);
-        let mut wrt = Wrt::from((0..inputs).collect::<Vec<usize>>());
-        wrt.is_one = inputs == 1;
+        let (params, trees) = source.with_argument("tangents");
         Jvp {
+            wrt: Wrt::all(source.params().len()),
             source,
-            wrt,
             params,
             trees,
             graphs: Graphs::default(),
         }
-    }
-
-    /// What the tangents are of: all arguments, unless this says otherwise.
-    #[must_use]
-    pub fn wrt(mut self, wrt: impl Into<Wrt>) -> Self {
-        self.wrt = wrt.into();
-        self.graphs = Graphs::default();
-        self
     }
 
     pub(crate) fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {

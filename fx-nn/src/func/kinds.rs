@@ -2,7 +2,7 @@
 //!
 //! Invariant: a dim of an example is the next dim of all examples.
 
-use fx_core::ir::{Function, FunctionTable};
+use fx_core::ir::Function;
 use fx_core::trace::FromValue;
 use fx_core::value::{Int, IntoValue, Value};
 use fx_core::{Error, Result};
@@ -17,26 +17,21 @@ use crate::tensor::{Dims, Tensor};
 type Rule = fn(&BatchCall<'_>) -> Result<Value>;
 
 /// The rule of a function's kind, if that says enough.
-pub(crate) fn by_kind(function: Function) -> Result<Option<Rule>> {
+pub(crate) fn by_kind(kind: OpKind, function: Function) -> Option<Rule> {
     let params = function.params();
     let has = |name: &str| params.iter().any(|param| param.name == name);
-    let kind = FunctionTable::<OpKind>::registered()?
-        .get(function)
-        .copied();
-    Ok(match kind {
-        Some(OpKind::Unary) => Some(unary),
-        Some(OpKind::Binary | OpKind::Compare) => Some(pointwise),
+    match kind {
+        OpKind::Unary => Some(unary),
+        OpKind::Binary | OpKind::Compare => Some(pointwise),
         // One number, or zeros, in the shape of another tensor.
-        Some(OpKind::Create) if has("x") && !has("size") && !has("shape") => {
-            Some(|call| call.with(&[]))
-        }
-        Some(OpKind::Create) if has("x") => Some(|call| {
+        OpKind::Create if has("x") && !has("size") && !has("shape") => Some(|call| call.with(&[])),
+        OpKind::Create if has("x") => Some(|call| {
             repeated(&Tensor::from_value(call.with(&[])?)?, call.size()).map(IntoValue::into_value)
         }),
-        Some(OpKind::Reduce) if has("x") && has("dim") && has("keepdim") => Some(reduce),
-        Some(OpKind::Along) if has("x") && (has("dim") || has("dims")) => Some(along),
+        OpKind::Reduce if has("x") && has("dim") && has("keepdim") => Some(reduce),
+        OpKind::Along if has("x") && (has("dim") || has("dims")) => Some(along),
         _ => None,
-    })
+    }
 }
 
 /// Each element by itself.

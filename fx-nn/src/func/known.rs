@@ -6,7 +6,7 @@ use fx_core::trace::FromValue;
 use fx_core::value::{DType, Dim, Int, Value};
 use fx_core::{Error, Result};
 
-use crate::tensor::Tensor;
+use crate::tensor::{Dims, Tensor};
 
 /// The shape and the type of a symbolic tensor.
 fn meta(x: &Tensor) -> Result<Option<TensorMeta>> {
@@ -58,29 +58,29 @@ pub(crate) fn is_float(value: &Value) -> bool {
 pub(crate) fn sizes(x: &Tensor) -> Result<Vec<Int>> {
     let dims = dims(x)?;
     let sizes = dims.iter().enumerate();
-    sizes
-        .map(|(at, dim)| match dim.as_known() {
-            Some(size) => Ok(Int::from(size as i64)),
-            None => x.size(at as i64),
-        })
-        .collect()
+    sizes.map(|(at, dim)| int(x, at, dim)).collect()
+}
+
+fn int(x: &Tensor, at: usize, dim: &Dim) -> Result<Int> {
+    match dim.as_known() {
+        Some(size) => Ok(Int::from(size as i64)),
+        None => x.size(at as i64),
+    }
 }
 
 /// One size.
 pub(crate) fn size(x: &Tensor, dim: i64) -> Result<Int> {
-    let at = place(dim, rank(x)?)?;
-    Ok(sizes(x)?.swap_remove(at))
+    let dims = dims(x)?;
+    let at = place(dim, dims.len())?;
+    match dims.get(at) {
+        Some(dim) => int(x, at, dim),
+        None => Err(Error::msg("a tensor with no dims has no sizes")),
+    }
 }
 
 /// All sizes, which are numbers.
 pub(crate) fn shape(x: &Tensor, why: &str) -> Result<Vec<usize>> {
-    let dims = dims(x)?;
-    let known = dims.iter().map(|dim| dim.as_known());
-    known.collect::<Option<_>>().ok_or_else(|| {
-        Error::msg(format_args!(
-            "{why} needs sizes that are numbers, not {dims:?}"
-        ))
-    })
+    last_sizes(x, rank(x)?, why)
 }
 
 /// The last sizes, which are numbers.
@@ -104,6 +104,15 @@ pub(crate) fn place(dim: i64, rank: usize) -> Result<usize> {
         false => Err(Error::msg(format_args!(
             "there is no dim {dim} among {rank}"
         ))),
+    }
+}
+
+/// The indices of dims, in their order.
+pub(crate) fn places(dims: Dims, rank: usize) -> Result<Vec<usize>> {
+    match dims {
+        Dims::All => Ok((0..rank).collect()),
+        Dims::One(dim) => Ok(vec![place(dim, rank)?]),
+        Dims::Many(dims) => dims.into_iter().map(|dim| place(dim, rank)).collect(),
     }
 }
 

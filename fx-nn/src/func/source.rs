@@ -75,6 +75,19 @@ impl Source {
         }
     }
 
+    /// Its parameters and their structures, with one argument more behind them.
+    pub fn with_argument(&self, name: &str) -> (Vec<ParamSpec>, Vec<Tree>) {
+        let mut params = self.params().to_vec();
+        let mut name = name.to_string();
+        while params.iter().any(|param| param.name == name.as_str()) {
+            name.push('_');
+        }
+        params.push(ParamSpec::of_text(name, "Value"));
+        let mut trees = self.trees();
+        trees.push(Tree::Leaf);
+        (params, trees)
+    }
+
     fn trace(&self) -> Trace<'_> {
         match self {
             Source::Function(function) => Trace::new(function.clone()),

@@ -27,21 +27,21 @@ enum Way {
 
 /// The tables that say how.
 pub(crate) struct Ways {
-    derivatives: FunctionTable<Derivative>,
-    flat: FunctionTable<NoGradient>,
-    core: FunctionTable<CoreSet>,
-    composed: FunctionTable<Composed>,
-    kinds: FunctionTable<OpKind>,
+    derivatives: &'static FunctionTable<Derivative>,
+    flat: &'static FunctionTable<NoGradient>,
+    core: &'static FunctionTable<CoreSet>,
+    composed: &'static FunctionTable<Composed>,
+    kinds: &'static FunctionTable<OpKind>,
 }
 
 impl Ways {
     pub fn registered() -> Result<Self> {
         Ok(Ways {
-            derivatives: FunctionTable::registered()?.clone(),
-            flat: FunctionTable::registered()?.clone(),
-            core: FunctionTable::registered()?.clone(),
-            composed: FunctionTable::registered()?.clone(),
-            kinds: FunctionTable::registered()?.clone(),
+            derivatives: FunctionTable::registered()?,
+            flat: FunctionTable::registered()?,
+            core: FunctionTable::registered()?,
+            composed: FunctionTable::registered()?,
+            kinds: FunctionTable::registered()?,
         })
     }
 

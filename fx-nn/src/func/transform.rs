@@ -8,12 +8,14 @@ use fx_core::shapes::Spec;
 use fx_core::trace::{CallArgs, FromValue, IntoArgs, Recorder, Trace, TraceContext, with_context};
 use fx_core::value::Value;
 use fx_core::{Error, GraphModule, Result};
+use rustc_hash::FxHashMap;
 
+use super::derivative::args_of;
 use super::source::{meta_of, with_arguments};
 
 /// The graphs of a transform, by what their arguments are.
 #[derive(Default)]
-pub struct Graphs(Mutex<Vec<(String, Arc<GraphModule>)>>);
+pub struct Graphs(Mutex<FxHashMap<String, Arc<GraphModule>>>);
 
 impl Clone for Graphs {
     /// A copy makes its own.
@@ -126,23 +128,16 @@ pub(crate) fn run<T: Transform>(transform: &T, args: &[Value]) -> Result<Value> 
         .0
         .lock()
         .unwrap_or_else(PoisonError::into_inner);
-    let found = graphs
-        .iter()
-        .find(|(known, _)| *known == key)
-        .map(|(_, gm)| gm.clone());
-    let gm = match found {
-        Some(gm) => gm,
+    let gm = match graphs.get(&key) {
+        Some(gm) => gm.clone(),
         None => {
             let gm = Arc::new(made(transform, args)?);
-            graphs.push((key, gm.clone()));
+            graphs.insert(key, gm.clone());
             gm
         }
     };
     drop(graphs);
-    gm.forward(fx_core::trace::CallArgs {
-        args: args.to_vec(),
-        kwargs: Vec::new(),
-    })
+    gm.forward(args_of(args.to_vec()))
 }
 
 /// Whether a call is to be recorded.

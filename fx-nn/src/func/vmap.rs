@@ -248,7 +248,7 @@ impl Examples {
         }
         let has_batch = |value: &Value| self.has_batch(value);
         let call = self.batch_call(function, &args, &is_batched, result, &has_batch);
-        let found = match self.rules.of(function)? {
+        let found = match self.rules.of(function) {
             Some(rule) => rule(&call)?,
             None => call.one_by_one()?,
         };

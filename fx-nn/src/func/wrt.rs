@@ -54,6 +54,11 @@ impl Wrt {
         }
     }
 
+    /// All of some arguments.
+    pub(crate) fn all(count: usize) -> Wrt {
+        Wrt::of_inputs((0..count).map(Input::At).collect(), count == 1)
+    }
+
     /// The positions of the arguments.
     pub(crate) fn places(&self, params: &[ParamSpec]) -> Result<Vec<usize>> {
         self.inputs
