@@ -1,6 +1,6 @@
 //! What kind of operation a function is, and why no gradient runs through it: entries of tables.
 
-/// How the dims of a result relate to those of the arguments: an entry of a [`FunctionTable`].
+/// How the dims of a result relate to those of the arguments: an entry of a [`function_table!`](fx_core::function_table).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum OpKind {
@@ -32,6 +32,6 @@ pub enum OpKind {
     Create,
 }
 
-/// Why no gradient runs through a function: an entry of a [`FunctionTable`].
+/// Why no gradient runs through a function: an entry of a [`function_table!`](fx_core::function_table).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoGradient(pub &'static str);
