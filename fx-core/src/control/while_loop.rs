@@ -116,6 +116,11 @@ impl While {
         self.body.graph().results().len().saturating_sub(1)
     }
 
+    /// How many iterations a run may take; `None` is no limit.
+    pub fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
     /// Sets how many iterations a run may take; `None` is no limit.
     ///
     /// ```

@@ -454,6 +454,13 @@ impl TraceContext {
         attributes.modules.insert(path.clone(), copy);
     }
 
+    /// A copy of a module that the graph calls.
+    pub fn module_at(&self, path: &str) -> Option<Box<dyn Module>> {
+        let attributes = self.attributes.borrow();
+        let module = attributes.modules.get(path)?;
+        Some(module.duplicate_box())
+    }
+
     /// Remembers a tensor that the graph names.
     pub fn keep_tensor(&self, path: &Arc<str>, kind: TensorKind, value: Value) {
         let mut attributes = self.attributes.borrow_mut();

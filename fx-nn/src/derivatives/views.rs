@@ -71,6 +71,7 @@ derivatives! {
         let dim = if known::rank(&x)? == 1 { 0 } else { 1 };
         parted(call, dim)
     };
+    crate::control::stacked => |call| call.give_stacked("items", |call| call.grad());
     ops::cat => |call| {
         let dim: i64 = call.arg("dim")?;
         call.give_items("tensors", |call| {

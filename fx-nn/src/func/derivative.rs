@@ -31,6 +31,8 @@ pub enum Derivative {
 pub(crate) enum Cotangent {
     One(Tensor),
     Items(Vec<Option<Cotangent>>),
+    /// Of a list of tensors of one shape, those of its items along a new first dim.
+    Stacked(Tensor),
 }
 
 impl Cotangent {
@@ -38,6 +40,7 @@ impl Cotangent {
     pub fn plus(self, other: Cotangent) -> Result<Cotangent> {
         match (self, other) {
             (Cotangent::One(a), Cotangent::One(b)) => Ok(Cotangent::One((a + b)?)),
+            (Cotangent::Stacked(a), Cotangent::Stacked(b)) => Ok(Cotangent::Stacked((a + b)?)),
             (Cotangent::Items(a), Cotangent::Items(b)) => {
                 let (mut a, mut b) = (a.into_iter(), b.into_iter());
                 let mut sums = Vec::with_capacity(a.len().max(b.len()));
@@ -106,7 +109,7 @@ impl Pullback<'_> {
     pub fn grad(&self) -> Result<Tensor> {
         match self.grad {
             Cotangent::One(grad) => Ok(grad.clone()),
-            Cotangent::Items(_) => Err(self.wrong("its result is not one tensor")),
+            _ => Err(self.wrong("its result is not one tensor")),
         }
     }
 
@@ -118,12 +121,10 @@ impl Pullback<'_> {
         match self.grad {
             Cotangent::Items(items) => match items.get(item) {
                 Some(Some(Cotangent::One(grad))) => Ok(Some(grad.clone())),
-                Some(Some(Cotangent::Items(_))) => {
-                    Err(self.wrong("an item of its result is no tensor"))
-                }
+                Some(Some(_)) => Err(self.wrong("an item of its result is no tensor")),
                 _ => Ok(None),
             },
-            Cotangent::One(_) => Err(self.wrong("its result is one tensor")),
+            _ => Err(self.wrong("its result is not several tensors")),
         }
     }
 
@@ -183,6 +184,19 @@ impl Pullback<'_> {
         let given = of(self)?;
         let fitted = fitted(given, &Tensor::from_value(self.args[at].clone())?)?;
         self.given[at] = Some(Cotangent::One(fitted));
+        Ok(())
+    }
+
+    /// Gives the gradients of an argument that is a list of tensors of one shape, along a new first dim.
+    pub(crate) fn give_stacked(
+        &mut self,
+        name: &str,
+        of: impl FnOnce(&Self) -> Result<Tensor>,
+    ) -> Result<()> {
+        let at = self.place(name)?;
+        if self.needed[at] {
+            self.given[at] = Some(Cotangent::Stacked(of(self)?));
+        }
         Ok(())
     }
 

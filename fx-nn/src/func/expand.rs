@@ -140,10 +140,7 @@ impl Recorder for Expander {
                 None => Ok(None),
             }
         };
-        let mut replay = Replay {
-            instead: &mut instead,
-            attributes: Vec::new(),
-        };
+        let mut replay = Replay::new(&mut instead);
         *out = self
             .gm
             .interpretation()

@@ -4,11 +4,13 @@ use fx_core::trace::{FromValue, Root, TraceContext};
 use fx_core::value::{Int, IntoValue, Tree, Value};
 use fx_core::{Error, Result};
 
-use super::grad::{Forward, Vjp, transform, tuple, wrt};
+use super::control::forward;
+use super::forward::tuple;
+use super::grad::Vjp;
 use super::jvp::Jvp;
 use super::known;
 use super::source::Source;
-use super::transform::Graphs;
+use super::transform::{Graphs, transform, wrt};
 use super::vmap::Vmap;
 use super::wrt::Wrt;
 use crate::ops;
@@ -118,7 +120,7 @@ fn second(pair: Value) -> Result<Value> {
 impl JacRev {
     fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
         let name = "jacrev";
-        let result = Forward::run(cx, &self.source, args, &self.wrt)?.result;
+        let result = forward(cx, &self.source, args, &self.wrt)?.result;
         let tree = Tree::of(&result)?;
         let results = tensors(&tree.flatten(result)?)?;
         let vjp = Vjp::of_source(self.source.clone()).wrt(self.wrt.clone());

@@ -5,12 +5,13 @@ use fx_core::trace::{FromValue, Root, TraceContext};
 use fx_core::value::{IntoValue, Tree, Value};
 use fx_core::{Error, Result};
 
+use super::control::forward;
 use super::derivative::Cotangent;
-use super::grad::{Forward, transform, tuple, wrt};
+use super::forward::tuple;
 use super::known;
 use super::source::Source;
 use super::tape::{self, node_of};
-use super::transform::Graphs;
+use super::transform::{Graphs, transform, wrt};
 use super::wrt::Wrt;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -56,7 +57,7 @@ impl Jvp {
                 "jvp is of arguments: `functional_call` makes parameters arguments",
             ));
         }
-        let run = Forward::run(cx, &self.source, args, &self.wrt)?;
+        let run = forward(cx, &self.source, args, &self.wrt)?;
         let leaves = run.leaves();
         let given = match self.wrt.is_one {
             true => vec![tangents.clone()],

@@ -3,14 +3,17 @@
 
 mod axes;
 mod batching;
+mod control;
 mod derivative;
 mod ensemble;
 mod expand;
+mod forward;
 mod grad;
 mod jacobian;
 mod jvp;
 pub(crate) mod kinds;
 pub(crate) mod known;
+mod region;
 mod source;
 mod tape;
 mod transform;

@@ -15,8 +15,10 @@ use fx_core::trace::{
 };
 use fx_core::value::{IntoValue, NodeId, Tree, Value};
 use fx_core::{Error, GraphModule, Result};
+use rustc_hash::FxHashMap;
 
 use super::derivative::args_of;
+use super::region::Region;
 
 /// A function or a module.
 pub(crate) enum Source {
@@ -107,12 +109,12 @@ impl Source {
     }
 }
 
-/// Every layer but branches and loops is opened.
+/// Every layer is opened, and branches and loops are recorded anew: so are the layers inside of them.
 struct FunctionsOnly;
 
 impl Tracer for FunctionsOnly {
-    fn is_leaf_module(&self, _: &TraceContext, module: &dyn Module, _: &str) -> bool {
-        !module.graph_names().is_empty()
+    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
+        false
     }
 }
 
@@ -187,11 +189,11 @@ pub(crate) fn flat(gm: &GraphModule, args: &[Value]) -> Result<Vec<Value>> {
     Ok(found)
 }
 
-/// One value for each parameter of a function that a graph calls.
-pub(crate) fn bound(function: Function, call: CallArgs) -> Vec<Value> {
+/// One value for each parameter of what a graph calls.
+pub(crate) fn bound(params: &[ParamSpec], call: CallArgs) -> Vec<Value> {
     let mut args = call.args;
     let mut named = call.kwargs;
-    for param in function.params().iter().skip(args.len()) {
+    for param in params.iter().skip(args.len()) {
         let at = named.iter().position(|(name, _)| **name == *param.name);
         args.push(match (at, &param.default) {
             (Some(at), _) => named.swap_remove(at).1,
@@ -206,19 +208,76 @@ pub(crate) fn bound(function: Function, call: CallArgs) -> Vec<Value> {
 pub(crate) type Instead<'h> = dyn FnMut(Function, &[Value]) -> Result<Option<Value>> + 'h;
 
 /// Runs a graph on symbolic values of the trace that runs. Parameters and buffers are read anew, each by a node of its own.
+///
+/// Branches and loops are recorded anew. The parameters that they read are read before them, so that they are arguments.
 pub(crate) struct Replay<'h> {
     /// What stands for a call, if not the call itself.
-    pub instead: &'h mut Instead<'h>,
+    instead: &'h mut Instead<'h>,
     /// The nodes that read parameters and buffers, with their paths.
     pub attributes: Vec<(String, TensorKind, NodeId)>,
+    /// The parameters that branches and loops read, by the identity of the tensor.
+    outside: FxHashMap<u64, Value>,
 }
 
-impl Interpreter for Replay<'_> {
-    fn get_attr(&mut self, run: &mut Interpretation<'_>, path: &str) -> Result<Value> {
-        let value = run.fetch_attr(path)?;
+/// Runs a graph on symbolic values of the trace that runs.
+pub(crate) fn replayed(gm: &GraphModule, inputs: Vec<Value>) -> Result<Value> {
+    let mut instead = |_: Function, _: &[Value]| Ok(None);
+    gm.interpretation()
+        .run(&mut Replay::new(&mut instead), inputs)
+}
+
+impl<'h> Replay<'h> {
+    pub fn new(instead: &'h mut Instead<'h>) -> Self {
+        Replay {
+            instead,
+            attributes: Vec::new(),
+            outside: FxHashMap::default(),
+        }
+    }
+
+    /// Reads the parameters that a branch or a loop, and those inside of it, read.
+    fn read_before(&mut self, module: &dyn Module) -> Result<()> {
+        let mut left: Vec<&GraphModule> =
+            Region::of(module).map_or_else(Vec::new, |of| of.graphs());
+        while let Some(gm) = left.pop() {
+            for node in gm.graph().nodes() {
+                match node.op() {
+                    Op::GetAttr(path) => {
+                        let value = gm.interpretation().fetch_attr(path)?;
+                        let Some(id) = value.as_object().and_then(|object| object.object_id())
+                        else {
+                            continue;
+                        };
+                        let is_parameter = with_context(|context| context.path_of_tensor(id))
+                            .flatten()
+                            .is_some_and(|(_, kind)| kind == TensorKind::Parameter);
+                        if is_parameter && !self.outside.contains_key(&id) {
+                            let read = self.read(value)?;
+                            self.outside.insert(id, read);
+                        }
+                    }
+                    Op::CallModule(path) => {
+                        if let Some(inner) = gm.attributes().modules.get(path) {
+                            left.extend(
+                                Region::of(&**inner).map_or_else(Vec::new, |of| of.graphs()),
+                            );
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A parameter, a buffer or a constant, as a value of the trace.
+    fn read(&mut self, value: Value) -> Result<Value> {
         let Some(id) = value.as_object().and_then(|object| object.object_id()) else {
             return Ok(value);
         };
+        if let Some(outside) = self.outside.get(&id) {
+            return Ok(outside.clone());
+        }
         let kept = with_context(|context| {
             // What no module of the root holds is a constant.
             let Some((path, kind)) = context.path_of_tensor(id) else {
@@ -237,6 +296,39 @@ impl Interpreter for Replay<'_> {
             None => Ok(value),
         }
     }
+}
+
+impl Interpreter for Replay<'_> {
+    fn get_attr(&mut self, run: &mut Interpretation<'_>, path: &str) -> Result<Value> {
+        let value = run.fetch_attr(path)?;
+        self.read(value)
+    }
+
+    fn call_module(
+        &mut self,
+        run: &mut Interpretation<'_>,
+        path: &str,
+        call: CallArgs,
+    ) -> Result<Value> {
+        let module = run.fetch_module(path)?;
+        if module.graph_names().is_empty() {
+            return run.call_module(self, path, call);
+        }
+        self.read_before(module)?;
+        let args = bound(module.params(), call);
+        let lent: Vec<&Value> = args.iter().collect();
+        let mut each = |_: &'static str, side: &dyn Module, args: &[&Value], out: &mut Value| {
+            let Some((graph, attributes)) = side.as_graph() else {
+                return side.run(args, out);
+            };
+            let inputs = args.iter().map(|arg| (*arg).clone()).collect();
+            *out = Interpretation::new(graph, attributes).run(self, inputs)?;
+            Ok(())
+        };
+        let mut out = Value::None;
+        module.run_graphs(&lent, &mut out, &mut each)?;
+        Ok(out)
+    }
 
     fn call_function(
         &mut self,
@@ -244,7 +336,7 @@ impl Interpreter for Replay<'_> {
         function: Function,
         call: CallArgs,
     ) -> Result<Value> {
-        let args = bound(function, call);
+        let args = bound(function.params(), call);
         match (self.instead)(function, &args)? {
             Some(value) => Ok(value),
             None => run.call_function(function, args_of(args)),

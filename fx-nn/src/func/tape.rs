@@ -3,18 +3,21 @@
 //! Invariant: a node is taken back once, when all that uses it is.
 
 use fx_core::ir::{
-    Effects, Function, FunctionTable, NodeRef, Op, SourceLocation, ValueMeta, operator,
+    Argument, Effects, Function, FunctionTable, NodeRef, Op, SourceLocation, ValueMeta, operator,
 };
+use fx_core::module::Module;
 use fx_core::passes::{CoreSet, DecomposedCall};
-use fx_core::trace::{TraceContext, placed};
+use fx_core::trace::{FromValue, List, TraceContext, placed};
 use fx_core::value::{NodeId, Value};
 use fx_core::{Error, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::derivative::{Cotangent, Derivative, Pullback};
+use super::region::Region;
 use super::source::meta_of;
 use crate::lowering::Composed;
 use crate::op_kind::{NoGradient, OpKind};
+use crate::ops;
 
 /// How a function is taken back.
 enum Way {
@@ -32,11 +35,27 @@ pub(crate) struct Ways {
     core: &'static FunctionTable<CoreSet>,
     composed: &'static FunctionTable<Composed>,
     kinds: &'static FunctionTable<OpKind>,
+    regions: RegionBack,
+}
+
+/// Takes a branch or a loop back: it gives the gradient of each argument that is needed.
+pub(crate) type RegionBack = fn(RegionCall<'_>) -> Result<Vec<Option<Cotangent>>>;
+
+/// A recorded call of a branch or a loop whose gradient is asked for.
+pub(crate) struct RegionCall<'c> {
+    pub region: Region<'c>,
+    pub args: &'c [Value],
+    pub result: &'c Value,
+    pub grad: &'c Cotangent,
+    /// Which arguments a gradient is needed of.
+    pub needed: &'c [bool],
 }
 
 impl Ways {
-    pub fn registered() -> Result<Self> {
+    /// The tables that functions are registered in, and how regions are taken back.
+    pub fn registered(regions: RegionBack) -> Result<Self> {
         Ok(Ways {
+            regions,
             derivatives: FunctionTable::registered()?,
             flat: FunctionTable::registered()?,
             core: FunctionTable::registered()?,
@@ -82,9 +101,16 @@ impl Ways {
     }
 }
 
+/// What a recorded call is of.
+enum Callee {
+    Function(Function),
+    Module(Box<dyn Module>),
+}
+
 /// A recorded call, taken out of the graph.
 struct Recorded {
-    function: Function,
+    callee: Callee,
+    target: String,
     args: Vec<Value>,
     nodes: Vec<Vec<NodeId>>,
     location: Option<SourceLocation>,
@@ -277,8 +303,7 @@ impl Walk<'_> {
                 .unwrap_or_default();
             Error::msg(format_args!(
                 "the derivative of %{} = {}{at}: {error}",
-                call.name,
-                call.function.path()
+                call.name, call.target
             ))
         })
     }
@@ -286,20 +311,37 @@ impl Walk<'_> {
     fn recorded(&self, node: NodeId) -> Result<Option<Recorded>> {
         let graph = self.cx.graph()?;
         let node = graph.node(node)?;
-        let function = match (node.function(), node.op()) {
-            (Some(function), _) => function,
-            (None, Op::Placeholder(_) | Op::GetAttr(_) | Op::Output) => return Ok(None),
+        let module = match node.op() {
+            Op::CallModule(path) => self.cx.module_at(path),
+            _ => None,
+        };
+        let callee = match (node.function(), module, node.op()) {
+            (Some(function), ..) => Callee::Function(function),
+            (_, Some(module), _) if !module.graph_names().is_empty() => Callee::Module(module),
+            (_, _, Op::Placeholder(_) | Op::GetAttr(_) | Op::Output) => return Ok(None),
             _ => {
                 return Err(Error::msg(format_args!(
-                    "%{} = {} has no derivative: a gradient runs through functions",
+                    "%{} = {} has no derivative: a gradient runs through functions, branches and loops",
                     node.name(),
                     node.target()
                 )));
             }
         };
+        let target = match &callee {
+            Callee::Function(function) => function.path().to_string(),
+            Callee::Module(_) => node.target().to_string(),
+        };
         let mut args = Vec::new();
         let mut nodes = Vec::new();
-        for (_, argument) in node.normalized_arguments()? {
+        let mut arguments: Vec<Argument> = match &callee {
+            Callee::Function(_) => node
+                .normalized_arguments()?
+                .into_iter()
+                .map(|(_, argument)| argument)
+                .collect(),
+            Callee::Module(_) => node.args().iter().cloned().collect(),
+        };
+        for argument in arguments.drain(..) {
             let value = argument.to_value(&mut |id| Ok(Value::Proxy(self.cx.proxy(id))))?;
             let mut inside = Vec::new();
             each_node(&value, &mut |node| inside.push(node));
@@ -307,7 +349,8 @@ impl Walk<'_> {
             nodes.push(inside);
         }
         Ok(Some(Recorded {
-            function,
+            callee,
+            target,
             args,
             nodes,
             location: node.location().cloned(),
@@ -324,7 +367,12 @@ impl Walk<'_> {
     }
 
     fn take_back(&mut self, node: NodeId, call: &Recorded, grad: Cotangent) -> Result<()> {
-        let is_item = call.function == operator::getitem
+        let result = Value::Proxy(self.cx.proxy(node));
+        let function = match &call.callee {
+            Callee::Function(function) => *function,
+            Callee::Module(module) => return self.region_back(&**module, call, &result, &grad),
+        };
+        let is_item = function == operator::getitem
             && match known_meta_of(&call.args[0]) {
                 Some(meta) => meta.tensor().is_none(),
                 None => false,
@@ -332,31 +380,23 @@ impl Walk<'_> {
         if is_item {
             return self.item_back(call, grad);
         }
-        match self.ways.of(call.function) {
+        match self.ways.of(function) {
             Way::Flat => Ok(()),
             Way::Missing => Err(Error::msg("it has none")),
-            Way::Composite(_) if draws_inside(call) => Err(Error::msg(
+            Way::Composite(_) if draws_inside(function, &call.args) => Err(Error::msg(
                 "it draws random numbers, and what it is written by would draw others: call it with `dropout_p = 0`, and \
                  `dropout` beside it",
             )),
             Way::Composite(composite) => {
                 let behind = last(self.cx)?;
-                let value = expanded(composite, call.function, &call.args)?;
+                let value = expanded(composite, function, &call.args)?;
                 self.enter(behind)?;
                 self.add(&value, grad)
             }
             Way::Rule(rule) => {
-                let result = Value::Proxy(self.cx.proxy(node));
-                let needed: Vec<bool> = call
-                    .nodes
-                    .iter()
-                    .zip(&call.args)
-                    .map(|(nodes, arg)| {
-                        nodes.iter().any(|node| self.active.contains(node)) && has_floats(arg)
-                    })
-                    .collect();
+                let needed = self.needed(call);
                 let mut pullback = Pullback {
-                    function: call.function,
+                    function,
                     args: &call.args,
                     result: &result,
                     grad: &grad,
@@ -365,14 +405,46 @@ impl Walk<'_> {
                 };
                 rule(&mut pullback)?;
                 let given = pullback.given;
-                for (arg, grad) in call.args.iter().zip(given) {
-                    if let Some(grad) = grad {
-                        self.add(arg, grad)?;
-                    }
-                }
-                Ok(())
+                self.add_all(&call.args, given)
             }
         }
+    }
+
+    /// Which arguments of a call a gradient is needed of.
+    fn needed(&self, call: &Recorded) -> Vec<bool> {
+        let args = call.nodes.iter().zip(&call.args);
+        args.map(|(nodes, arg)| {
+            nodes.iter().any(|node| self.active.contains(node)) && has_floats(arg)
+        })
+        .collect()
+    }
+
+    fn add_all(&mut self, args: &[Value], given: Vec<Option<Cotangent>>) -> Result<()> {
+        for (arg, grad) in args.iter().zip(given) {
+            if let Some(grad) = grad {
+                self.add(arg, grad)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn region_back(
+        &mut self,
+        module: &dyn Module,
+        call: &Recorded,
+        result: &Value,
+        grad: &Cotangent,
+    ) -> Result<()> {
+        let region = Region::of(module)
+            .ok_or_else(|| Error::msg("a gradient runs through branches, loops and scans"))?;
+        let given = (self.ways.regions)(RegionCall {
+            region,
+            args: &call.args,
+            result,
+            grad,
+            needed: &self.needed(call),
+        })?;
+        self.add_all(&call.args, given)
     }
 
     /// The gradient of an item is one of the whole.
@@ -385,6 +457,12 @@ impl Walk<'_> {
             _ => None,
         };
         let at = at.ok_or_else(|| Error::msg("an item is taken by a number"))?;
+        if let (Some(ValueMeta::Repeated(..)), Cotangent::One(grad)) = (known_meta_of(whole), &grad)
+        {
+            let all = crate::control::stacked(List::from_value(whole.clone())?)?;
+            let grad = ops::select_scatter(&ops::zeros_like(&all, None)?, grad, 0, at as i64)?;
+            return self.add(whole, Cotangent::Stacked(grad));
+        }
         let mut items = vec![None; at + 1];
         items[at] = Some(grad);
         self.add(whole, Cotangent::Items(items))
@@ -403,6 +481,7 @@ fn has_floats(value: &Value) -> bool {
     fn of(meta: &ValueMeta) -> bool {
         match meta {
             ValueMeta::List(items) | ValueMeta::Tuple(items) => items.iter().any(of),
+            ValueMeta::Repeated(item, _) => of(item),
             meta => meta
                 .tensor()
                 .is_some_and(|meta| meta.dtype.is_none_or(|dtype| dtype.is_floating_point())),
@@ -412,10 +491,10 @@ fn has_floats(value: &Value) -> bool {
 }
 
 /// Whether a function that is no random one draws numbers inside, as attention with dropout does.
-fn draws_inside(call: &Recorded) -> bool {
+fn draws_inside(function: Function, args: &[Value]) -> bool {
     let of = |name: &str| {
-        let params = call.function.params().iter();
-        let mut all = params.zip(&call.args);
+        let params = function.params().iter();
+        let mut all = params.zip(args);
         all.find(|(param, _)| param.name == name)
             .map(|(_, value)| value)
     };
@@ -423,7 +502,7 @@ fn draws_inside(call: &Recorded) -> bool {
         of("train").or_else(|| of("training")),
         Some(Value::Bool(false))
     );
-    call.function.def().effects.contains(Effects::RANDOM)
+    function.def().effects.contains(Effects::RANDOM)
         && is_trained
         && matches!(of("dropout_p"), Some(Value::Float(p)) if *p > 0.0)
 }

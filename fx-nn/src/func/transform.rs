@@ -157,3 +157,77 @@ pub(crate) fn in_trace<R>(body: impl FnOnce(&TraceContext) -> Result<R>) -> Resu
     with_context(body)
         .unwrap_or_else(|| Err(Error::msg("a symbolic value is used outside of its trace")))
 }
+
+/// Makes a type a transform: a root of traces that records what its method `recorded` gives.
+macro_rules! transform {
+    ($name:ident, $text:literal, $params:expr) => {
+        impl fx_core::trace::Recorder for $name {
+            fn name(&self) -> &str {
+                $text
+            }
+
+            fn params(&self) -> &[fx_core::ir::ParamSpec] {
+                let params: fn(&$name) -> &[fx_core::ir::ParamSpec] = $params;
+                params(self)
+            }
+
+            fn input_trees(&self) -> &[fx_core::value::Tree] {
+                &self.trees
+            }
+
+            fn module(&self) -> Option<&dyn fx_core::module::Module> {
+                self.source.module()
+            }
+
+            fn record(
+                &self,
+                args: &[&fx_core::value::Value],
+                out: &mut fx_core::value::Value,
+            ) -> fx_core::Result<()> {
+                let args: Vec<fx_core::value::Value> =
+                    args.iter().map(|arg| (*arg).clone()).collect();
+                *out = $crate::func::transform::in_trace(|cx| self.recorded(cx, &args))?;
+                Ok(())
+            }
+
+            fn duplicate(&self) -> Box<dyn fx_core::trace::Recorder> {
+                Box::new(self.clone())
+            }
+        }
+
+        impl<'r> fx_core::trace::Root<'r> for &'r $name {
+            fn into_rooted(self) -> fx_core::trace::Rooted<'r> {
+                fx_core::trace::Rooted::Recorder(self)
+            }
+        }
+
+        impl $crate::func::Transform for $name {
+            fn graphs(&self) -> &$crate::func::transform::Graphs {
+                &self.graphs
+            }
+        }
+
+        impl std::fmt::Debug for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str($text)
+            }
+        }
+    };
+}
+pub(super) use transform;
+
+/// `wrt`, which says what a transform is of: the graphs made before are of something else.
+macro_rules! wrt {
+    ($name:ident, $doc:literal) => {
+        impl $name {
+            #[doc = $doc]
+            #[must_use]
+            pub fn wrt(mut self, wrt: impl Into<$crate::func::Wrt>) -> Self {
+                self.wrt = wrt.into();
+                self.graphs = $crate::func::transform::Graphs::default();
+                self
+            }
+        }
+    };
+}
+pub(super) use wrt;

@@ -14,11 +14,11 @@ use super::axes::{Axes, Randomness};
 use super::batching::{BatchCall, Batching, repeated};
 use super::derivative::args_of;
 use super::expand::{Rules, is_structure, prepared};
-use super::grad::{own, transform, unpacked, uses};
+use super::forward::{own, unpacked, uses};
 use super::known;
 use super::source::{Replay, Source, bound, flat, meta_of};
 use super::tape::node_of;
-use super::transform::Graphs;
+use super::transform::{Graphs, transform};
 use crate::op_kind::OpKind;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -399,11 +399,7 @@ impl Interpreter for Examples {
             return match node.op() {
                 Op::GetAttr(path) => {
                     let mut instead = |_: Function, _: &[Value]| Ok(None);
-                    Replay {
-                        instead: &mut instead,
-                        attributes: Vec::new(),
-                    }
-                    .get_attr(run, path)
+                    Replay::new(&mut instead).get_attr(run, path)
                 }
                 Op::CallModule(_) => {
                     let call = run.fetch_args_kwargs_from_env(node)?;
@@ -424,7 +420,7 @@ impl Interpreter for Examples {
             };
         };
         let call: CallArgs = run.fetch_args_kwargs_from_env(node)?;
-        let args = bound(*function, call);
+        let args = bound(function.params(), call);
         self.call(*function, args, node.meta::<ValueMeta>())
     }
 }

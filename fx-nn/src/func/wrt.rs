@@ -54,6 +54,11 @@ impl Wrt {
         }
     }
 
+    /// Arguments by position.
+    pub(crate) fn of(places: Vec<usize>) -> Wrt {
+        Wrt::of_inputs(places.into_iter().map(Input::At).collect(), false)
+    }
+
     /// All of some arguments.
     pub(crate) fn all(count: usize) -> Wrt {
         Wrt::of_inputs((0..count).map(Input::At).collect(), count == 1)
