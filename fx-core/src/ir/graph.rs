@@ -261,7 +261,14 @@ impl Graph {
     }
 
     /// What the graph gives, one by one: the items of a tuple, or the one result.
-    pub(crate) fn results(&self) -> &[Argument] {
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// let gm = symbolic_trace(traced!(|x: Float| Ok((x, (x * 2.0)?))))?;
+    /// assert_eq!(gm.graph().results().len(), 2);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn results(&self) -> &[Argument] {
         match self.output_node().and_then(|node| node.args().first()) {
             Some(Argument::Tuple(items)) => items,
             Some(one) => std::slice::from_ref(one),

@@ -58,6 +58,11 @@ pub enum Frozen {
     /// What a shape assumed of sizes with names, see [`Trace::inputs`](crate::trace::Trace::inputs):
     /// a run in which it does not hold is stopped.
     Guard(Claim),
+    /// Both sides of a branch run, and what they give is selected: it is decided for each of several examples.
+    BothSides {
+        /// The branch.
+        branch: String,
+    },
     /// A program's question about a symbolic value, or about the trace, with its answer: a truth
     /// value, a length, keys, or that a value is not known.
     Answer {
@@ -94,6 +99,12 @@ impl fmt::Display for Frozen {
                 write!(f, "layer `{path}`: {type_name}, not part of the root")
             }
             Frozen::Guard(claim) => write!(f, "sizes: {claim} (guarded)"),
+            Frozen::BothSides { branch } => {
+                write!(
+                    f,
+                    "both sides of `{branch}` run: it is decided for each example"
+                )
+            }
             Frozen::Answer {
                 question,
                 of,

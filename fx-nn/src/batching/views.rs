@@ -119,6 +119,9 @@ batching! {
         let kept = tensors.iter().filter(|x| known::rank(x).is_ok_and(|own| own == rank + 1)).cloned();
         ops::cat(&kept.collect::<Vec<_>>(), call.dim(call.arg("dim")?, rank)?)
     };
+    crate::control::stacked => |call| {
+        ops::movedim(&crate::control::stacked(call.arg("items")?)?, 0, 1)
+    };
     ops::stack => |call| {
         let tensors = call.items("tensors")?;
         let rank = tensors.first().map(known::rank).transpose()?.unwrap_or(1);

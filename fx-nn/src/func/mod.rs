@@ -6,6 +6,7 @@ mod batching;
 mod control;
 mod derivative;
 mod ensemble;
+mod examples;
 mod expand;
 mod forward;
 mod grad;

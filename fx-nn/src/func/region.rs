@@ -26,6 +26,15 @@ impl<'m> Region<'m> {
         any.downcast_ref::<Scan>().map(Region::Scan)
     }
 
+    pub fn module(&self) -> &'m dyn Module {
+        match self {
+            Region::Branch(branch) => *branch,
+            Region::Loop(turns) => *turns,
+            Region::Scan(scan) => *scan,
+        }
+    }
+
+    /// Its graphs, in the order of their names.
     pub fn graphs(&self) -> Vec<&'m GraphModule> {
         match self {
             Region::Branch(branch) => vec![branch.then(), branch.otherwise()],

@@ -317,16 +317,21 @@ impl Interpreter for Replay<'_> {
         self.read_before(module)?;
         let args = bound(module.params(), call);
         let lent: Vec<&Value> = args.iter().collect();
+        // Inside, calls stay as they are: shapes are not known there.
+        let mut instead = |_: Function, _: &[Value]| Ok(None);
+        let mut inside = Replay::new(&mut instead);
+        std::mem::swap(&mut inside.outside, &mut self.outside);
         let mut each = |_: &'static str, side: &dyn Module, args: &[&Value], out: &mut Value| {
             let Some((graph, attributes)) = side.as_graph() else {
                 return side.run(args, out);
             };
             let inputs = args.iter().map(|arg| (*arg).clone()).collect();
-            *out = Interpretation::new(graph, attributes).run(self, inputs)?;
+            *out = Interpretation::new(graph, attributes).run(&mut inside, inputs)?;
             Ok(())
         };
         let mut out = Value::None;
         module.run_graphs(&lent, &mut out, &mut each)?;
+        std::mem::swap(&mut inside.outside, &mut self.outside);
         Ok(out)
     }
 

@@ -1,25 +1,20 @@
 //! `vmap`: a function of one example as one of many.
 
-use std::cell::RefCell;
-
-use fx_core::ir::{Effects, Function, NodeRef, Op, ValueMeta, operator};
-use fx_core::run::{Interpretation, Interpreter};
 use fx_core::shapes::Spec;
-use fx_core::trace::{CallArgs, FromValue, Root, TraceContext};
+use fx_core::trace::{FromValue, Root, TraceContext};
 use fx_core::value::{Dim, Int, IntoValue, NodeId, Tree, Value};
-use fx_core::{Error, Result};
+use fx_core::{Error, GraphModule, Result};
 use rustc_hash::FxHashSet;
 
 use super::axes::{Axes, Randomness};
-use super::batching::{BatchCall, Batching, repeated};
-use super::derivative::args_of;
-use super::expand::{Rules, is_structure, prepared};
+use super::batching::repeated;
+use super::examples::{Examples, OfMany};
+use super::expand::prepared;
 use super::forward::{own, unpacked, uses};
 use super::known;
-use super::source::{Replay, Source, bound, flat, meta_of};
+use super::source::{Source, flat};
 use super::tape::node_of;
-use super::transform::{Graphs, transform};
-use crate::op_kind::OpKind;
+use super::transform::{Graphs, Transform, transform};
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -154,12 +149,7 @@ impl Vmap {
             &examples,
             self.source.params(),
         )?;
-        let mut run = Examples {
-            size,
-            randomness: self.randomness,
-            batched: RefCell::new(batched),
-            rules: Rules::registered()?,
-        };
+        let mut run = Examples::new(size, self.randomness, batched, graph_of_many)?;
         let result = gm.interpretation().run(&mut run, flat(&gm, &given)?)?;
         let is_whole = node_of(&result).is_some() && run.has_batch(&result);
         let result = unpacked(result)?;
@@ -197,230 +187,11 @@ impl Vmap {
     }
 }
 
-/// Runs a graph of one example for all of them.
-struct Examples {
-    size: Int,
-    randomness: Randomness,
-    /// The values that have the examples along their first dim.
-    batched: RefCell<FxHashSet<NodeId>>,
-    rules: Rules,
-}
-
-impl Examples {
-    /// Whether a value, or one inside of it, has the examples along its first dim.
-    fn has_batch(&self, value: &Value) -> bool {
-        let batched = self.batched.borrow();
-        let mut found = false;
-        value.for_each(&mut |value| {
-            found |= node_of(value).is_some_and(|node| batched.contains(&node));
-        });
-        found
-    }
-
-    fn mark(&self, value: &Value) {
-        let mut batched = self.batched.borrow_mut();
-        value.for_each(&mut |value| batched.extend(node_of(value)));
-    }
-
-    fn call(
-        &self,
-        function: Function,
-        args: Vec<Value>,
-        result: Option<&ValueMeta>,
-    ) -> Result<Value> {
-        let is_batched: Vec<bool> = args.iter().map(|arg| self.has_batch(arg)).collect();
-        if self.rules.kinds.get(function) == Some(&OpKind::Draw) {
-            return self.drawn(function, args, is_batched.contains(&true), result);
-        }
-        if !is_batched.contains(&true) {
-            return function.call(args_of(args));
-        }
-        if function.def().effects.contains(Effects::WRITES) && !is_in_evaluation(function, &args) {
-            return Err(Error::msg(
-                "it writes its statistics, which examples cannot share: call `eval()`, or use a norm without running statistics",
-            ));
-        }
-        // An item of what is batched as a whole.
-        if function == operator::getitem && is_structure(meta_of(&args[0]).ok()) {
-            let item = function.call(args_of(args))?;
-            self.mark(&item);
-            return Ok(item);
-        }
-        let has_batch = |value: &Value| self.has_batch(value);
-        let call = self.batch_call(function, &args, &is_batched, result, &has_batch);
-        let found = match self.rules.of(function) {
-            Some(rule) => rule(&call)?,
-            None => call.one_by_one()?,
-        };
-        let found = typed(found, result)?;
-        self.mark(&found);
-        Ok(found)
-    }
-
-    fn batch_call<'c>(
-        &'c self,
-        function: Function,
-        args: &'c [Value],
-        batched: &'c [bool],
-        result: Option<&'c ValueMeta>,
-        is_batched: &'c dyn Fn(&Value) -> bool,
-    ) -> BatchCall<'c> {
-        BatchCall {
-            function,
-            args,
-            batched,
-            size: &self.size,
-            result,
-            is_batched,
-        }
-    }
-
-    /// What a random function draws.
-    fn drawn(
-        &self,
-        function: Function,
-        args: Vec<Value>,
-        is_batched: bool,
-        result: Option<&ValueMeta>,
-    ) -> Result<Value> {
-        let draws_nothing = args
-            .iter()
-            .zip(function.params())
-            .any(|(arg, param)| param.name == "training" && matches!(arg, Value::Bool(false)));
-        match self.randomness {
-            _ if draws_nothing => {}
-            Randomness::Error => {
-                return Err(Error::msg(
-                    "it draws random numbers: say by `randomness` whether the examples have the same ones or different ones",
-                ));
-            }
-            Randomness::Different => {}
-            Randomness::Same if is_batched => {
-                return self.same_draw(function, args);
-            }
-            Randomness::Same => return function.call(args_of(args)),
-        }
-        let found = match (is_batched, self.rules.batching.get(function)) {
-            (true, Some(Batching(rule))) => {
-                let batched: Vec<bool> = args.iter().map(|arg| self.has_batch(arg)).collect();
-                rule(
-                    &self.batch_call(function, &args, &batched, result, &|value| {
-                        self.has_batch(value)
-                    }),
-                )?
-            }
-            // Its shape is that of all examples.
-            (true, None) => function.call(args_of(args))?,
-            (false, _) => {
-                let place = function
-                    .params()
-                    .iter()
-                    .position(|param| matches!(&*param.name, "shape" | "size"));
-                let mut args = args;
-                match place {
-                    Some(at) => {
-                        let mut sizes = vec![self.size];
-                        sizes.extend(known::ints(args[at].clone())?);
-                        args[at] =
-                            Value::List(sizes.into_iter().map(IntoValue::into_value).collect());
-                        function.call(args_of(args))?
-                    }
-                    None => {
-                        let x = Tensor::from_value(args[0].clone())?;
-                        args[0] = repeated(&x, self.size)?.into_value();
-                        function.call(args_of(args))?
-                    }
-                }
-            }
-        };
-        let found = typed(found, result)?;
-        self.mark(&found);
-        Ok(found)
-    }
-
-    /// A random function that scales elements, by one draw for an example: of ones, it is the factors.
-    fn same_draw(&self, function: Function, mut args: Vec<Value>) -> Result<Value> {
-        let x = Tensor::from_value(args[0].clone())?;
-        args[0] = ops::ones_like(&ops::select(&x, 0, 0)?, None)?.into_value();
-        if !function.name().starts_with("dropout") && function.name() != "stochastic_depth" {
-            return Err(Error::msg(
-                "what it draws depends on the example, so that the examples cannot have the same",
-            ));
-        }
-        let factors = Tensor::from_value(function.call(args_of(args))?)?;
-        let found = (x * ops::unsqueeze(&factors, 0)?)?.into_value();
-        self.mark(&found);
-        Ok(found)
-    }
-}
-
-/// Whether a norm computes by its statistics, and leaves them as they are.
-fn is_in_evaluation(function: Function, args: &[Value]) -> bool {
-    let flag =
-        function
-            .params()
-            .iter()
-            .zip(args)
-            .find_map(|(param, arg)| match (&*param.name, arg) {
-                ("training", Value::Bool(training)) => Some(!training),
-                ("use_input_stats", Value::Bool(own)) => Some(!own),
-                _ => None,
-            });
-    let has_statistics = function
-        .params()
-        .iter()
-        .zip(args)
-        .any(|(param, arg)| param.name == "running_mean" && !matches!(arg, Value::None));
-    flag.unwrap_or(false) || !has_statistics
-}
-
-/// A result in the element type that one example has: beside tensors, a number of an example counts for less.
-fn typed(found: Value, result: Option<&ValueMeta>) -> Result<Value> {
-    let Some(expected) = result
-        .and_then(|meta| meta.tensor())
-        .and_then(|meta| meta.dtype)
-    else {
-        return Ok(found);
-    };
-    let Ok(tensor) = Tensor::from_value(found.clone()) else {
-        return Ok(found);
-    };
-    match known::dtype(&tensor) {
-        Ok(dtype) if dtype != expected => {
-            ops::to_dtype(&tensor, expected).map(IntoValue::into_value)
-        }
-        _ => Ok(found),
-    }
-}
-
-impl Interpreter for Examples {
-    fn run_node(&mut self, run: &mut Interpretation<'_>, node: NodeRef<'_>) -> Result<Value> {
-        let Op::CallFunction(function) = node.op() else {
-            return match node.op() {
-                Op::GetAttr(path) => {
-                    let mut instead = |_: Function, _: &[Value]| Ok(None);
-                    Replay::new(&mut instead).get_attr(run, path)
-                }
-                Op::CallModule(_) => {
-                    let call = run.fetch_args_kwargs_from_env(node)?;
-                    let is_batched = call
-                        .args
-                        .iter()
-                        .chain(call.kwargs.iter().map(|(_, value)| value))
-                        .any(|value| self.has_batch(value));
-                    match is_batched {
-                        true => Err(Error::msg(format_args!(
-                            "vmap: {} is a branch or a loop over examples: `where` selects between two results",
-                            node.target()
-                        ))),
-                        false => run.run_node(self, node),
-                    }
-                }
-                _ => run.run_node(self, node),
-            };
-        };
-        let call: CallArgs = run.fetch_args_kwargs_from_env(node)?;
-        let args = bound(function.params(), call);
-        self.call(*function, args, node.meta::<ValueMeta>())
-    }
+/// The graph of a side of a branch or of an iteration, for many examples.
+fn graph_of_many(of: &GraphModule, call: OfMany) -> Result<GraphModule> {
+    Vmap::of_source(Source::of(of))
+        .in_axes(call.in_axes)
+        .out_axes(call.out_axes)
+        .randomness(call.randomness)
+        .graph_module(&call.inputs)
 }
