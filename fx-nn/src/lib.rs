@@ -31,6 +31,7 @@ mod summary;
 pub mod tensor;
 pub mod testing;
 mod threads;
+pub mod train;
 pub mod weights;
 
 /// What computes: functions over candle's tensors.

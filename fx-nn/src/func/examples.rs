@@ -218,7 +218,11 @@ fn item_at(whole: &Value, index: &Value) -> Option<Value> {
     let (Value::Tuple(items), Value::Int(at)) = (whole, index) else {
         return None;
     };
-    let at = if *at < 0 { *at + items.len() as i64 } else { *at };
+    let at = if *at < 0 {
+        *at + items.len() as i64
+    } else {
+        *at
+    };
     items.get(usize::try_from(at).ok()?).cloned()
 }
 

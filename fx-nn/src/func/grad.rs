@@ -44,7 +44,10 @@ pub struct Grad {
 
 impl Grad {
     fn of<'r>(of: impl Root<'r>, with_value: bool) -> Self {
-        let source = Source::of(of);
+        Grad::of_source(Source::of(of), with_value)
+    }
+
+    pub(crate) fn of_source(source: Source, with_value: bool) -> Self {
         Grad {
             trees: source.trees(),
             source,
@@ -63,7 +66,7 @@ impl Grad {
         self
     }
 
-    fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
+    pub(crate) fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
         let run = forward(cx, &self.source, args, &self.wrt)?;
         let (value, aux) = match (&run.result, self.has_aux) {
             (value, false) => (value.clone(), None),

@@ -235,6 +235,14 @@ impl<'h> Replay<'h> {
         }
     }
 
+    /// The same, with values for some parameters and buffers, by the identity of the tensor.
+    pub fn with(instead: &'h mut Instead<'h>, given: FxHashMap<u64, Value>) -> Self {
+        Replay {
+            outside: given,
+            ..Replay::new(instead)
+        }
+    }
+
     /// Reads the parameters that a branch or a loop, and those inside of it, read.
     fn read_before(&mut self, module: &dyn Module) -> Result<()> {
         let mut left: Vec<&GraphModule> =

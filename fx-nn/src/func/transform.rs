@@ -214,7 +214,7 @@ macro_rules! transform {
         }
     };
 }
-pub(super) use transform;
+pub(crate) use transform;
 
 /// `wrt`, which says what a transform is of: the graphs made before are of something else.
 macro_rules! wrt {

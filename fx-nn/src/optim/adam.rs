@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::optimizer::Optimizer;
 use super::trained::Trained;
+use super::update::UpdateRule;
 use crate::tensor::{Gradients, Tensor};
 
 /// The state and the options of both.
@@ -118,6 +119,15 @@ macro_rules! optimizer {
 
             fn set_learning_rate(&mut self, lr: f64) {
                 self.0.lr = lr;
+            }
+
+            fn update_rule(&self) -> Option<UpdateRule> {
+                Some(UpdateRule::Adam {
+                    betas: self.0.betas,
+                    eps: self.0.eps,
+                    weight_decay: self.0.weight_decay,
+                    is_decoupled: self.0.is_decoupled,
+                })
             }
 
             fn state_dict(&self) -> Result<IndexMap<String, Tensor>> {

@@ -24,13 +24,16 @@ mod optimizer;
 mod schedule;
 mod sgd;
 mod trained;
+mod update;
 
 pub use adam::{Adam, AdamW};
 pub use clip::{clip_grad_norm, clip_grad_value};
 pub use optimizer::Optimizer;
+pub(crate) use optimizer::tensors_of;
 pub use schedule::{
     ConstantLR, CosineAnnealingLR, CosineAnnealingWarmRestarts, ExponentialLR, LambdaLR, LinearLR,
     MultiStepLR, OneCycleLR, PolynomialLR, ReduceLROnPlateau, Schedule, Scheduler, SequentialLR,
     StepLR,
 };
 pub use sgd::SGD;
+pub use update::{UpdateRule, Updated, fused_adam, fused_sgd};

@@ -5,6 +5,7 @@ use std::path::Path;
 use fx_core::Result;
 use indexmap::IndexMap;
 
+use super::update::UpdateRule;
 use crate::tensor::{Gradients, Tensor};
 
 /// Changes parameters by their gradients.
@@ -20,6 +21,12 @@ pub trait Optimizer {
 
     /// Sets the learning rate from now on; a [`Scheduler`](super::Scheduler) calls this.
     fn set_learning_rate(&mut self, lr: f64);
+
+    /// How it changes a parameter, as a function that a graph can have; none if it has no such form. Then a
+    /// [`TrainStep`](crate::train::TrainStep) is refused.
+    fn update_rule(&self) -> Option<UpdateRule> {
+        None
+    }
 
     /// The state of each parameter, by `path.name` with PyTorch's names; options are not in it.
     ///
@@ -54,7 +61,7 @@ pub trait Optimizer {
     where
         Self: Sized,
     {
-        self.load_state_dict(&state_of(path.as_ref())?)
+        self.load_state_dict(&tensors_of(path.as_ref())?)
     }
 }
 
@@ -72,6 +79,10 @@ impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
         (**self).set_learning_rate(lr);
     }
 
+    fn update_rule(&self) -> Option<UpdateRule> {
+        (**self).update_rule()
+    }
+
     fn state_dict(&self) -> Result<IndexMap<String, Tensor>> {
         (**self).state_dict()
     }
@@ -82,7 +93,7 @@ impl<O: Optimizer + ?Sized> Optimizer for Box<O> {
 }
 
 /// The tensors of a saved state.
-fn state_of(path: &Path) -> Result<IndexMap<String, Tensor>> {
+pub(crate) fn tensors_of(path: &Path) -> Result<IndexMap<String, Tensor>> {
     let checkpoint = crate::weights::Checkpoint::open(path)?;
     let tensors = checkpoint.names();
     let tensors = tensors.map(|name| Ok((name.to_string(), checkpoint.tensor(name)?)));

@@ -6,6 +6,7 @@ use indexmap::IndexMap;
 
 use super::optimizer::Optimizer;
 use super::trained::Trained;
+use super::update::UpdateRule;
 use crate::tensor::{Gradients, Tensor};
 
 /// Stochastic gradient descent, with optional momentum; `lr` is 0.001.
@@ -120,6 +121,15 @@ impl Optimizer for SGD {
 
     fn set_learning_rate(&mut self, lr: f64) {
         self.lr = lr;
+    }
+
+    fn update_rule(&self) -> Option<UpdateRule> {
+        Some(UpdateRule::Sgd {
+            momentum: self.momentum,
+            dampening: self.dampening,
+            weight_decay: self.weight_decay,
+            nesterov: self.nesterov,
+        })
     }
 
     fn state_dict(&self) -> Result<IndexMap<String, Tensor>> {

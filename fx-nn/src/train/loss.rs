@@ -1,0 +1,258 @@
+//! `Loss`: the loss of a module as a function of its parameters, its buffers and the inputs.
+//!
+//! Invariant: nothing is written: the statistics that layers would write are results.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+
+use fx_core::ir::{Effects, Function, ParamSpec};
+use fx_core::module::Module;
+use fx_core::trace::{FromValue, Recorder};
+use fx_core::value::{IntoValue, NodeId, Tree, Value};
+use fx_core::{Error, Result, function};
+use rustc_hash::FxHashMap;
+
+use crate::func::source::{Replay, Source, flat};
+use crate::func::tape::node_of;
+use crate::ops;
+use crate::tensor::Tensor;
+
+/// A function of the parameters and buffers of a module, by path, of its inputs, and of what the loss takes beside its
+/// result. It gives the loss, and the buffers after the step.
+#[derive(Clone)]
+pub(super) struct Loss {
+    model: Source,
+    loss: Source,
+    pub parameters: Arc<[(String, Value)]>,
+    pub buffers: Arc<[(String, Value)]>,
+    params: Vec<ParamSpec>,
+    trees: Vec<Tree>,
+}
+
+impl Loss {
+    pub fn new(
+        model: Source,
+        loss: Source,
+        parameters: Vec<(String, Value)>,
+        buffers: Vec<(String, Value)>,
+    ) -> Result<Self> {
+        let Some(extra) = loss.params().len().checked_sub(1) else {
+            return Err(Error::msg(
+                "a loss takes the result of the model, then what the step is given beside its inputs",
+            ));
+        };
+        let named = |name: &str| ParamSpec::of_text(name.to_string(), "Value");
+        let mut params = vec![named("parameters"), named("buffers")];
+        let mut trees = vec![tree(&parameters), tree(&buffers)];
+        params.extend(model.params().iter().cloned());
+        trees.extend(model.trees());
+        for (param, tree) in loss.params().iter().zip(loss.trees()).skip(1) {
+            let mut name = param.name.to_string();
+            while params.iter().any(|param| param.name == name.as_str()) {
+                name.push('_');
+            }
+            params.push(named(&name));
+            trees.push(tree);
+        }
+        debug_assert_eq!(params.len(), 2 + model.params().len() + extra);
+        Ok(Loss {
+            model,
+            loss,
+            parameters: parameters.into(),
+            buffers: buffers.into(),
+            params,
+            trees,
+        })
+    }
+
+    /// The parameters of a step beside parameters and buffers.
+    pub fn inputs(&self) -> (&[ParamSpec], &[Tree]) {
+        (&self.params[2..], &self.trees[2..])
+    }
+}
+
+/// The structure of tensors by path.
+pub(super) fn tree(named: &[(String, Value)]) -> Tree {
+    let leaves = named
+        .iter()
+        .map(|(path, _)| (Arc::from(path.as_str()), Tree::Leaf));
+    Tree::Dict(leaves.collect())
+}
+
+/// The values of a dict, in order.
+pub(super) fn values(dict: &Value) -> Result<Vec<Value>> {
+    match dict {
+        Value::Dict(items) => Ok(items.values().cloned().collect()),
+        other => Err(Error::expected("tensors by path", other.describe())),
+    }
+}
+
+/// Tensors by path.
+pub(super) fn dict<'p>(
+    paths: impl IntoIterator<Item = &'p String>,
+    values: impl IntoIterator<Item = Value>,
+) -> Value {
+    let paths = paths.into_iter().map(|path| Arc::from(path.as_str()));
+    Value::Dict(Box::new(paths.zip(values).collect()))
+}
+
+impl Recorder for Loss {
+    fn name(&self) -> &str {
+        "loss"
+    }
+
+    fn params(&self) -> &[ParamSpec] {
+        &self.params
+    }
+
+    fn input_trees(&self) -> &[Tree] {
+        &self.trees
+    }
+
+    fn module(&self) -> Option<&dyn Module> {
+        self.model.module()
+    }
+
+    fn record(&self, args: &[&Value], out: &mut Value) -> Result<()> {
+        let [parameters, buffers, inputs @ ..] = args else {
+            return Err(Error::msg("the parameters and the buffers are missing"));
+        };
+        let inputs: Vec<Value> = inputs.iter().map(|input| (*input).clone()).collect();
+        let Some((inputs, extra)) = inputs.split_at_checked(self.model.params().len()) else {
+            return Err(Error::msg("an input of the model is missing"));
+        };
+        let mut given = FxHashMap::default();
+        for (named, dict) in [(&self.parameters, parameters), (&self.buffers, buffers)] {
+            for ((_, tensor), value) in named.iter().zip(values(dict)?) {
+                if let Some(id) = tensor.as_object().and_then(|object| object.object_id()) {
+                    given.insert(id, value);
+                }
+            }
+        }
+        let buffers = values(buffers)?;
+        let statistics = Statistics::default();
+        let mut instead = |function: Function, args: &[Value]| statistics.instead(function, args);
+        let gm = self.model.graph(inputs)?;
+        let mut replay = Replay::with(&mut instead, given);
+        let result = gm.interpretation().run(&mut replay, flat(&gm, inputs)?)?;
+        let of_loss: Vec<Value> = std::iter::once(result)
+            .chain(extra.iter().cloned())
+            .collect();
+        let loss = self.loss.graph(&of_loss)?;
+        let mut instead = |_: Function, _: &[Value]| Ok(None);
+        let number = loss.interpretation().run(
+            &mut Replay::with(&mut instead, FxHashMap::default()),
+            flat(&loss, &of_loss)?,
+        )?;
+        let after = buffers.into_iter().map(|value| statistics.after(value));
+        *out = Value::Tuple(
+            vec![
+                number,
+                dict(self.buffers.iter().map(|(path, _)| path), after),
+            ]
+            .into(),
+        );
+        Ok(())
+    }
+
+    fn duplicate(&self) -> Box<dyn Recorder> {
+        Box::new(self.clone())
+    }
+}
+
+/// What layers would write, as values.
+#[derive(Default)]
+struct Statistics(RefCell<FxHashMap<NodeId, Value>>);
+
+impl Statistics {
+    fn after(&self, before: Value) -> Value {
+        let written = self.0.borrow();
+        node_of(&before)
+            .and_then(|node| written.get(&node).cloned())
+            .unwrap_or(before)
+    }
+
+    fn has_moved(&self, before: &Value) -> bool {
+        node_of(before).is_some_and(|node| self.0.borrow().contains_key(&node))
+    }
+
+    fn instead(&self, function: Function, args: &[Value]) -> Result<Option<Value>> {
+        if !function.def().effects.contains(Effects::WRITES) {
+            return Ok(None);
+        }
+        if function != function!(ops::batch_norm) {
+            return Err(Error::msg(format_args!(
+                "`{}` writes to its arguments, and a training step keeps the statistics of batch norms alone: use one, or a norm without running statistics",
+                function.path()
+            )));
+        }
+        let [x, mean, var, weight, bias, training, momentum, eps] = args else {
+            return Err(Error::msg("a batch norm has eight arguments"));
+        };
+        if matches!(mean, Value::None) || !bool::from_value(training.clone())? {
+            return Ok(None);
+        }
+        let x = Tensor::from_value(x.clone())?;
+        let (momentum, eps) = (
+            f64::from_value(momentum.clone())?,
+            f64::from_value(eps.clone())?,
+        );
+        let optional = |value: &Value| match value {
+            Value::None => Ok(None),
+            value => Tensor::from_value(value.clone()).map(Some),
+        };
+        let (y, batch_mean, batch_var) = batch_norm(
+            &x,
+            optional(weight)?.as_ref(),
+            optional(bias)?.as_ref(),
+            eps,
+        )?;
+        for (running, batch) in [(mean, batch_mean), (var, batch_var)] {
+            let node = node_of(running).ok_or_else(|| Error::msg("a statistic is no buffer"))?;
+            // A layer that is called twice moves them twice.
+            let before = Tensor::from_value(self.after(running.clone()))?;
+            let batch = ops::detach(&batch)?;
+            let after = ((before * (1.0 - momentum))? + (batch * momentum)?)?;
+            self.0.borrow_mut().insert(node, after.into_value());
+        }
+        Ok(Some(y.into_value()))
+    }
+}
+
+/// A batch norm by the statistics of its batch; the mean, and the variance of the population, of each channel.
+fn batch_norm(
+    x: &Tensor,
+    weight: Option<&Tensor>,
+    bias: Option<&Tensor>,
+    eps: f64,
+) -> Result<(Tensor, Tensor, Tensor)> {
+    use crate::func::known;
+    let sizes = known::shape(x, "a batch norm in a training step")?;
+    let (Some(channels), true) = (sizes.get(1).copied(), sizes.len() >= 2) else {
+        return Err(Error::msg("a batch norm is over two dims or more"));
+    };
+    let dims: Vec<i64> = (0..sizes.len() as i64).filter(|dim| *dim != 1).collect();
+    let count = sizes.iter().product::<usize>() / channels.max(1);
+    if count < 2 {
+        return Err(Error::msg(
+            "a batch norm in training takes more than one value of each channel: give a larger batch, or call `eval()`",
+        ));
+    }
+    let mut wide = vec![1i64; sizes.len()];
+    wide[1] = channels as i64;
+    let spread = |x: &Tensor| ops::reshape(x, wide.clone());
+    let mean = ops::mean(x, dims.clone(), false)?;
+    let centred = (x - spread(&mean)?)?;
+    let var = ops::mean(&(&centred * &centred)?, dims, false)?;
+    let deviation = (&var + eps)?.rsqrt()?;
+    let scale = match weight {
+        Some(weight) => (deviation * weight)?,
+        None => deviation,
+    };
+    let mut y = (centred * spread(&scale)?)?;
+    if let Some(bias) = bias {
+        y = (y + spread(bias)?)?;
+    }
+    let of_population = (var * (count as f64 / (count - 1) as f64))?;
+    Ok((y, mean, of_population))
+}

@@ -1,0 +1,7 @@
+//! `TrainStep`: forward, loss, gradient, clipping and optimizer as one graph, which is compiled for the CPU.
+
+mod loss;
+mod step;
+mod train_step;
+
+pub use self::train_step::TrainStep;

@@ -1,0 +1,316 @@
+//! `TrainStep`: a training step that is run again and again, with what it carries from step to step.
+//!
+//! Invariant: parameters, state and buffers are those after the last step that succeeded.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use fx_core::module::{Component, ComponentExt, Module};
+use fx_core::shapes::Spec;
+use fx_core::trace::{CallArgs, FromValue, IntoArgs, Root};
+use fx_core::value::{IntoValue, Value};
+use fx_core::{Error, GraphModule, IndexMap, Result};
+
+use super::loss::{Loss, dict, values};
+use super::step::{Options, StepGraph, state_of};
+use crate::func::Transform;
+use crate::func::source::Source;
+use crate::ops;
+use crate::optim::{Optimizer, tensors_of};
+use crate::tensor::Tensor;
+
+/// A training step as one graph: forward, loss, gradient, clipping and optimizer.
+///
+/// ```
+/// use fx_nn::optim::AdamW;
+/// use fx_nn::prelude::*;
+/// use fx_nn::train::TrainStep;
+/// fx_nn::manual_seed(0);
+/// let mut model = nn::Linear::new(3, 1)?;
+/// let x = Tensor::randn((64, 3))?;
+/// let y = (x.sum(1)? * 2.0)?.unsqueeze(1)?;
+/// let loss = traced!(|found: &Tensor, y: &Tensor| (found - y)?.square()?.mean(..));
+/// let mut step = TrainStep::new(&model, loss, AdamW::new(&model)?.lr(0.1).weight_decay(0.0))?;
+/// for _ in 0..200 {
+///     step.run((&x, &y))?;
+/// }
+/// step.store(&mut model)?;
+/// let error = (model.forward(&x)? - &y)?.abs()?.amax(..)?;
+/// assert!(error.item()? < 0.01, "{}", error.item()?);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+pub struct TrainStep {
+    graph: StepGraph,
+    lr: f64,
+    steps: u64,
+    carried: [Vec<Value>; 3],
+    made: Vec<(String, Arc<GraphModule>)>,
+}
+
+impl TrainStep {
+    /// A step of the trained parameters of a model. `loss` takes the result of the model, then whatever a run is given
+    /// behind the inputs of the model, and gives one number. The optimizer gives the rule, the options and the
+    /// learning rate; what it has done so far does not count.
+    ///
+    /// # Errors
+    /// Returns an error if nothing is trained, or the optimizer has no [rule](Optimizer::update_rule).
+    pub fn new<'r>(
+        model: &impl Module,
+        loss: impl Root<'r>,
+        optimizer: impl Optimizer,
+    ) -> Result<Self> {
+        let rule = optimizer.update_rule().ok_or_else(|| {
+            Error::msg("the optimizer has no rule that a graph can have: implement `Optimizer::update_rule`, or train step by step")
+        })?;
+        let is_trained = |value: &Value| {
+            let tensor = value.downcast_ref::<Tensor>();
+            tensor.is_some_and(|tensor| tensor.requires_grad().unwrap_or(false))
+        };
+        let parameters = model.named_parameters().into_iter();
+        let parameters: Vec<_> = parameters.filter(|(_, value)| is_trained(value)).collect();
+        if parameters.is_empty() {
+            return Err(Error::msg(
+                "the module has no parameters to train: unfreeze some with `nn::set_requires_grad`",
+            ));
+        }
+        let buffers: Vec<_> = model.named_buffers().into_iter().collect();
+        let model: Box<dyn Module> = model.duplicate_box();
+        let loss = Loss::new(Source::Module(model), Source::of(loss), parameters, buffers)?;
+        let options = Options {
+            clip: None,
+            parts: 1,
+        };
+        // The model keeps its own.
+        let copied = |named: &[(String, Value)]| -> Result<Vec<Value>> {
+            let each = named.iter().map(|(_, value)| {
+                let tensor = Tensor::from_value(value.clone())?;
+                let copy = tensor.candle()?.detach().copy().map_err(Error::other)?;
+                Ok(Tensor::from(copy).into_value())
+            });
+            each.collect()
+        };
+        let zeros = state_of(&loss, rule).into_iter().map(|(_, value)| {
+            let like = Tensor::from_value(value)?.detach()?;
+            ops::zeros_like(&like, None).map(IntoValue::into_value)
+        });
+        Ok(TrainStep {
+            carried: [
+                copied(&loss.parameters)?,
+                zeros.collect::<Result<_>>()?,
+                copied(&loss.buffers)?,
+            ],
+            graph: StepGraph::new(loss, rule, options),
+            lr: optimizer.learning_rate(),
+            steps: 0,
+            made: Vec::new(),
+        })
+    }
+
+    /// Scales the gradients so that their norm, taken as one vector, is at most `largest`.
+    #[must_use]
+    pub fn clip_grad_norm(self, largest: f64) -> Self {
+        self.with(|options| options.clip = Some(largest))
+    }
+
+    /// Cuts each batch into parts of equal size, one after the other, whose gradients are averaged: as much memory as
+    /// one part needs.
+    #[must_use]
+    pub fn accumulate(self, parts: usize) -> Self {
+        self.with(|options| options.parts = parts)
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        let mut options = self.graph.options;
+        change(&mut options);
+        self.graph = StepGraph::new(self.graph.loss, self.graph.rule, options);
+        self.made.clear();
+        self
+    }
+
+    /// The learning rate.
+    pub fn learning_rate(&self) -> f64 {
+        self.lr
+    }
+
+    /// Sets the learning rate from the next step on; a schedule calls this.
+    pub fn set_learning_rate(&mut self, lr: f64) {
+        self.lr = lr;
+    }
+
+    /// The graph of a step for inputs like these: of the inputs, the learning rate, the number of the step from 1 on,
+    /// the parameters, the state of the optimizer and the buffers; of the loss, and of these three after the step.
+    ///
+    /// # Errors
+    /// Returns an error if a call has no gradient, or the shapes do not fit.
+    pub fn graph_module(&self, inputs: &[Spec]) -> Result<GraphModule> {
+        self.graph.graph_module(&self.graph.specs(inputs)?)
+    }
+
+    /// One step: the loss before it.
+    ///
+    /// # Errors
+    /// Returns an error if the inputs do not fit; then nothing has changed.
+    pub fn run(&mut self, inputs: impl IntoArgs) -> Result<Tensor> {
+        let mut args = self.inputs(inputs.into_args())?;
+        let specs = args.iter().map(|arg| Ok(Spec::of(arg.clone())));
+        let specs = specs.collect::<Result<Vec<_>>>()?;
+        let key = format!("{specs:?}");
+        let gm = match self.made.iter().find(|(like, _)| *like == key) {
+            Some((_, gm)) => gm.clone(),
+            None => {
+                let gm = Arc::new(self.graph_module(&specs)?);
+                self.made.push((key, gm.clone()));
+                gm
+            }
+        };
+        args.push(self.lr.into_value());
+        args.push(((self.steps + 1) as f64).into_value());
+        let [parameters, state, buffers] = self.named();
+        for (paths, tensors) in [parameters, state, buffers].iter().zip(&self.carried) {
+            args.push(dict(paths, tensors.iter().cloned()));
+        }
+        let found: Value = crate::no_grad(|| {
+            gm.forward(CallArgs {
+                args,
+                kwargs: Vec::new(),
+            })
+        })?;
+        let Value::Tuple(found) = &found else {
+            return Err(Error::expected(
+                "a loss and what is carried",
+                found.describe(),
+            ));
+        };
+        let [loss, parameters, state, buffers] = &found[..] else {
+            return Err(Error::msg("a step gives four results"));
+        };
+        let loss = Tensor::from_value(loss.clone())?;
+        self.carried = [values(parameters)?, values(state)?, values(buffers)?];
+        self.steps += 1;
+        Ok(loss)
+    }
+
+    fn inputs(&self, call: CallArgs) -> Result<Vec<Value>> {
+        let params = self.graph.inputs();
+        if call.args.len() != params.len() || !call.kwargs.is_empty() {
+            let names: Vec<&str> = params.iter().map(|param| &*param.name).collect();
+            return Err(Error::msg(format_args!(
+                "a step takes {} in their order, and is given {} arguments",
+                names.join(", "),
+                call.args.len() + call.kwargs.len()
+            )));
+        }
+        Ok(call.args)
+    }
+
+    /// The paths of the parameters, of the state and of the buffers.
+    fn named(&self) -> [Vec<String>; 3] {
+        let loss = &self.graph.loss;
+        let paths =
+            |named: &[(String, Value)]| named.iter().map(|(path, _)| path.clone()).collect();
+        [
+            paths(&loss.parameters),
+            paths(&state_of(loss, self.graph.rule)),
+            paths(&loss.buffers),
+        ]
+    }
+
+    /// How many steps there were.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Parameters and buffers as they are now, by path.
+    ///
+    /// # Errors
+    /// Returns no errors of its own.
+    pub fn state_dict(&self) -> Result<IndexMap<String, Tensor>> {
+        let [parameters, _, buffers] = self.named();
+        let [now, _, own] = &self.carried;
+        let all = parameters.into_iter().zip(now);
+        let all = all.chain(buffers.into_iter().zip(own));
+        all.map(|(path, value)| Ok((path, Tensor::from_value(value.clone())?)))
+            .collect()
+    }
+
+    /// Writes parameters and buffers as they are now into a model of the same structure.
+    ///
+    /// # Errors
+    /// Returns an error if the model lacks one, or it has another shape.
+    pub fn store(&self, model: &mut (impl Component + ?Sized)) -> Result<()> {
+        let mut named = model.named_parameters();
+        named.extend(model.named_buffers());
+        for (path, tensor) in self.state_dict()? {
+            let place = named
+                .get(path.as_str())
+                .ok_or_else(|| Error::msg(format_args!("the model has no tensor at `{path}`")))?;
+            Tensor::from_value(place.clone())?.copy_from(&tensor)?;
+        }
+        Ok(())
+    }
+
+    /// Saves all that the next step depends on, but for the model and the options, as a safetensors file.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let mut all = IndexMap::new();
+        for ((kind, paths), tensors) in KINDS.iter().zip(self.named()).zip(&self.carried) {
+            for (path, value) in paths.into_iter().zip(tensors) {
+                let tensor = Tensor::from_value(value.clone())?;
+                all.insert(format!("{kind}.{path}"), tensor);
+            }
+        }
+        let steps = i64::try_from(self.steps).map_err(Error::other)?;
+        all.insert("step".to_string(), Tensor::from_vec(vec![steps], ())?);
+        all.insert("lr".to_string(), Tensor::from_vec(vec![self.lr], ())?);
+        crate::weights::save_tensors(all, path)
+    }
+
+    /// Loads a file that [`save`](TrainStep::save) wrote for a step of the same model.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read, or lacks a tensor, or has one of another shape; nothing changes
+    /// then.
+    pub fn load(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let mut all = tensors_of(path.as_ref())?;
+        let mut take = |name: String, like: Option<&Value>| -> Result<Tensor> {
+            let found = all.swap_remove(&name).ok_or_else(|| {
+                Error::msg(format_args!(
+                    "the file has no `{name}`: it is of another step"
+                ))
+            })?;
+            if let Some(like) = like {
+                let like = Tensor::from_value(like.clone())?;
+                if like.dims()? != found.dims()? || like.dtype()? != found.dtype()? {
+                    return Err(Error::msg(format_args!(
+                        "`{name}` is {:?} in the file, and {:?} in the step",
+                        found.dims()?,
+                        like.dims()?
+                    )));
+                }
+            }
+            Ok(found)
+        };
+        let steps = take("step".to_string(), None)?.item()?;
+        let lr = take("lr".to_string(), None)?.item()?;
+        let mut carried: [Vec<Value>; 3] = Default::default();
+        for (((kind, paths), now), after) in KINDS
+            .iter()
+            .zip(self.named())
+            .zip(&self.carried)
+            .zip(&mut carried)
+        {
+            for (path, like) in paths.into_iter().zip(now) {
+                after.push(take(format!("{kind}.{path}"), Some(like))?.into_value());
+            }
+        }
+        self.carried = carried;
+        self.steps = steps as u64;
+        self.lr = lr;
+        Ok(())
+    }
+}
+
+/// What is carried, in files.
+const KINDS: [&str; 3] = ["parameters", "state", "buffers"];
