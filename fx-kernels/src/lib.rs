@@ -24,6 +24,7 @@ pub mod reduce;
 pub mod rotary;
 mod scratch;
 pub mod transpose;
+pub mod update;
 mod vector;
 
 pub use activation::Activation;

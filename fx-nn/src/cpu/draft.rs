@@ -14,6 +14,7 @@ use fx_kernels::recurrent::Unit;
 use fx_kernels::reduce::Reduction;
 
 use crate::Tensor;
+use crate::optim::UpdateRule;
 
 /// An item of a draft.
 pub(super) type Id = usize;
@@ -202,7 +203,11 @@ pub(super) enum Kind {
     },
     /// A network over sequences, of the weights that are the same in every run; else the last inputs are the weights.
     Recurrent(Recurring, Option<Vec<Tensor>>),
-    /// One of the results of a network.
+    /// A parameter and its state after a step of an optimizer, in their own memory. The inputs are the gradient, the
+    /// learning rate, the number of the step, the parameter and its state, and what multiplies the gradient if that is
+    /// given.
+    Update(UpdateRule),
+    /// One of several results.
     Part(usize),
     /// Each channel times a factor plus a shift: a batch norm with its statistics.
     ChannelAffine {

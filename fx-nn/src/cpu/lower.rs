@@ -17,7 +17,7 @@ use super::call::{Args, Lowering};
 use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, View};
 use super::lowering::{CpuLowering, How};
 use super::points::{Point, Points};
-use crate::{Tensor, ops};
+use crate::{Tensor, ops, optim};
 
 /// The draft of a graph without layers. `is_floats` says which inputs are tensors of `f32`.
 pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
@@ -45,7 +45,7 @@ pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
 }
 
 /// The element type that is known of the tensor that a node gives.
-fn dtype_of(node: NodeRef<'_>) -> Option<DType> {
+pub(super) fn dtype_of(node: NodeRef<'_>) -> Option<DType> {
     node.meta::<ValueMeta>()?.tensor()?.dtype
 }
 
@@ -493,8 +493,13 @@ impl<'g> Lowering<'g> {
         let Some(x) = self.item_of(&source) else {
             return Ok(None);
         };
-        if let (Kind::Recurrent(how, _), Argument::Int(at)) = (&self.draft.items[x].kind, &*index) {
-            let count = how.results() as i64;
+        let several = match &self.draft.items[x].kind {
+            Kind::Recurrent(how, _) => Some(how.results()),
+            Kind::Update(rule) => Some(1 + rule.state().len()),
+            _ => None,
+        };
+        if let (Some(count), Argument::Int(at)) = (several, &*index) {
+            let count = count as i64;
             let at = if *at < 0 { *at + count } else { *at };
             return Ok(match (0..count).contains(&at) {
                 true => self.push(args, Kind::Part(at as usize), vec![x]),
@@ -632,6 +637,8 @@ kernels! { work:
     function!(ops::gru) => |l, args| Ok(l.recurrent(args, Unit::Gru));
     function!(ops::rnn_tanh) => |l, args| Ok(l.recurrent(args, Unit::Tanh));
     function!(ops::rnn_relu) => |l, args| Ok(l.recurrent(args, Unit::Relu));
+    function!(optim::fused_adam) => |l, args| Ok(l.adam(args));
+    function!(optim::fused_sgd) => |l, args| Ok(l.sgd(args));
 }
 
 /// Nothing is dropped outside of training.

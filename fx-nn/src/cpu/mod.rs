@@ -62,10 +62,12 @@ mod points;
 mod products;
 mod program;
 mod recurrent;
+pub(crate) mod resident;
 mod run;
 mod signature;
 mod steps;
 mod support;
+mod update;
 mod views;
 
 use std::sync::Arc;
@@ -87,6 +89,7 @@ pub use self::points::{Point, Points};
 
 use self::code::Code;
 use self::options::Options;
+use self::resident::Resident;
 use crate::nn;
 
 /// The compiler for the CPU.
@@ -177,6 +180,13 @@ impl Cpu {
     pub fn level(mut self, level: Level) -> Self {
         self.options.level = level;
         self
+    }
+}
+
+impl Cpu {
+    /// The program of a graph that carries its last arguments from run to run.
+    pub(crate) fn resident(&self, gm: &GraphModule, carried: usize) -> Result<Resident> {
+        Resident::of(gm, carried, &self.options)
     }
 }
 

@@ -21,7 +21,9 @@ use super::frame::{Frame, Register, slice};
 use super::memory::Pool;
 use super::options::{Options, Progress};
 use super::recurrent;
+use super::update::CHANGED;
 use crate::Tensor;
+use crate::optim::UpdateRule;
 
 /// A weight of a kernel that reads it as it is.
 pub(super) type Weight = Option<Arc<Buffer>>;
@@ -77,6 +79,8 @@ pub(super) struct Step {
     pub frees: Vec<Id>,
     /// The residual of a convolution that nothing reads after it, so that it may be changed.
     pub adds_to: Option<Id>,
+    /// The registers that it changes in place, which nothing reads after it.
+    pub changes: Vec<Id>,
     /// The halo that readers of an image need.
     pub halo: usize,
     /// Whether the program returns what it gives, or a view of it.
@@ -186,7 +190,14 @@ impl Program {
                 }
                 _ => None,
             };
+            let changes = match &kernel {
+                Kernel::Plain(Kind::Update(rule)) => {
+                    item.inputs[CHANGED..][..1 + rule.state().len()].to_vec()
+                }
+                _ => Vec::new(),
+            };
             program.steps.push(Step {
+                changes,
                 report: StepReport::new(kernel.name(), item.nodes),
                 kernel,
                 inputs: item.inputs,
@@ -291,6 +302,8 @@ impl Kernel {
                 Kind::ConvOf { .. } => "convolution by a weight of the run".into(),
                 Kind::Recurrent(..) => "recurrent network by weights of the run".into(),
                 Kind::Part(_) => "view".into(),
+                Kind::Update(UpdateRule::Adam { .. }) => "update by Adam".into(),
+                Kind::Update(_) => "update by SGD".into(),
                 Kind::ImageAdd(activation) => with("sum of images", *activation),
                 Kind::ImageActivate(activation) => with("image", *activation),
                 Kind::ImageScale => "channels scaled".into(),

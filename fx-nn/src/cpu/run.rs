@@ -10,8 +10,10 @@ use fx_core::{Error, Result};
 use smallvec::SmallVec;
 
 use super::array::{Array, Memory};
+use super::draft::Kind;
 use super::frame::{Frame, Reading, Register, give, slice};
-use super::program::Program;
+use super::memory::Pool;
+use super::program::{Kernel, Program, Step};
 use crate::Tensor;
 
 /// Gets what each step took.
@@ -36,7 +38,7 @@ impl Program {
         frame: &mut Frame,
         inputs: &[&Value],
         out: &mut Value,
-        mut on_step: Option<OnStep<'_>>,
+        on_step: Option<OnStep<'_>>,
     ) -> Result<()> {
         let mut guards: SmallVec<[_; 4]> = SmallVec::new();
         for (place, _, is_floats) in &self.arguments {
@@ -62,34 +64,8 @@ impl Program {
                 None => Register::Value(inputs[*place].clone()),
             };
         }
-        let Frame { registers, pool } = frame;
-        pool.restart();
-        for step in &self.steps {
-            let taken = step.adds_to.map(|id| std::mem::take(&mut registers[id]));
-            pool.adds_to = match taken {
-                Some(Register::Image(image)) => Some(image),
-                _ => None,
-            };
-            let reading = Reading {
-                registers,
-                inputs: &floats,
-                level: self.level,
-            };
-            pool.gives_result = step.gives_result;
-            let start = on_step.is_some().then(Instant::now);
-            let made = reading.step(step, pool)?;
-            if let (Some(on_step), Some(start)) = (&mut on_step, start) {
-                on_step(StepRun {
-                    step: &step.report,
-                    time: start.elapsed(),
-                    flops: reading.flops(step, &made),
-                });
-            }
-            registers[step.out] = made;
-            for id in &step.frees {
-                registers[*id] = Register::Empty;
-            }
-        }
+        self.steps_in(frame, &floats, on_step)?;
+        let Frame { registers, .. } = frame;
         for (_, id) in &self.returned {
             give(&mut registers[*id])?;
         }
@@ -112,6 +88,71 @@ impl Program {
             registers[*id] = Register::Empty;
         }
         Ok(())
+    }
+
+    /// Runs the steps; the arguments are in their registers.
+    pub(super) fn steps_in(
+        &self,
+        frame: &mut Frame,
+        floats: &[&[f32]],
+        mut on_step: Option<OnStep<'_>>,
+    ) -> Result<()> {
+        let Frame { registers, pool } = frame;
+        pool.restart();
+        for step in &self.steps {
+            let changed = step
+                .changes
+                .iter()
+                .map(|id| std::mem::take(&mut registers[*id]));
+            let changed: SmallVec<[Register; 3]> = changed.collect();
+            let taken = step.adds_to.map(|id| std::mem::take(&mut registers[id]));
+            pool.adds_to = match taken {
+                Some(Register::Image(image)) => Some(image),
+                _ => None,
+            };
+            let reading = Reading {
+                registers,
+                inputs: floats,
+                level: self.level,
+            };
+            pool.gives_result = step.gives_result;
+            let start = on_step.is_some().then(Instant::now);
+            let made = match changed.is_empty() {
+                true => reading.step(step, pool)?,
+                false => reading.changed(step, changed, pool)?,
+            };
+            if let (Some(on_step), Some(start)) = (&mut on_step, start) {
+                on_step(StepRun {
+                    step: &step.report,
+                    time: start.elapsed(),
+                    flops: reading.flops(step, &made),
+                });
+            }
+            registers[step.out] = made;
+            for id in &step.frees {
+                registers[*id] = Register::Empty;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reading<'_> {
+    /// Runs a step that changes registers in place.
+    fn changed(
+        &self,
+        step: &Step,
+        changed: SmallVec<[Register; 3]>,
+        pool: &mut Pool,
+    ) -> Result<Register> {
+        let Kernel::Plain(Kind::Update(rule)) = &step.kernel else {
+            return Err(Error::msg("only updates change what they are given"));
+        };
+        let arrays = changed.into_iter().map(|register| match register {
+            Register::Array(array) => Ok(array),
+            _ => Err(Error::msg("a parameter is not there as an array")),
+        });
+        self.update(*rule, &step.inputs, arrays.collect::<Result<_>>()?, pool)
     }
 }
 

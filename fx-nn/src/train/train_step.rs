@@ -6,13 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fx_core::module::{Component, ComponentExt, Module};
+use fx_core::passes::backend::StepReport;
 use fx_core::shapes::Spec;
 use fx_core::trace::{CallArgs, FromValue, IntoArgs, Root};
-use fx_core::value::{IntoValue, Value};
+use fx_core::value::{DType, IntoValue, Tree, Value};
 use fx_core::{Error, GraphModule, IndexMap, Result};
 
 use super::loss::{Loss, dict, values};
 use super::step::{Options, StepGraph, state_of};
+use crate::cpu::Cpu;
+use crate::cpu::resident::{Carried, Resident};
 use crate::func::Transform;
 use crate::func::source::Source;
 use crate::ops;
@@ -43,8 +46,22 @@ pub struct TrainStep {
     graph: StepGraph,
     lr: f64,
     steps: u64,
-    carried: [Vec<Value>; 3],
-    made: Vec<(String, Arc<GraphModule>)>,
+    /// Parameters, state and buffers.
+    carried: Carrying,
+    is_compiled: bool,
+    made: Vec<(String, Arc<Made>)>,
+}
+
+/// What is carried: tensors, or memory of compiled code.
+enum Carrying {
+    Tensors(Vec<Value>),
+    Memory(Vec<Carried>),
+}
+
+/// What runs a step.
+enum Made {
+    Graph(GraphModule),
+    Program(Resident),
 }
 
 impl TrainStep {
@@ -93,12 +110,15 @@ impl TrainStep {
             let like = Tensor::from_value(value)?.detach()?;
             ops::zeros_like(&like, None).map(IntoValue::into_value)
         });
+        let mut carried = copied(&loss.parameters)?;
+        carried.extend(zeros.collect::<Result<Vec<_>>>()?);
+        carried.extend(copied(&loss.buffers)?);
         Ok(TrainStep {
-            carried: [
-                copied(&loss.parameters)?,
-                zeros.collect::<Result<_>>()?,
-                copied(&loss.buffers)?,
-            ],
+            is_compiled: loss.parameters.iter().all(|(_, value)| {
+                let tensor = value.downcast_ref::<Tensor>();
+                tensor.is_some_and(|tensor| matches!(tensor.dtype(), Ok(DType::F32)))
+            }),
+            carried: Carrying::Tensors(carried),
             graph: StepGraph::new(loss, rule, options),
             lr: optimizer.learning_rate(),
             steps: 0,
@@ -117,6 +137,15 @@ impl TrainStep {
     #[must_use]
     pub fn accumulate(self, parts: usize) -> Self {
         self.with(|options| options.parts = parts)
+    }
+
+    /// Whether steps are compiled for the CPU, as they are unless this says otherwise; else the graph runs. Parameters
+    /// of other types than `f32` are not compiled.
+    #[must_use]
+    pub fn compiled(mut self, is_compiled: bool) -> Self {
+        self.is_compiled &= is_compiled;
+        self.made.clear();
+        self
     }
 
     fn with(mut self, change: impl FnOnce(&mut Options)) -> Self {
@@ -155,25 +184,54 @@ impl TrainStep {
         let specs = args.iter().map(|arg| Ok(Spec::of(arg.clone())));
         let specs = specs.collect::<Result<Vec<_>>>()?;
         let key = format!("{specs:?}");
-        let gm = match self.made.iter().find(|(like, _)| *like == key) {
-            Some((_, gm)) => gm.clone(),
+        let made = match self.made.iter().find(|(like, _)| *like == key) {
+            Some((_, made)) => made.clone(),
             None => {
-                let gm = Arc::new(self.graph_module(&specs)?);
-                self.made.push((key, gm.clone()));
-                gm
+                let gm = self.graph_module(&specs)?;
+                let made = Arc::new(match self.is_compiled {
+                    true => Made::Program(Cpu::new().resident(&gm, self.paths().count())?),
+                    false => Made::Graph(gm),
+                });
+                self.made.push((key, made.clone()));
+                made
             }
         };
         args.push(self.lr.into_value());
         args.push(((self.steps + 1) as f64).into_value());
-        let [parameters, state, buffers] = self.named();
-        for (paths, tensors) in [parameters, state, buffers].iter().zip(&self.carried) {
-            args.push(dict(paths, tensors.iter().cloned()));
+        let loss = crate::no_grad(|| match &*made {
+            Made::Graph(gm) => self.run_graph(gm, args),
+            Made::Program(program) => self.run_program(program, args),
+        })?;
+        self.steps += 1;
+        Tensor::from_value(loss)
+    }
+
+    fn run_program(&mut self, program: &Resident, args: Vec<Value>) -> Result<Value> {
+        if let Carrying::Tensors(tensors) = &self.carried {
+            let memory = tensors.iter().map(Carried::of);
+            self.carried = Carrying::Memory(memory.collect::<Result<_>>()?);
         }
-        let found: Value = crate::no_grad(|| {
-            gm.forward(CallArgs {
-                args,
-                kwargs: Vec::new(),
-            })
+        let tree = args.into_iter().map(|arg| Tree::of(&arg)?.flatten(arg));
+        let args: Vec<Value> = tree
+            .collect::<Result<Vec<_>>>()?
+            .into_iter()
+            .flatten()
+            .collect();
+        match &mut self.carried {
+            Carrying::Memory(memory) => program.run(&args, memory, None),
+            Carrying::Tensors(_) => Err(Error::msg("what is carried is in no memory")),
+        }
+    }
+
+    fn run_graph(&mut self, gm: &GraphModule, mut args: Vec<Value>) -> Result<Value> {
+        let mut tensors = self.tensors()?.into_iter();
+        for paths in self.named() {
+            let own: Vec<Value> = tensors.by_ref().take(paths.len()).collect();
+            args.push(dict(&paths, own));
+        }
+        let found: Value = gm.forward(CallArgs {
+            args,
+            kwargs: Vec::new(),
         })?;
         let Value::Tuple(found) = &found else {
             return Err(Error::expected(
@@ -181,13 +239,34 @@ impl TrainStep {
                 found.describe(),
             ));
         };
-        let [loss, parameters, state, buffers] = &found[..] else {
-            return Err(Error::msg("a step gives four results"));
+        let Some((loss, after)) = found.split_first() else {
+            return Err(Error::msg("a step gives its loss"));
         };
-        let loss = Tensor::from_value(loss.clone())?;
-        self.carried = [values(parameters)?, values(state)?, values(buffers)?];
-        self.steps += 1;
-        Ok(loss)
+        let after = after.iter().map(values).collect::<Result<Vec<_>>>()?;
+        self.carried = Carrying::Tensors(after.into_iter().flatten().collect());
+        Ok(loss.clone())
+    }
+
+    /// What the compiled step for the inputs of the last run does, call by call; none if it was not compiled.
+    pub fn report(&self) -> Vec<StepReport> {
+        match self.made.last().map(|(_, made)| &**made) {
+            Some(Made::Program(program)) => program.report(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The values of what is carried.
+    fn tensors(&self) -> Result<Vec<Value>> {
+        match &self.carried {
+            Carrying::Tensors(tensors) => Ok(tensors.clone()),
+            Carrying::Memory(memory) => memory.iter().map(Carried::tensor).collect(),
+        }
+    }
+
+    /// The paths of what is carried, in order, with what each is in files.
+    fn paths(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let each = KINDS.into_iter().zip(self.named());
+        each.flat_map(|(kind, paths)| paths.into_iter().map(move |path| (kind, path)))
     }
 
     fn inputs(&self, call: CallArgs) -> Result<Vec<Value>> {
@@ -225,11 +304,9 @@ impl TrainStep {
     /// # Errors
     /// Returns no errors of its own.
     pub fn state_dict(&self) -> Result<IndexMap<String, Tensor>> {
-        let [parameters, _, buffers] = self.named();
-        let [now, _, own] = &self.carried;
-        let all = parameters.into_iter().zip(now);
-        let all = all.chain(buffers.into_iter().zip(own));
-        all.map(|(path, value)| Ok((path, Tensor::from_value(value.clone())?)))
+        let all = self.paths().zip(self.tensors()?);
+        let all = all.filter(|((kind, _), _)| *kind != "state");
+        all.map(|((_, path), value)| Ok((path, Tensor::from_value(value)?)))
             .collect()
     }
 
@@ -255,11 +332,8 @@ impl TrainStep {
     /// Returns an error if the file cannot be written.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let mut all = IndexMap::new();
-        for ((kind, paths), tensors) in KINDS.iter().zip(self.named()).zip(&self.carried) {
-            for (path, value) in paths.into_iter().zip(tensors) {
-                let tensor = Tensor::from_value(value.clone())?;
-                all.insert(format!("{kind}.{path}"), tensor);
-            }
+        for ((kind, path), value) in self.paths().zip(self.tensors()?) {
+            all.insert(format!("{kind}.{path}"), Tensor::from_value(value)?);
         }
         let steps = i64::try_from(self.steps).map_err(Error::other)?;
         all.insert("step".to_string(), Tensor::from_vec(vec![steps], ())?);
@@ -294,18 +368,12 @@ impl TrainStep {
         };
         let steps = take("step".to_string(), None)?.item()?;
         let lr = take("lr".to_string(), None)?.item()?;
-        let mut carried: [Vec<Value>; 3] = Default::default();
-        for (((kind, paths), now), after) in KINDS
-            .iter()
-            .zip(self.named())
-            .zip(&self.carried)
-            .zip(&mut carried)
-        {
-            for (path, like) in paths.into_iter().zip(now) {
-                after.push(take(format!("{kind}.{path}"), Some(like))?.into_value());
-            }
-        }
-        self.carried = carried;
+        let named = self.paths().zip(self.tensors()?);
+        let carried = named.map(|((kind, path), like)| {
+            take(format!("{kind}.{path}"), Some(&like)).map(IntoValue::into_value)
+        });
+        let carried = carried.collect::<Result<Vec<_>>>()?;
+        self.carried = Carrying::Tensors(carried);
         self.steps = steps as u64;
         self.lr = lr;
         Ok(())

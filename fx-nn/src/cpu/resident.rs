@@ -1,0 +1,225 @@
+//! `Resident`: a program whose last arguments stay with it from run to run, and are changed where they are.
+//!
+//! Invariant: after a run that fails before its first update, what is carried is as it was.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use fx_core::passes::backend::{StepReport, StepRun};
+use fx_core::passes::{Cse, FoldConstants, MethodsToFunctions};
+use fx_core::value::{DType, IntoValue, NodeId, Value};
+use fx_core::{Error, GraphModule, Result};
+use fx_kernels::Buffer;
+use fx_kernels::transpose::contiguous;
+
+use super::array::{Array, Memory};
+use super::draft::{Draft, Kind};
+use super::frame::{Reading, Register, sizes_differ};
+use super::options::Options;
+use super::program::{Program, floats_of};
+use super::{absorb, fuse, layout, lower};
+use crate::Tensor;
+
+/// A program, and what is carried from run to run.
+pub(crate) struct Resident {
+    program: Program,
+    /// The results that are carried, in the order of the arguments that they become, and whether each is in memory of
+    /// its own.
+    results: Vec<(NodeId, bool)>,
+    loss: NodeId,
+    /// How many arguments are given to each run.
+    given: usize,
+}
+
+/// A tensor that is carried.
+#[derive(Debug, Clone)]
+pub(crate) struct Carried(Register);
+
+impl Carried {
+    pub fn of(value: &Value) -> Result<Self> {
+        let tensor = value.downcast_ref::<Tensor>();
+        let tensor = tensor.ok_or_else(|| Error::msg("what is carried is a tensor"))?;
+        Ok(Carried(match tensor.dtype()? {
+            DType::F32 => {
+                let dims = tensor.dims()?.iter().copied().collect();
+                let memory = Memory::Buffer(Arc::new(floats_of(tensor)?));
+                Register::Array(Array::of(memory, dims))
+            }
+            _ => Register::Value(value.clone()),
+        }))
+    }
+
+    /// A copy of it, as a tensor.
+    pub fn tensor(&self) -> Result<Value> {
+        match &self.0 {
+            Register::Value(value) => Ok(value.clone()),
+            Register::Array(Array {
+                memory: Memory::Buffer(buffer),
+                start,
+                dims,
+                ..
+            }) => {
+                let count: usize = dims.iter().product();
+                let floats = buffer[*start..][..count].to_vec();
+                Ok(Tensor::from_vec(floats, &dims[..])?.into_value())
+            }
+            _ => Err(Error::msg("what is carried is no tensor")),
+        }
+    }
+}
+
+impl Resident {
+    /// The program of a graph whose last arguments are carried: it gives a number, then dicts of what these become.
+    pub fn of(gm: &GraphModule, carried: usize, options: &Options) -> Result<Self> {
+        let mut gm = gm.clone();
+        gm.apply(&MethodsToFunctions)?;
+        gm.apply(&FoldConstants::new())?;
+        gm.apply(&Cse::new())?;
+        gm.eliminate_dead_code()?;
+        let is_floats: Vec<bool> = gm
+            .graph()
+            .placeholders()
+            .map(|node| lower::dtype_of(node) == Some(DType::F32))
+            .collect();
+        let given = is_floats.len().checked_sub(carried);
+        let given = given.ok_or_else(|| Error::msg("a step carries more than it takes"))?;
+        let mut draft = lower::lower(&gm, &is_floats)?;
+        draft.without_dead();
+        absorb::absorb(&mut draft)?;
+        fuse::fuse(&mut draft);
+        layout::choose(&mut draft);
+        last(&mut draft);
+        let mut nodes = Vec::new();
+        if let Some(output) = &draft.output {
+            output.for_each_node(&mut |node| nodes.push(node));
+        }
+        let is_own = |node: &NodeId| {
+            let item = draft.returned.get(node).map(|id| &draft.items[*id]);
+            item.is_some_and(|item| {
+                matches!(item.kind, Kind::Part(_))
+                    && matches!(draft.items[item.inputs[0]].kind, Kind::Update(_))
+            })
+        };
+        let results = nodes.iter().skip(1).map(|node| (*node, is_own(node)));
+        let results: Vec<(NodeId, bool)> = results.collect();
+        let program = Program::of(draft, options)?;
+        let (Some(loss), true) = (nodes.first().copied(), nodes.len() == carried + 1) else {
+            return Err(Error::msg("a step gives a loss, and whatever it carries"));
+        };
+        Ok(Resident {
+            program,
+            results,
+            loss,
+            given,
+        })
+    }
+
+    /// What the steps do.
+    pub fn report(&self) -> Vec<StepReport> {
+        self.program.report()
+    }
+
+    /// Runs it once: gives the number, and changes what is carried.
+    pub fn run(
+        &self,
+        given: &[Value],
+        carried: &mut Vec<Carried>,
+        on_step: Option<&mut dyn FnMut(StepRun<'_>)>,
+    ) -> Result<Value> {
+        let program = &self.program;
+        let mut frame = program.frame();
+        for (place, id, is_floats) in &program.arguments {
+            frame.registers[*id] = match place.checked_sub(self.given) {
+                Some(at) => std::mem::replace(&mut carried[at].0, Register::Empty),
+                None => match (&given[*place], is_floats) {
+                    (value, true) => Carried::of(value)?.0,
+                    (value, false) => Register::Value(value.clone()),
+                },
+            };
+        }
+        let run = program.steps_in(&mut frame, &[], on_step);
+        let at = |node: NodeId| {
+            let mut returned = program.returned.iter();
+            returned
+                .find(|(other, _)| *other == node)
+                .map(|(_, id)| *id)
+        };
+        if let Err(error) = run {
+            for (place, id, _) in &program.arguments {
+                if let Some(carry) = place.checked_sub(self.given) {
+                    carried[carry].0 = std::mem::take(&mut frame.registers[*id]);
+                }
+            }
+            return Err(error);
+        }
+        let missing = || Error::msg("a result was not computed");
+        let reading = Reading {
+            registers: &frame.registers,
+            inputs: &[],
+            level: program.level,
+        };
+        let loss = reading.value(at(self.loss).ok_or_else(missing)?)?;
+        for (carry, (node, is_own)) in carried.iter_mut().zip(&self.results) {
+            let id = at(*node).ok_or_else(missing)?;
+            let register = frame.registers[id].clone();
+            carry.0 = match is_own {
+                true => register,
+                false => copied(&reading, register)?,
+            };
+        }
+        for (_, id, _) in &program.arguments {
+            frame.registers[*id] = Register::Empty;
+        }
+        program.keep(frame);
+        Ok(loss)
+    }
+}
+
+/// What a register holds, in memory that is not of the run.
+fn copied(reading: &Reading<'_>, register: Register) -> Result<Register> {
+    let Register::Array(array) = register else {
+        return Ok(register);
+    };
+    let mut floats = Buffer::zeros(array.numel());
+    let Array {
+        start,
+        dims,
+        strides,
+        ..
+    } = &array;
+    let memory = reading.memory(&array);
+    contiguous(reading.level, memory, *start, dims, strides, &mut floats).map_err(sizes_differ)?;
+    let memory = Memory::Buffer(Arc::new(floats));
+    Ok(Register::Array(Array::of(memory, array.dims.clone())))
+}
+
+/// Puts updates behind all that may read what they change.
+fn last(draft: &mut Draft) {
+    let is_late = |draft: &Draft, id: usize| match draft.items[id].kind {
+        Kind::Update(_) => true,
+        Kind::Part(_) => matches!(draft.items[draft.items[id].inputs[0]].kind, Kind::Update(_)),
+        _ => false,
+    };
+    let order: Vec<usize> = {
+        let all = 0..draft.items.len();
+        let (late, early): (Vec<usize>, Vec<usize>) = all.partition(|id| is_late(draft, *id));
+        early.into_iter().chain(late).collect()
+    };
+    let mut renamed = vec![0; order.len()];
+    for (new, old) in order.iter().enumerate() {
+        renamed[*old] = new;
+    }
+    let mut items: Vec<_> = std::mem::take(&mut draft.items)
+        .into_iter()
+        .map(Some)
+        .collect();
+    for old in order {
+        if let Some(mut item) = items[old].take() {
+            item.visit_uses(&mut |id| *id = renamed[*id]);
+            draft.items.push(item);
+        }
+    }
+    draft
+        .returned
+        .values_mut()
+        .for_each(|id| *id = renamed[*id]);
+}
