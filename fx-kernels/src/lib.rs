@@ -22,6 +22,7 @@ pub mod pointwise;
 pub mod recurrent;
 pub mod reduce;
 pub mod rotary;
+pub mod scatter;
 mod scratch;
 pub mod transpose;
 pub mod update;

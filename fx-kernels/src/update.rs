@@ -66,8 +66,12 @@ impl Adam {
                 *w = *w * how.shrink - how.rate * *m / (v.sqrt() / how.root + how.eps);
             }
         };
-        let chunks = gradient.par_chunks(CHUNK).zip(parameter.par_chunks_mut(CHUNK));
-        let states = average.par_chunks_mut(CHUNK).zip(square.par_chunks_mut(CHUNK));
+        let chunks = gradient
+            .par_chunks(CHUNK)
+            .zip(parameter.par_chunks_mut(CHUNK));
+        let states = average
+            .par_chunks_mut(CHUNK)
+            .zip(square.par_chunks_mut(CHUNK));
         chunks.zip(states).for_each(each);
         Ok(())
     }
@@ -106,7 +110,9 @@ impl Sgd {
     ) -> Result<(), SizeError> {
         check("a gradient", parameter.len(), gradient.len())?;
         let how = *self;
-        let chunks = gradient.par_chunks(CHUNK).zip(parameter.par_chunks_mut(CHUNK));
+        let chunks = gradient
+            .par_chunks(CHUNK)
+            .zip(parameter.par_chunks_mut(CHUNK));
         match buffer {
             None => chunks.for_each(|(gradient, parameter)| {
                 for (g, w) in gradient.iter().zip(parameter) {
@@ -115,16 +121,20 @@ impl Sgd {
             }),
             Some(buffer) => {
                 check("a buffer of SGD", gradient.len(), buffer.len())?;
-                chunks
-                    .zip(buffer.par_chunks_mut(CHUNK))
-                    .for_each(|((gradient, parameter), buffer)| {
+                chunks.zip(buffer.par_chunks_mut(CHUNK)).for_each(
+                    |((gradient, parameter), buffer)| {
                         for ((g, w), b) in gradient.iter().zip(parameter).zip(buffer) {
                             let g = g * how.scale + *w * how.decay;
                             *b = *b * how.momentum + g * how.share;
-                            let change = if how.nesterov { g + *b * how.momentum } else { *b };
+                            let change = if how.nesterov {
+                                g + *b * how.momentum
+                            } else {
+                                *b
+                            };
                             *w -= change * how.rate;
                         }
-                    });
+                    },
+                );
             }
         }
         Ok(())

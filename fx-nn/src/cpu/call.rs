@@ -21,6 +21,8 @@ pub(super) struct Lowering<'g> {
     pub items: HashMap<NodeId, Id>,
     /// The calls that give a tensor of `f32`, each with the item of its floats if anything reads it.
     pub called: HashMap<Id, Option<Id>>,
+    /// The comparisons of floats, each with the item of its ones and zeros.
+    pub masks: HashMap<NodeId, Id>,
     /// Whether the arguments are of the types that the graph was given shapes for.
     pub is_known: bool,
 }
@@ -104,6 +106,11 @@ impl Lowering<'_> {
 
     pub fn item_of(&self, argument: &Argument) -> Option<Id> {
         self.items.get(&argument.as_node()?).copied()
+    }
+
+    /// The ones and zeros of a comparison of floats.
+    pub fn mask_of(&self, argument: &Argument) -> Option<Id> {
+        self.masks.get(&argument.as_node()?).copied()
     }
 
     /// The floats of an argument.

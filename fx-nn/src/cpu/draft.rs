@@ -13,6 +13,7 @@ use fx_kernels::pointwise::{Binary, Unary};
 use fx_kernels::recurrent::Unit;
 use fx_kernels::reduce::Reduction;
 
+use super::of_run::NormOf;
 use crate::Tensor;
 use crate::optim::UpdateRule;
 
@@ -207,6 +208,19 @@ pub(super) enum Kind {
     /// learning rate, the number of the step, the parameter and its state, and what multiplies the gradient if that is
     /// given.
     Update(UpdateRule),
+    /// A linear layer whose weight a run decides, and its bias if there is a third input.
+    LinearOf,
+    NormOf(NormOf),
+    /// The rows of a table, the second input, at indices.
+    EmbeddingOf,
+    /// Rows, the third input, that are added to those of the first at indices.
+    AddRows,
+    /// Elements at indices along a dimension.
+    TakeAlong(i64),
+    /// Elements, the third input, that are added to those of the first at indices along a dimension.
+    AddAlong(i64),
+    /// A number in the sizes of the input.
+    Filled(f32),
     /// One of several results.
     Part(usize),
     /// Each channel times a factor plus a shift: a batch norm with its statistics.

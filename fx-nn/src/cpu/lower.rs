@@ -26,6 +26,7 @@ pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
         draft: Draft::default(),
         items: HashMap::new(),
         called: HashMap::new(),
+        masks: HashMap::new(),
         is_known: true,
     };
     for (place, node) in gm.graph().placeholders().enumerate() {
@@ -80,6 +81,9 @@ impl<'g> Lowering<'g> {
                     node,
                     bound: call.bind()?,
                 };
+                if let Some(mask) = self.mask(function, &args) {
+                    self.masks.insert(node.id(), mask);
+                }
                 let id = match self.call(function, &args)? {
                     Some(id) => id,
                     None => {
@@ -269,7 +273,7 @@ impl<'g> Lowering<'g> {
 
     fn linear(&mut self, args: &Args<'_>) -> Result<Option<Id>> {
         let Some((x, weight, bias)) = self.weighted(args) else {
-            return Ok(None);
+            return Ok(self.linear_of(args));
         };
         if weight.dims()?.len() != 2 {
             return Ok(None);
@@ -327,13 +331,18 @@ impl<'g> Lowering<'g> {
             return None;
         };
         let size = usize::try_from(size).ok()?;
-        let weight = self.constant(args, "weight")?;
+        let bias = is_layer.then(|| self.constant(args, "bias"));
+        let (Some(weight), Some(bias)) =
+            (self.constant(args, "weight"), bias.unwrap_or(Some(None)))
+        else {
+            return self.norm_of(args, is_layer);
+        };
         let eps = args.float("eps")? as f32;
         let kind = match is_layer {
             true => Kind::LayerNorm {
                 size,
                 weight,
-                bias: self.constant(args, "bias")?,
+                bias,
                 eps,
             },
             false => Kind::RmsNorm { size, weight, eps },
@@ -353,7 +362,9 @@ impl<'g> Lowering<'g> {
 
     fn embedding(&mut self, args: &Args<'_>) -> Option<Id> {
         let x = self.item_of(&*args.get("x")?)?;
-        let weight = self.constant(args, "weight")??;
+        let Some(Some(weight)) = self.constant(args, "weight") else {
+            return self.embedding_of(args);
+        };
         self.push(args, Kind::Embedding(weight), vec![x])
     }
 
@@ -438,6 +449,9 @@ impl<'g> Lowering<'g> {
             return None;
         }
         let given = args.get("x")?;
+        if let Some(mask) = self.mask_of(&given) {
+            return Some(mask);
+        }
         let id = self.item_of(&given)?;
         if let Some(floats) = self.floats_of(id) {
             return Some(floats);
@@ -621,6 +635,9 @@ kernels! { kernel:
     function!(ops::softmax) => |l, args| Ok(l.softmax(args, true));
     function!(ops::log_softmax) => |l, args| Ok(l.softmax(args, false));
     function!(ops::embedding) => |l, args| Ok(l.embedding(args));
+    function!(ops::index_add) => |l, args| Ok(l.index_add(args));
+    function!(ops::gather) => |l, args| Ok(l.take_along(args));
+    function!(ops::scatter_add) => |l, args| Ok(l.add_along(args));
     function!(ops::cat) => |l, args| Ok(l.cat(args));
     function!(ops::mean) => |l, args| Ok(l.reduce(args, Reduction::Mean));
     function!(ops::sum) => |l, args| Ok(l.reduce(args, Reduction::Sum));
@@ -661,6 +678,10 @@ kernels! { view:
     function!(ops::index_select) => |l, args| Ok(l.index_select(args));
     function!(ops::pad) => |l, args| Ok(l.pad(args));
     function!(ops::to_dtype) => |l, args| Ok(l.converted(args));
+    function!(ops::detach) => |l, args| Ok(l.floats(args, "x"));
+    function!(ops::zeros_like) => |l, args| Ok(l.filled_like(args, 0.0));
+    function!(ops::ones_like) => |l, args| Ok(l.filled_like(args, 1.0));
+    function!(ops::full_like) => |l, args| Ok(args.float("fill_value").and_then(|number| l.filled_like(args, number)));
     function!(ops::contiguous) => |l, args| Ok(l.view(args, View::Contiguous));
     function!(ops::size) => |l, args| Ok(l.size_of(args));
     function!(ops::tensor_size) => |l, args| Ok(l.size_of(args));

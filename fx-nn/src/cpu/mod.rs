@@ -57,6 +57,7 @@ mod layout;
 mod lower;
 mod lowering;
 mod memory;
+mod of_run;
 mod options;
 mod points;
 mod products;

@@ -118,7 +118,11 @@ impl<'a, 'g> Points<'a, 'g> {
 
     /// The elements of a tensor of any type, such as a mask.
     pub fn any(&mut self, param: &str) -> Option<Point> {
-        let id = self.lowering.item_of(&*self.args.get(param)?)?;
+        let argument = self.args.get(param)?;
+        if let Some(mask) = self.lowering.mask_of(&argument) {
+            return Some(self.input(mask));
+        }
+        let id = self.lowering.item_of(&argument)?;
         let id = self.lowering.floats_of(id).unwrap_or(id);
         Some(self.input(id))
     }

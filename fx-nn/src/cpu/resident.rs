@@ -4,8 +4,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use fx_core::ir::FunctionTable;
 use fx_core::passes::backend::{StepReport, StepRun};
-use fx_core::passes::{Cse, FoldConstants, MethodsToFunctions};
+use fx_core::passes::{CoreSet, Cse, Decompositions, FoldConstants, MethodsToFunctions};
 use fx_core::value::{DType, IntoValue, NodeId, Value};
 use fx_core::{Error, GraphModule, Result};
 use fx_kernels::Buffer;
@@ -14,6 +15,7 @@ use fx_kernels::transpose::contiguous;
 use super::array::{Array, Memory};
 use super::draft::{Draft, Kind};
 use super::frame::{Reading, Register, sizes_differ};
+use super::lowering::CpuLowering;
 use super::options::Options;
 use super::program::{Program, floats_of};
 use super::{absorb, fuse, layout, lower};
@@ -69,9 +71,10 @@ impl Carried {
 
 impl Resident {
     /// The program of a graph whose last arguments are carried: it gives a number, then dicts of what these become.
-    pub fn of(gm: &GraphModule, carried: usize, options: &Options) -> Result<Self> {
+    pub(super) fn of(gm: &GraphModule, carried: usize, options: &Options) -> Result<Self> {
         let mut gm = gm.clone();
         gm.apply(&MethodsToFunctions)?;
+        gm.apply(&decompositions()?)?;
         gm.apply(&FoldConstants::new())?;
         gm.apply(&Cse::new())?;
         gm.eliminate_dead_code()?;
@@ -172,6 +175,21 @@ impl Resident {
         program.keep(frame);
         Ok(loss)
     }
+}
+
+/// The decompositions of functions that have no kernel.
+fn decompositions() -> Result<Decompositions> {
+    let table = FunctionTable::<CoreSet>::registered()?;
+    let mut found = Decompositions::new();
+    for (function, entry) in table.iter() {
+        if let CoreSet::Decomposed(rule) = entry
+            && CpuLowering::of(function)?.is_none()
+            && function.def().effects.is_pure()
+        {
+            found = found.rule(function, *rule);
+        }
+    }
+    Ok(found)
 }
 
 /// What a register holds, in memory that is not of the run.

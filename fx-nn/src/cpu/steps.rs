@@ -320,6 +320,13 @@ impl Reading<'_> {
                 })?
             }
             Kind::Matmul => self.matmul(inputs, pool)?,
+            Kind::LinearOf => self.linear_of(inputs, pool)?,
+            Kind::NormOf(how) => self.norm_of(inputs, *how, pool)?,
+            Kind::EmbeddingOf => self.embedding_of(inputs, pool)?,
+            Kind::AddRows => self.add_rows(inputs, pool)?,
+            Kind::TakeAlong(dim) => self.take_along(inputs, *dim, pool)?,
+            Kind::AddAlong(dim) => self.add_along(inputs, *dim, pool)?,
+            Kind::Filled(number) => self.filled_like(inputs[0], *number, pool)?,
             Kind::Attention(how) => self.attention(inputs, *how, pool)?,
             Kind::Softmax(dim) | Kind::LogSoftmax(dim) => {
                 let x = self.array(inputs[0], pool)?;

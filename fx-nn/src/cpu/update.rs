@@ -5,7 +5,6 @@
 use std::sync::Arc;
 
 use fx_core::trace::FromValue;
-use fx_core::value::Value;
 use fx_core::{Error, Result};
 use fx_kernels::Buffer;
 use fx_kernels::update::{Adam, Sgd};

@@ -88,7 +88,11 @@ pub struct CNBlock {
 }
 
 impl CNBlock {
-    fn new(channels: usize, drop: f64) -> Result<Self> {
+    /// A block over images of so many channels; in training it is dropped with the probability `drop`.
+    ///
+    /// # Errors
+    /// Returns an error if it does not fit into memory.
+    pub fn new(channels: usize, drop: f64) -> Result<Self> {
         let norm = nn::LayerNorm {
             eps: 1e-6,
             ..nn::LayerNorm::new(channels)?

@@ -144,14 +144,22 @@ impl Recorder for Loss {
             &mut Replay::with(&mut instead, FxHashMap::default()),
             flat(&loss, &of_loss)?,
         )?;
-        let after = buffers.into_iter().map(|value| statistics.after(value));
-        *out = Value::Tuple(
-            vec![
-                number,
-                dict(self.buffers.iter().map(|(path, _)| path), after),
-            ]
-            .into(),
-        );
+        let paths = || self.buffers.iter().map(|(path, _)| path);
+        let after = paths().zip(&buffers).map(|(path, value)| {
+            let is_counted = path
+                .strip_suffix("num_batches_tracked")
+                .is_some_and(|layer| {
+                    let mean = format!("{layer}running_mean");
+                    let mean = paths().position(|other| *other == mean);
+                    mean.is_some_and(|at| statistics.has_moved(&buffers[at]))
+                });
+            match is_counted {
+                true => (Tensor::from_value(value.clone())? + 1).map(IntoValue::into_value),
+                false => Ok(statistics.after(value.clone())),
+            }
+        });
+        let after = after.collect::<Result<Vec<_>>>()?;
+        *out = Value::Tuple(vec![number, dict(paths(), after)].into());
         Ok(())
     }
 

@@ -5,10 +5,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use fx_core::ir::{Effects, Function, Op};
 use fx_core::module::{Component, ComponentExt, Module};
-use fx_core::passes::backend::StepReport;
+use fx_core::passes::backend::{StepReport, StepRun};
 use fx_core::shapes::Spec;
-use fx_core::trace::{CallArgs, FromValue, IntoArgs, Root};
+use fx_core::trace::{CallArgs, FromValue, IntoArgs, Root, Trace, TraceContext, Tracer};
 use fx_core::value::{DType, IntoValue, Tree, Value};
 use fx_core::{Error, GraphModule, IndexMap, Result};
 
@@ -90,7 +91,9 @@ impl TrainStep {
                 "the module has no parameters to train: unfreeze some with `nn::set_requires_grad`",
             ));
         }
-        let buffers: Vec<_> = model.named_buffers().into_iter().collect();
+        let written = written_buffers(model);
+        let buffers = model.named_buffers().into_iter();
+        let buffers: Vec<_> = buffers.filter(|(path, _)| written(path)).collect();
         let model: Box<dyn Module> = model.duplicate_box();
         let loss = Loss::new(Source::Module(model), Source::of(loss), parameters, buffers)?;
         let options = Options {
@@ -180,7 +183,27 @@ impl TrainStep {
     /// # Errors
     /// Returns an error if the inputs do not fit; then nothing has changed.
     pub fn run(&mut self, inputs: impl IntoArgs) -> Result<Tensor> {
-        let mut args = self.inputs(inputs.into_args())?;
+        self.run_with(inputs.into_args(), None)
+    }
+
+    /// The same; `on_step` gets what each call of the compiled step took.
+    ///
+    /// # Errors
+    /// As [`run`](TrainStep::run).
+    pub fn run_timed(
+        &mut self,
+        inputs: impl IntoArgs,
+        on_step: &mut dyn FnMut(StepRun<'_>),
+    ) -> Result<Tensor> {
+        self.run_with(inputs.into_args(), Some(on_step))
+    }
+
+    fn run_with(
+        &mut self,
+        inputs: CallArgs,
+        on_step: Option<&mut dyn FnMut(StepRun<'_>)>,
+    ) -> Result<Tensor> {
+        let mut args = self.inputs(inputs)?;
         let specs = args.iter().map(|arg| Ok(Spec::of(arg.clone())));
         let specs = specs.collect::<Result<Vec<_>>>()?;
         let key = format!("{specs:?}");
@@ -200,13 +223,18 @@ impl TrainStep {
         args.push(((self.steps + 1) as f64).into_value());
         let loss = crate::no_grad(|| match &*made {
             Made::Graph(gm) => self.run_graph(gm, args),
-            Made::Program(program) => self.run_program(program, args),
+            Made::Program(program) => self.run_program(program, args, on_step),
         })?;
         self.steps += 1;
         Tensor::from_value(loss)
     }
 
-    fn run_program(&mut self, program: &Resident, args: Vec<Value>) -> Result<Value> {
+    fn run_program(
+        &mut self,
+        program: &Resident,
+        args: Vec<Value>,
+        on_step: Option<&mut dyn FnMut(StepRun<'_>)>,
+    ) -> Result<Value> {
         if let Carrying::Tensors(tensors) = &self.carried {
             let memory = tensors.iter().map(Carried::of);
             self.carried = Carrying::Memory(memory.collect::<Result<_>>()?);
@@ -218,7 +246,7 @@ impl TrainStep {
             .flatten()
             .collect();
         match &mut self.carried {
-            Carrying::Memory(memory) => program.run(&args, memory, None),
+            Carrying::Memory(memory) => program.run(&args, memory, on_step),
             Carrying::Tensors(_) => Err(Error::msg("what is carried is in no memory")),
         }
     }
@@ -377,6 +405,49 @@ impl TrainStep {
         self.steps = steps as u64;
         self.lr = lr;
         Ok(())
+    }
+}
+
+/// Which buffers a model may write: others are constants of the graph.
+fn written_buffers(model: &dyn Module) -> impl Fn(&str) -> bool + use<> {
+    let written: Option<Vec<String>> = (|| {
+        let gm = Trace::new(model)
+            .tracer(EveryLayer)
+            .unguarded()
+            .graph_module()
+            .ok()?;
+        let mut found = Vec::new();
+        for node in gm.graph().nodes() {
+            let writes = |function: Function| function.def().effects.contains(Effects::WRITES);
+            if !node.function().is_some_and(writes) {
+                continue;
+            }
+            for input in node.all_input_nodes() {
+                if let Op::GetAttr(path) = input.op() {
+                    found.push(path.to_string());
+                }
+            }
+        }
+        Some(found)
+    })();
+    move |path| match &written {
+        Some(written) => {
+            let layer = |path: &str| path.rsplit_once('.').map(|(layer, _)| layer.to_string());
+            // A layer that moves its statistics counts its batches.
+            let is_beside = || written.iter().any(|other| layer(other) == layer(path));
+            written.iter().any(|other| other == path)
+                || path.ends_with("num_batches_tracked") && is_beside()
+        }
+        None => true,
+    }
+}
+
+/// Every layer is opened.
+struct EveryLayer;
+
+impl Tracer for EveryLayer {
+    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
+        false
     }
 }
 
