@@ -3,6 +3,7 @@
 
 mod axes;
 mod batching;
+mod call;
 mod derivative;
 mod ensemble;
 mod expand;
@@ -17,11 +18,10 @@ mod transform;
 mod vmap;
 mod wrt;
 
-pub use fx_core::graph_module::functional_call;
-
 pub use self::axes::{Axes, Randomness};
 pub(crate) use self::batching::aligned;
 pub use self::batching::{BatchCall, Batching};
+pub use self::call::functional_call;
 pub(crate) use self::derivative::args_of;
 pub use self::derivative::{Derivative, Pullback};
 pub use self::ensemble::stack_module_state;
