@@ -283,10 +283,16 @@ impl Examples {
         is_batched: bool,
         result: Option<&ValueMeta>,
     ) -> Result<Value> {
-        let draws_nothing = args
-            .iter()
-            .zip(function.params())
-            .any(|(arg, param)| param.name == "training" && matches!(arg, Value::Bool(false)));
+        // What is kept with a chance of 0 or 1 is not drawn.
+        let draws_nothing = args.iter().zip(function.params()).any(|(arg, param)| {
+            matches!(
+                (&*param.name, arg),
+                ("training", Value::Bool(false)) | ("p", Value::Float(0.0 | 1.0))
+            )
+        });
+        if draws_nothing && !is_batched {
+            return function.call(args_of(args));
+        }
         match self.randomness {
             _ if draws_nothing => {}
             Randomness::Error => {
