@@ -17,6 +17,7 @@ mod filled_shapes;
 mod freezing;
 mod from_candle;
 mod func;
+mod func_cases;
 mod func_models;
 mod hf;
 mod inspect;
