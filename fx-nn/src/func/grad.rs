@@ -189,7 +189,13 @@ pub(crate) struct Forward {
 impl Forward {
     pub fn run(cx: &TraceContext, source: &Source, args: &[Value], wrt: &Wrt) -> Result<Self> {
         let places = wrt.places(source.params())?;
+        let unseen = crate::tensor::unseen();
         let gm = source.graph(args)?;
+        if crate::tensor::unseen() != unseen {
+            return Err(Error::msg(
+                "a gradient does not see `no_grad` inside of its function: `detach` what it gives",
+            ));
+        }
         let mut args = args.to_vec();
         let mut inputs = Vec::with_capacity(places.len());
         let mut taken = uses(&args);

@@ -36,7 +36,7 @@ pub use backward::Gradients;
 pub use dtype::{candle_dtype, fx_dtype};
 pub(crate) use dtype::{common_of, narrowed, wider};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
-pub(crate) use no_grad::is_without_gradients;
+pub(crate) use no_grad::{is_without_gradients, unseen};
 pub use no_grad::no_grad;
 pub use number::{Bound, Number};
 pub use scales::Scales;
