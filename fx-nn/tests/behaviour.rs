@@ -19,6 +19,8 @@ mod from_candle;
 mod func;
 mod func_cases;
 mod func_models;
+mod functorch;
+mod functorch_vmap;
 mod hf;
 mod inspect;
 mod models;
