@@ -332,7 +332,7 @@ fn transforms_give_what_torch_func_gives() -> Result<()> {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!((functions.len(), cases.len()), (63, 73));
+    assert_eq!((functions.len(), cases.len()), (63, 75));
     Ok(())
 }
 

@@ -453,7 +453,7 @@ fn a_part_that_is_replaced_has_the_gradient_of_what_replaces_it() -> Result<()> 
     close(&slope, &x.le(0.0)?.to_dtype(DType::F64)?)?;
     // A slice of another argument over the own elements: of these nothing is left.
     let of =
-        traced!(|x: &Tensor, y: &Tensor| { ops::slice_scatter(x, y, 0, 0, 2, 1)?.pow(2)?.sum(..) });
+        traced!(|x: &Tensor, y: &Tensor| ops::slice_scatter(x, y, 0, 0, 2, 1)?.pow(2)?.sum(..));
     let y = numbers(&[2], 2)?;
     let (of_x, of_y): (Tensor, Tensor) = grad(of).wrt([0, 1]).call((&x, &y))?;
     is(&of_x, &[3], &[0.0, 0.0, 2.0 * x.i(2)?.item()?])?;

@@ -122,8 +122,7 @@ fn axes_of_results_may_be_negative_and_differ() -> Result<()> {
     let moved: Tensor = vmap(same()).out_axes(-1).call(&x)?;
     close(&moved, &x.permute([1, 2, 3, 0])?)?;
     let (x, y) = (numbers(&[2, 3, 5], 1)?, numbers(&[2, 3, 5], 2)?);
-    let four =
-        traced!(|x: &Tensor, y: &Tensor| { Ok((x.clone(), x.clone(), x.clone(), (x * y)?)) });
+    let four = traced!(|x: &Tensor, y: &Tensor| Ok((x.clone(), x.clone(), x.clone(), (x * y)?)));
     let (a, b, c, d): (Tensor, Tensor, Tensor, Tensor) =
         vmap(four).out_axes([-1, 0, 1, 2]).call((&x, &y))?;
     close(&a, &x.permute([1, 2, 0])?)?;

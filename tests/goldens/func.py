@@ -474,6 +474,15 @@ for end, (models, n, wide) in sizes((2, 3, 4), (4, 5, 6)):
     case("ensemble" + end, [*stacked.values(), given, wanted],
          vmap(grad_and_value(loss), in_dims=(0, None, None))(stacked, given, wanted)[::-1], list(stacked))
 
+wider = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Tanh(), torch.nn.Linear(8, 3))
+state, names = named(wider)
+given, wanted = r(6, 5), r(3)
+case("of_parameters/large", [*state.values(), given[0], wanted],
+     grad(lambda p: F.mse_loss(functional_call(wider, p, (given[0],)), wanted))(state))
+jac = lambda a: jacrev(lambda p: functional_call(wider, p, (a,)))(state)
+left, right = vmap(jac)(given[:4]), vmap(jac)(given[4:])
+case("tangent_kernel/large", [*state.values(), given[:4], given[4:]],
+     sum(torch.einsum("nap,mbp->nmab", left[n].flatten(2), right[n].flatten(2)) for n in names))
 path = pathlib.Path(__file__).with_name("func.json")
 path.write_text(json.dumps({"torch": torch.__version__.split("+")[0], "cases": CASES}) + "\n")
 print(len(CASES), "cases")
