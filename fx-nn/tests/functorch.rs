@@ -330,8 +330,8 @@ fn results_may_be_lists_and_dicts() -> Result<()> {
         let sum = x.sum(..)?;
         Ok(vec![(sum.clone(), tree!({"a": x, "out": [x, sum]}))])
     });
-    let (out, change): (Value, Vec<(Tensor, IndexMap<String, Value>)>) =
-        jvp(deep).call((&x, &t))?;
+    type Deep = Vec<(Tensor, IndexMap<String, Value>)>;
+    let (out, change): (Value, Deep) = jvp(deep).call((&x, &t))?;
     assert!(matches!(&out, Value::List(items) if matches!(&items[0], Value::Tuple(_))));
     close(&change[0].0, &t.sum(..)?)?;
     close(&Tensor::from_value(change[0].1["a"].clone())?, &t)?;
