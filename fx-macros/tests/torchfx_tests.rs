@@ -1,5 +1,5 @@
-//! The table of torch.fx's tests, `docs/torchfx-tests.md`: each row names existing tests, or says
-//! why there is none.
+//! The tables of torch.fx's and functorch's tests, `docs/torchfx-tests.md` and `docs/functorch-tests.md`: each row names
+//! existing tests, or says why there is none.
 //!
 //! It is here because this crate has the parser.
 
@@ -12,6 +12,8 @@ use syn::visit::{self, Visit};
 
 /// How many tests torch.fx 2.15 has of the features in the table.
 const ROWS: usize = 334;
+/// How many of functorch's tests are in the other table.
+const OF_FUNCTORCH: usize = 88;
 
 /// The tests of a source file.
 #[derive(Default)]
@@ -87,13 +89,13 @@ fn quoted(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// The faults of the page.
-fn findings(page: &str) -> Vec<String> {
+fn findings(page: &str, count: usize) -> Vec<String> {
     let mut found = Vec::new();
     let mut listed = BTreeSet::new();
     let mut files: BTreeMap<&str, Option<Tests>> = BTreeMap::new();
     let rows = rows(page);
-    if rows.len() != ROWS {
-        found.push(format!("there are {} rows, not {ROWS}", rows.len()));
+    if rows.len() != count {
+        found.push(format!("there are {} rows, not {count}", rows.len()));
     }
     for [test, file, here] in rows {
         if !listed.insert((test, file)) {
@@ -129,29 +131,36 @@ fn findings(page: &str) -> Vec<String> {
     found
 }
 
-fn page() -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/torchfx-tests.md");
+fn page(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../docs")
+        .join(name);
     fs::read_to_string(path).expect("the page is in the repository")
 }
 
 #[test]
 fn each_row_names_a_test_or_a_reason() {
-    let found = findings(&page());
-    assert!(
-        found.is_empty(),
-        "docs/torchfx-tests.md is not true any more; name the tests as they are called now:\n{}",
-        found.join("\n")
-    );
+    for (name, count) in [
+        ("torchfx-tests.md", ROWS),
+        ("functorch-tests.md", OF_FUNCTORCH),
+    ] {
+        let found = findings(&page(name), count);
+        assert!(
+            found.is_empty(),
+            "docs/{name} is not true any more; name the tests as they are called now:\n{}",
+            found.join("\n")
+        );
+    }
 }
 
 /// Each fault that a page may have is found.
 #[test]
 fn a_wrong_page_is_told() {
-    let page = page();
+    let page = page("torchfx-tests.md");
     let [test, file, here] = rows(&page)[0];
     let row = format!("| {test} | {file} | {here} |");
     let told = |wrong: &str, problem: &str| {
-        let found = findings(wrong);
+        let found = findings(wrong, ROWS);
         assert!(
             found.iter().any(|told| told.contains(problem)),
             "{found:#?}"

@@ -1,6 +1,6 @@
 //! Transforms of functions beside torch.func: `tests/goldens/func.py` has the same functions, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fx_nn::func::{
     Randomness, Transform, grad, hessian, jacfwd, jacrev, jvp, parameters, value_and_grad, vjp,
@@ -40,7 +40,7 @@ fn tensor(json: &serde_json::Value) -> Result<Tensor> {
 }
 
 /// The tensors of a result, in order.
-fn flat(value: &Value) -> Vec<Tensor> {
+pub(super) fn flat(value: &Value) -> Vec<Tensor> {
     let mut found = Vec::new();
     value.for_each(&mut |value| found.extend(value.downcast_ref::<Tensor>().cloned()));
     found
@@ -126,7 +126,8 @@ impl Loss {
     }
 }
 
-fn model(given: &[Tensor]) -> Result<nn::Sequential> {
+/// Two layers, of their weights and biases.
+pub(super) fn model(given: &[Tensor]) -> Result<nn::Sequential> {
     let layer = |weight: &Tensor, bias: &Tensor| -> Result<nn::Linear> {
         let [out, inner] = *weight.dims()? else {
             return Err(Error::msg("a weight has two dims"));
@@ -142,7 +143,7 @@ fn model(given: &[Tensor]) -> Result<nn::Sequential> {
         .push(layer(&given[2], &given[3])?))
 }
 
-fn run(name: &str, x: &[Tensor]) -> Result<Vec<Tensor>> {
+fn run(name: &str, x: &[Tensor], names: &[String]) -> Result<Vec<Tensor>> {
     let rows = [None, None, None, Some(0), Some(0)];
     match name {
         "grad_of_first" => call(&grad(mlp()), x),
@@ -255,7 +256,7 @@ fn run(name: &str, x: &[Tensor]) -> Result<Vec<Tensor>> {
             });
             call(&vmap(&grad(bent)), x)
         }
-        other => Err(Error::msg(format_args!("no function is called `{other}`"))),
+        other => super::func_cases::run(other, x, names),
     }
 }
 
@@ -280,6 +281,7 @@ fn transforms_give_what_torch_func_gives() -> Result<()> {
         .as_object()
         .ok_or_else(|| Error::msg("the file has cases"))?;
     let mut wrong = BTreeMap::new();
+    let mut functions = BTreeSet::new();
     for (name, case) in cases {
         let tensors = |of: &str| {
             case[of]
@@ -290,7 +292,16 @@ fn transforms_give_what_torch_func_gives() -> Result<()> {
                 .collect::<Result<Vec<_>>>()
         };
         let (inputs, expected) = (tensors("inputs")?, tensors("outputs")?);
-        match run(name, &inputs) {
+        let names: Vec<String> = case["names"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(|name| name.as_str().map(str::to_string))
+            .collect();
+        // What follows a slash is another size of the same function.
+        let function = name.split('/').next().unwrap_or_default();
+        functions.insert(function);
+        match run(function, &inputs, &names) {
             Ok(found) => {
                 if found.len() != expected.len() {
                     wrong.insert(
@@ -307,14 +318,11 @@ fn transforms_give_what_torch_func_gives() -> Result<()> {
                         .zip(&b)
                         .all(|(a, b)| (a - b).abs() <= NEAR * largest);
                     if found.dims()? != expected.dims()? || !is_near {
-                        wrong.insert(
-                            name,
-                            format!(
-                                "result {at}: {:?} {a:?}, not {:?} {b:?}",
-                                found.dims()?,
-                                expected.dims()?
-                            ),
-                        );
+                        wrong.entry(name).or_insert(format!(
+                            "result {at}: {:?} {a:?}, not {:?} {b:?}",
+                            found.dims()?,
+                            expected.dims()?
+                        ));
                     }
                 }
             }
@@ -324,7 +332,7 @@ fn transforms_give_what_torch_func_gives() -> Result<()> {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert_eq!(cases.len(), 30);
+    assert_eq!((functions.len(), cases.len()), (63, 75));
     Ok(())
 }
 

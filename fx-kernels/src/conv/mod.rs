@@ -7,6 +7,7 @@
 mod blocked;
 mod conv2d;
 mod depthwise;
+mod depthwise_weight;
 mod direct;
 mod eager;
 mod elementwise;
@@ -21,6 +22,7 @@ mod spec;
 mod tile;
 mod winograd;
 
+pub use self::depthwise_weight::{DepthwiseSizes, depthwise_weight};
 pub use blocked::Blocked;
 pub use conv2d::Conv2d;
 pub use eager::grouped_nchw;

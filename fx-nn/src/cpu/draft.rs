@@ -13,6 +13,7 @@ use fx_kernels::pointwise::{Binary, Unary};
 use fx_kernels::recurrent::Unit;
 use fx_kernels::reduce::Reduction;
 
+use super::conv_of_run::ConvSteps;
 use super::of_run::NormOf;
 use crate::Tensor;
 use crate::optim::UpdateRule;
@@ -219,6 +220,10 @@ pub(super) enum Kind {
     TakeAlong(i64),
     /// Elements, the third input, that are added to those of the first at indices along a dimension.
     AddAlong(i64),
+    /// The gradient of the weights of a convolution: of images, weights, and the gradient of the result.
+    ConvWeight(ConvSteps),
+    /// A transposed convolution by a weight that a run decides.
+    ConvTranspose(ConvSteps),
     /// A number in the sizes of the input.
     Filled(f32),
     /// One of several results.

@@ -648,6 +648,8 @@ kernels! { kernel:
 kernels! { work:
     function!(ops::conv1d) => |l, args| l.conv1d(args);
     function!(ops::conv2d) => |l, args| Ok(l.conv(args));
+    function!(ops::conv_transpose2d) => |l, args| Ok(l.conv_transpose(args));
+    function!(crate::func::conv2d_weight) => |l, args| Ok(l.conv_weight(args));
     function!(ops::linear) => |l, args| l.linear(args);
     function!(ops::scaled_dot_product_attention) => |l, args| Ok(l.attention(args));
     function!(ops::lstm) => |l, args| Ok(l.recurrent(args, Unit::Lstm));
@@ -661,8 +663,8 @@ kernels! { work:
 /// Nothing is dropped outside of training.
 fn as_it_is(lowering: &mut Lowering<'_>, args: &Args<'_>) -> Result<Option<Id>> {
     Ok(match args.flag("training") {
-        true => None,
-        false => lowering.floats(args, "x"),
+        true if args.float("p") != Some(0.0) => None,
+        _ => lowering.floats(args, "x"),
     })
 }
 

@@ -48,6 +48,7 @@ mod absorb;
 mod array;
 mod call;
 mod code;
+mod conv_of_run;
 mod curve;
 mod draft;
 mod elementwise;

@@ -16,7 +16,7 @@ use smallvec::SmallVec;
 use super::array::{Array, Dims, Memory};
 use super::call::{Args, Lowering};
 use super::draft::{Id, Kind, PointOp};
-use super::frame::{Reading, Register, array, place, sizes_differ};
+use super::frame::{Reading, Register, array, place};
 use super::memory::Pool;
 use crate::Tensor;
 

@@ -293,6 +293,8 @@ impl Kernel {
                 Kind::AddRows => "rows added at indices".into(),
                 Kind::TakeAlong(_) => "elements at indices".into(),
                 Kind::AddAlong(_) => "elements added at indices".into(),
+                Kind::ConvWeight(_) => "gradient of the weights of a convolution".into(),
+                Kind::ConvTranspose(_) => "transposed convolution by a weight of the run".into(),
                 Kind::Filled(_) => "one number".into(),
                 Kind::Attention(_) => "attention".into(),
                 Kind::Softmax(_) | Kind::LogSoftmax(_) => "softmax".into(),

@@ -2,9 +2,9 @@
 //!
 //! Invariant: after a run that fails before its first update, what is carried is as it was.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use fx_core::ir::FunctionTable;
+use fx_core::ir::{Function, FunctionTable};
 use fx_core::passes::backend::{StepReport, StepRun};
 use fx_core::passes::{CoreSet, Cse, Decompositions, FoldConstants, MethodsToFunctions};
 use fx_core::value::{DType, IntoValue, NodeId, Value};
@@ -20,6 +20,7 @@ use super::options::Options;
 use super::program::{Program, floats_of};
 use super::{absorb, fuse, layout, lower};
 use crate::Tensor;
+use crate::lowering::Composed;
 
 /// A program, and what is carried from run to run.
 pub(crate) struct Resident {
@@ -179,12 +180,19 @@ impl Resident {
 
 /// The decompositions of functions that have no kernel.
 fn decompositions() -> Result<Decompositions> {
-    let table = FunctionTable::<CoreSet>::registered()?;
+    let has_kernel = |function: Function| {
+        let lowering = CpuLowering::of(function)?;
+        Ok::<_, Error>(lowering.is_some() || !function.def().effects.is_pure())
+    };
     let mut found = Decompositions::new();
-    for (function, entry) in table.iter() {
+    for (function, Composed(rule)) in FunctionTable::<Composed>::registered()?.iter() {
+        if !has_kernel(function)? {
+            found = found.rule(function, *rule);
+        }
+    }
+    for (function, entry) in FunctionTable::<CoreSet>::registered()?.iter() {
         if let CoreSet::Decomposed(rule) = entry
-            && CpuLowering::of(function)?.is_none()
-            && function.def().effects.is_pure()
+            && !has_kernel(function)?
         {
             found = found.rule(function, *rule);
         }

@@ -326,6 +326,8 @@ impl Reading<'_> {
             Kind::AddRows => self.add_rows(inputs, pool)?,
             Kind::TakeAlong(dim) => self.take_along(inputs, *dim, pool)?,
             Kind::AddAlong(dim) => self.add_along(inputs, *dim, pool)?,
+            Kind::ConvWeight(steps) => self.conv_weight(inputs, *steps, pool)?,
+            Kind::ConvTranspose(steps) => self.conv_transpose(inputs, *steps, pool)?,
             Kind::Filled(number) => self.filled_like(inputs[0], *number, pool)?,
             Kind::Attention(how) => self.attention(inputs, *how, pool)?,
             Kind::Softmax(dim) | Kind::LogSoftmax(dim) => {
@@ -700,11 +702,7 @@ impl Reading<'_> {
     /// A convolution whose weight is there only now.
     fn convolved_by(&self, step: &Step, spec: ConvSpec, pool: &mut Pool) -> Result<Register> {
         let inputs = &step.inputs;
-        let (mut x, weight) = (self.array(inputs[0], pool)?, self.array(inputs[1], pool)?);
-        let is_single = x.dims.len() == 3;
-        if is_single {
-            x = x.with_one(0);
-        }
+        let (x, weight) = (self.array(inputs[0], pool)?, self.array(inputs[1], pool)?);
         let bias = match inputs.get(2) {
             Some(id) => {
                 let bias = self.array(*id, pool)?;
@@ -712,6 +710,22 @@ impl Reading<'_> {
             }
             None => None,
         };
+        self.convolved_arrays(x, weight, bias, spec, pool)
+    }
+
+    /// A convolution of arrays.
+    pub(super) fn convolved_arrays(
+        &self,
+        mut x: Array,
+        weight: Array,
+        bias: Option<Array>,
+        spec: ConvSpec,
+        pool: &mut Pool,
+    ) -> Result<Register> {
+        let is_single = x.dims.len() == 3;
+        if is_single {
+            x = x.with_one(0);
+        }
         let ([batch, channels, height, width], [out_channels, group_in, rows, columns]) =
             (&x.dims[..], &weight.dims[..])
         else {

@@ -4,6 +4,7 @@
 //! bounds and infinities it gives what PyTorch gives.
 
 mod composites;
+mod conv_weight;
 mod elementwise;
 mod linalg;
 mod picks;
@@ -37,6 +38,8 @@ macro_rules! operators {
 use operators;
 
 use fx_core::Result;
+
+pub use self::conv_weight::conv2d_weight;
 
 use crate::ops;
 use crate::tensor::Tensor;

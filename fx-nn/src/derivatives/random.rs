@@ -14,7 +14,7 @@ macro_rules! by_a_draw {
         fx_core::function_table! { Derivative {
             $(fx_core::function!(ops::$function) => Derivative::Composite(|$call| {
                 let $x: Tensor = $call.arg("x")?;
-                if !$call.arg::<bool>("training")? {
+                if !$call.arg::<bool>("training")? || keeps_all($call) {
                     return outside(&$x, $call);
                 }
                 let result: Result<Tensor> = $rule;
@@ -41,6 +41,12 @@ by_a_draw! {
     };
     alpha_dropout => |call, x| affine(&x, call.arg("p")?, |zeros, p| ops::alpha_dropout(zeros, p, true));
     feature_alpha_dropout => |call, x| affine(&x, call.arg("p")?, |zeros, p| ops::feature_alpha_dropout(zeros, p, true));
+}
+
+/// Whether the chance of a zero is none.
+fn keeps_all(call: &DecomposedCall<'_>) -> bool {
+    call.function() != fx_core::function!(ops::rrelu)
+        && call.arg::<f64>("p").is_ok_and(|p| p == 0.0)
 }
 
 /// What a random function gives outside of training.

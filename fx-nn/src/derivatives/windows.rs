@@ -4,6 +4,7 @@ use fx_core::ir::Function;
 use fx_core::value::{Int, IntoValue, Value};
 use fx_core::{Error, Result, function};
 
+use super::conv_weight::conv2d_weight;
 use super::derivatives;
 use crate::func::{Pullback, args_of, known};
 use crate::ops;
@@ -101,11 +102,11 @@ fn convolution(dims: usize, is_transposed: bool) -> Function {
 }
 
 /// How a convolution goes over its input.
-struct Steps {
-    stride: Vec<i64>,
-    padding: Vec<i64>,
-    dilation: Vec<i64>,
-    groups: i64,
+pub(super) struct Steps {
+    pub stride: Vec<i64>,
+    pub padding: Vec<i64>,
+    pub dilation: Vec<i64>,
+    pub groups: i64,
 }
 
 impl Steps {
@@ -146,7 +147,7 @@ impl Steps {
     }
 
     /// The gradient of the weights of a convolution of `x` whose result has the gradient `grad`, both with a batch.
-    fn of_weight(&self, x: &Tensor, grad: &Tensor, kernel: &[i64]) -> Result<Tensor> {
+    pub fn of_weight(&self, x: &Tensor, grad: &Tensor, kernel: &[i64]) -> Result<Tensor> {
         let dims = self.stride.len();
         let own = known::sizes(x)?;
         let (batch, channels) = (own[0], own[1]);
@@ -237,7 +238,16 @@ fn conv(call: &mut Pullback<'_>, dims: usize) -> Result<()> {
         unbatched(steps.conv_transpose(&grad, &weight, &added)?, &x, dims)
     })?;
     call.give("weight", |_| {
-        steps.of_weight(&batched(&x, dims)?, &grad, &kernel)
+        let x = batched(&x, dims)?;
+        match (&steps.stride[..], &steps.padding[..], &steps.dilation[..]) {
+            ([a, b], [c, d], [e, f]) => {
+                let pair = |a: &i64, b: &i64| (*a as usize, *b as usize);
+                let (stride, padding, dilation) = (pair(a, b), pair(c, d), pair(e, f));
+                let groups = steps.groups as usize;
+                conv2d_weight(&x, &weight, &grad, stride, padding, dilation, groups)
+            }
+            _ => steps.of_weight(&x, &grad, &kernel),
+        }
     })?;
     call.give("bias", |_| of_bias(&grad, dims))
 }

@@ -300,6 +300,9 @@ fn scan_back(of: &Scan, call: &RegionCall<'_>) -> Result<Vec<Option<Cotangent>>>
         .chain(of_items.iter().map(|at| of.carries() + at))
         .chain(of_captured.iter().map(|at| rest_of(of) + at))
         .collect();
+    if wrt.is_empty() {
+        return Ok(given);
+    }
     let of_results = carried
         .floats
         .iter()

@@ -142,10 +142,16 @@ impl Examples {
         is_batched: bool,
         result: Option<&ValueMeta>,
     ) -> Result<Value> {
-        let draws_nothing = args
-            .iter()
-            .zip(function.params())
-            .any(|(arg, param)| param.name == "training" && matches!(arg, Value::Bool(false)));
+        // What is kept with a chance of 0 or 1 is not drawn.
+        let draws_nothing = args.iter().zip(function.params()).any(|(arg, param)| {
+            matches!(
+                (&*param.name, arg),
+                ("training", Value::Bool(false)) | ("p", Value::Float(0.0 | 1.0))
+            )
+        });
+        if draws_nothing && !is_batched {
+            return function.call(args_of(args));
+        }
         match self.randomness {
             _ if draws_nothing => {}
             Randomness::Error => {
@@ -184,11 +190,16 @@ impl Examples {
                             Value::List(sizes.into_iter().map(IntoValue::into_value).collect());
                         function.call(args_of(args))?
                     }
-                    None => {
-                        let x = Tensor::from_value(args[0].clone())?;
-                        args[0] = repeated(&x, self.size)?.into_value();
-                        function.call(args_of(args))?
-                    }
+                    None => match args.first().map(|x| Tensor::from_value(x.clone())) {
+                        Some(Ok(x)) => {
+                            args[0] = repeated(&x, self.size)?.into_value();
+                            function.call(args_of(args))?
+                        }
+                        // A permutation of numbers, say: one for each example.
+                        _ => self
+                            .batch_call(function, &args, &vec![false; args.len()], None, &|_| false)
+                            .one_by_one()?,
+                    },
                 }
             }
         };
@@ -197,9 +208,14 @@ impl Examples {
         Ok(found)
     }
 
-    /// A random function that scales elements, by one draw for an example: of ones, it is the factors.
+    /// A random function that scales elements, by one draw for an example: of ones, it is the factors. One that takes
+    /// the shape alone draws for one example.
     fn same_draw(&self, function: Function, mut args: Vec<Value>) -> Result<Value> {
         let x = Tensor::from_value(args[0].clone())?;
+        if function.name().ends_with("_like") {
+            args[0] = ops::select(&x, 0, 0)?.into_value();
+            return function.call(args_of(args));
+        }
         args[0] = ops::ones_like(&ops::select(&x, 0, 0)?, None)?.into_value();
         if !function.name().starts_with("dropout") && function.name() != "stochastic_depth" {
             return Err(Error::msg(

@@ -70,7 +70,13 @@ impl Forward {
         ways: Ways,
     ) -> Result<Self> {
         let places = wrt.places(source.params())?;
+        let unseen = crate::tensor::unseen();
         let gm = source.graph(args)?;
+        if crate::tensor::unseen() != unseen {
+            return Err(Error::msg(
+                "a gradient does not see `no_grad` inside of its function: `detach` what it gives",
+            ));
+        }
         let mut args = args.to_vec();
         let mut inputs = Vec::with_capacity(places.len());
         let mut taken = uses(&args);

@@ -4,6 +4,7 @@ use fx_core::trace::{FromValue, Root, TraceContext};
 use fx_core::value::{Int, IntoValue, Tree, Value};
 use fx_core::{Error, Result};
 
+use super::axes::Randomness;
 use super::control::forward;
 use super::forward::tuple;
 use super::grad::Vjp;
@@ -106,6 +107,29 @@ fn tensors(values: &[Value]) -> Result<Vec<Tensor>> {
     values.iter().cloned().map(Tensor::from_value).collect()
 }
 
+/// Whether a function may draw: once for all unit vectors. Each of several parts would be of another draw.
+fn drawn(parts: usize) -> Randomness {
+    match parts {
+        1 => Randomness::Same,
+        _ => Randomness::Error,
+    }
+}
+
+/// The results of a function, which are floats.
+fn results_of(values: &[Value], name: &str) -> Result<Vec<Tensor>> {
+    if values.is_empty() {
+        return Err(Error::msg(format_args!(
+            "{name}: the function gives no tensor"
+        )));
+    }
+    if let Some(at) = values.iter().position(|value| !known::is_float(value)) {
+        return Err(Error::msg(format_args!(
+            "{name}: result {at} of the function is no tensor of floats, which a Jacobian is of"
+        )));
+    }
+    tensors(values)
+}
+
 /// The second of two results.
 fn second(pair: Value) -> Result<Value> {
     match &pair {
@@ -122,11 +146,13 @@ impl JacRev {
         let name = "jacrev";
         let result = forward(cx, &self.source, args, &self.wrt)?.result;
         let tree = Tree::of(&result)?;
-        let results = tensors(&tree.flatten(result)?)?;
+        let results = results_of(&tree.flatten(result)?, name)?;
         let vjp = Vjp::of_source(self.source.clone()).wrt(self.wrt.clone());
         let mut axes = vec![None; args.len()];
         axes.push(Some(0));
-        let all = Vmap::of_source(Source::Recorder(Box::new(vjp))).in_axes(axes);
+        let all = Vmap::of_source(Source::Recorder(Box::new(vjp)))
+            .in_axes(axes)
+            .randomness(drawn(results.len()));
         let mut jacobians = Vec::with_capacity(results.len());
         for (result, basis) in results.iter().zip(bases(&results, name)?) {
             let mut given = args.to_vec();
@@ -159,6 +185,7 @@ impl JacFwd {
         let whole = tuple(wanted);
         let inputs_tree = Tree::of(&whole)?;
         let inputs = tensors(&inputs_tree.flatten(whole)?)?;
+        let all = all.randomness(drawn(inputs.len()));
         // For each input, the change of each result with each of its elements.
         let mut by_input: Vec<Vec<Value>> = Vec::with_capacity(inputs.len());
         let mut results_tree = None;
@@ -173,7 +200,8 @@ impl JacFwd {
             let changes = second(all.recorded(cx, &given)?)?;
             let tree = Tree::of(&changes)?;
             let own = known::sizes(input)?;
-            let shaped = tensors(&tree.flatten(changes)?)?.into_iter().map(|change| {
+            let changes = results_of(&tree.flatten(changes)?, name)?;
+            let shaped = changes.into_iter().map(|change| {
                 let mut shape: Vec<Int> = known::sizes(&change)?.into_iter().skip(1).collect();
                 shape.extend(own.iter().copied());
                 ops::reshape(&ops::movedim(&change, 0, -1)?, shape).map(IntoValue::into_value)

@@ -36,6 +36,12 @@ pub struct Jvp {
 transform! { Jvp, "jvp", |jvp| &jvp.params }
 wrt! { Jvp, "What the tangents are of: all arguments, unless this says otherwise." }
 
+fn other_structure(error: Error) -> Error {
+    Error::msg(format_args!(
+        "the tangents have another structure than the arguments: {error}"
+    ))
+}
+
 impl Jvp {
     pub(crate) fn of_source(source: Source) -> Self {
         let (params, trees) = source.with_argument("tangents");
@@ -76,7 +82,15 @@ impl Jvp {
         };
         let mut tangents = Vec::with_capacity(leaves.len());
         for (tree, tangent) in run.trees().zip(given) {
-            tangents.extend(tree.flatten(tangent)?);
+            let all = tree.flatten(tangent).map_err(other_structure)?;
+            for (leaf, tangent) in leaves[tangents.len()..].iter().zip(all) {
+                tangents.push(match known::is_float(leaf) {
+                    true => Tensor::from_value(tangent)
+                        .map(Some)
+                        .map_err(other_structure)?,
+                    false => None,
+                });
+            }
         }
         // Backward from ones, which do not matter: the result is linear in them.
         let behind = tape::last(cx)?;
@@ -96,14 +110,9 @@ impl Jvp {
         let wrt: Vec<_> = leaves.iter().filter_map(node_of).collect();
         let mut back = tape::pull(cx, run.ways(), run.behind(), seeds, &wrt)?;
         let mut seeds = Vec::new();
-        for (leaf, tangent) in leaves.iter().zip(&tangents) {
-            if !known::is_float(leaf) {
-                continue;
-            }
-            let (leaf_of, tangent) = (
-                Tensor::from_value(leaf.clone())?,
-                Tensor::from_value(tangent.clone())?,
-            );
+        for (leaf, tangent) in leaves.iter().zip(tangents) {
+            let Some(tangent) = tangent else { continue };
+            let leaf_of = Tensor::from_value(leaf.clone())?;
             if known::dims(&leaf_of)? != known::dims(&tangent)? {
                 return Err(Error::msg(format_args!(
                     "a tangent of shape {:?} for an argument of shape {:?}",

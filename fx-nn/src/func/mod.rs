@@ -3,6 +3,7 @@
 
 mod axes;
 mod batching;
+mod call;
 mod control;
 mod derivative;
 mod ensemble;
@@ -21,11 +22,10 @@ pub(crate) mod transform;
 mod vmap;
 mod wrt;
 
-pub use fx_core::graph_module::functional_call;
-
 pub use self::axes::{Axes, Randomness};
 pub(crate) use self::batching::aligned;
 pub use self::batching::{BatchCall, Batching};
+pub use self::call::functional_call;
 pub(crate) use self::derivative::args_of;
 pub use self::derivative::{Derivative, Pullback};
 pub use self::ensemble::stack_module_state;
@@ -35,4 +35,5 @@ pub use self::jvp::{Jvp, jvp};
 pub use self::transform::Transform;
 pub use self::vmap::{Vmap, vmap};
 pub use self::wrt::{Wrt, parameters};
+pub use crate::derivatives::conv2d_weight;
 pub use crate::ops::detach as stop_gradient;

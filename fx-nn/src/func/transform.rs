@@ -116,8 +116,10 @@ pub(crate) fn run<T: Transform>(transform: &T, args: &[Value]) -> Result<Value> 
     for arg in args {
         use std::fmt::Write as _;
         let written = match arg {
-            Value::Object(_) | Value::List(_) | Value::Tuple(_) | Value::Dict(_) => {
-                write!(key, "{};", meta_of(arg)?.describe())
+            Value::Object(_) => write!(key, "{};", meta_of(arg)?.describe()),
+            // With all that is inside: names, shapes and plain values.
+            Value::List(_) | Value::Tuple(_) | Value::Dict(_) => {
+                write!(key, "{:?};", meta_of(arg)?)
             }
             plain => write!(key, "{plain:?};"),
         };

@@ -73,27 +73,22 @@ impl Vmap {
     }
 
     pub(crate) fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
-        self.in_axes.check(args.len(), "arguments")?;
+        let axes = self.in_axes.of(args, "arguments")?;
         let mut size: Option<(Dim, Int, String)> = None;
         let mut examples = Vec::with_capacity(args.len());
         let mut given = Vec::with_capacity(args.len());
         let mut batched: FxHashSet<NodeId> = FxHashSet::default();
         let mut taken = uses(args);
-        for (at, (arg, param)) in args.iter().zip(self.source.params()).enumerate() {
-            let Some(axis) = self.in_axes.of(at) else {
-                examples.push(arg.clone());
-                given.push(arg.clone());
-                continue;
-            };
+        for ((arg, param), axes) in args.iter().zip(self.source.params()).zip(axes) {
             let tree = Tree::of(arg)?;
             let mut of_one = Vec::new();
             let mut of_all = Vec::new();
-            for leaf in tree.flatten(arg.clone())? {
-                if Tensor::from_value(leaf.clone()).is_err() {
+            for (leaf, axis) in tree.flatten(arg.clone())?.into_iter().zip(axes) {
+                let Some(axis) = axis.filter(|_| Tensor::from_value(leaf.clone()).is_ok()) else {
                     of_one.push(leaf.clone());
                     of_all.push(leaf);
                     continue;
-                }
+                };
                 // A value of its own: the same tensor may be an argument without examples too.
                 let tensor = Tensor::from_value(own(cx, leaf, &mut taken)?)?;
                 let dims = known::dims(&tensor)?;
@@ -157,16 +152,16 @@ impl Vmap {
             run.mark(&result);
         }
         let tree = Tree::of(&result)?;
+        let axes = self.out_axes.of_result(&result)?;
         let leaves = tree.flatten(result)?;
-        self.out_axes.check(leaves.len(), "results")?;
         let mut results = Vec::with_capacity(leaves.len());
-        for (at, leaf) in leaves.into_iter().enumerate() {
+        for ((at, leaf), axis) in leaves.into_iter().enumerate().zip(axes) {
             let Ok(tensor) = Tensor::from_value(leaf.clone()) else {
                 results.push(leaf);
                 continue;
             };
             let is_batched = run.has_batch(&leaf);
-            results.push(match (self.out_axes.of(at), is_batched) {
+            results.push(match (axis, is_batched) {
                 (None, false) => leaf,
                 (None, true) => {
                     return Err(Error::msg(format_args!(

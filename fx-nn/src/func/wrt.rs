@@ -21,7 +21,8 @@ pub struct Wrt {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Input {
-    At(usize),
+    /// From the end if it is negative.
+    At(i64),
     Named(String),
 }
 
@@ -56,50 +57,72 @@ impl Wrt {
 
     /// Arguments by position.
     pub(crate) fn of(places: Vec<usize>) -> Wrt {
-        Wrt::of_inputs(places.into_iter().map(Input::At).collect(), false)
+        Wrt::of_inputs(places.into_iter().map(position).collect(), false)
     }
 
     /// All of some arguments.
     pub(crate) fn all(count: usize) -> Wrt {
-        Wrt::of_inputs((0..count).map(Input::At).collect(), count == 1)
+        Wrt::of_inputs(
+            (0..count).map(|at| Input::At(at as i64)).collect(),
+            count == 1,
+        )
     }
 
     /// The positions of the arguments.
     pub(crate) fn places(&self, params: &[ParamSpec]) -> Result<Vec<usize>> {
-        self.inputs
-            .iter()
-            .map(|input| {
-                let found = match input {
-                    Input::At(at) => (*at < params.len()).then_some(*at),
-                    Input::Named(name) => {
-                        params.iter().position(|param| param.name == name.as_str())
-                    }
+        if self.inputs.is_empty() && self.parameters.is_empty() {
+            return Err(Error::msg(
+                "there is nothing that the gradient is of: name an argument, or parameters",
+            ));
+        }
+        let mut places = Vec::with_capacity(self.inputs.len());
+        for input in &self.inputs {
+            let found = match input {
+                Input::At(at) => {
+                    let from = if *at < 0 { params.len() as i64 } else { 0 };
+                    let at = usize::try_from(at.saturating_add(from)).ok();
+                    at.filter(|at| *at < params.len())
+                }
+                Input::Named(name) => params.iter().position(|param| param.name == name.as_str()),
+            };
+            let at = found.ok_or_else(|| {
+                let names: Vec<&str> = params.iter().map(|param| &*param.name).collect();
+                let wanted = match input {
+                    Input::At(at) => at.to_string(),
+                    Input::Named(name) => format!("`{name}`"),
                 };
-                found.ok_or_else(|| {
-                    let names: Vec<&str> = params.iter().map(|param| &*param.name).collect();
-                    let wanted = match input {
-                        Input::At(at) => at.to_string(),
-                        Input::Named(name) => format!("`{name}`"),
-                    };
-                    Error::msg(format_args!(
-                        "there is no argument {wanted}: there are {}",
-                        names.join(", ")
-                    ))
-                })
-            })
-            .collect()
+                Error::msg(format_args!(
+                    "there is no argument {wanted}: there are {}",
+                    names.join(", ")
+                ))
+            })?;
+            if places.contains(&at) {
+                return Err(Error::msg(format_args!(
+                    "argument `{}` is named twice as what the gradient is of",
+                    params[at].name
+                )));
+            }
+            places.push(at);
+        }
+        Ok(places)
     }
+}
+
+/// A position as it is given.
+fn position(at: usize) -> Input {
+    Input::At(i64::try_from(at).unwrap_or(i64::MAX))
 }
 
 impl From<usize> for Wrt {
     fn from(at: usize) -> Self {
-        Wrt::of_inputs(vec![Input::At(at)], true)
+        Wrt::of_inputs(vec![position(at)], true)
     }
 }
 
 impl From<i32> for Wrt {
+    /// A negative position counts from the end.
     fn from(at: i32) -> Self {
-        Wrt::from(usize::try_from(at).unwrap_or(usize::MAX))
+        Wrt::of_inputs(vec![Input::At(at.into())], true)
     }
 }
 
@@ -111,15 +134,13 @@ impl From<&str> for Wrt {
 
 impl<const N: usize> From<[usize; N]> for Wrt {
     fn from(all: [usize; N]) -> Self {
-        Wrt::of_inputs(all.into_iter().map(Input::At).collect(), false)
+        Wrt::of_inputs(all.into_iter().map(position).collect(), false)
     }
 }
 
 impl<const N: usize> From<[i32; N]> for Wrt {
     fn from(all: [i32; N]) -> Self {
-        let all = all
-            .into_iter()
-            .map(|at| Input::At(usize::try_from(at).unwrap_or(usize::MAX)));
+        let all = all.into_iter().map(|at| Input::At(at.into()));
         Wrt::of_inputs(all.collect(), false)
     }
 }
@@ -137,6 +158,6 @@ impl<const N: usize> From<[&str; N]> for Wrt {
 
 impl From<Vec<usize>> for Wrt {
     fn from(all: Vec<usize>) -> Self {
-        Wrt::of_inputs(all.into_iter().map(Input::At).collect(), false)
+        Wrt::of_inputs(all.into_iter().map(position).collect(), false)
     }
 }

@@ -174,10 +174,9 @@ impl MultiheadAttention {
 impl MultiheadAttention {
     /// `embed_dim`.
     fn width(&self) -> Result<f64> {
-        let shape = fx_core::tensor::Object::shape(&self.in_proj_weight);
-        shape
-            .and_then(|shape| shape.last())
-            .map(|width| *width as f64)
-            .ok_or_else(|| Error::msg("multihead_attention: in_proj_weight must be [3 * E, E]"))
+        // A symbolic weight, as `functional_call` puts it here, has a shape too.
+        let last = crate::func::known::last_sizes(&self.in_proj_weight, 1, "multihead_attention")?;
+        let width = last.first().map(|width| *width as f64);
+        width.ok_or_else(|| Error::msg("multihead_attention: in_proj_weight must be [3 * E, E]"))
     }
 }

@@ -9,6 +9,8 @@ use crate::scope;
 thread_local! {
     /// How many scopes without gradients the thread is in.
     static WITHOUT: Cell<usize> = const { Cell::new(0) };
+    /// How many of them began while a trace recorded, which does not see them.
+    static UNSEEN: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Runs `body` without recording for autograd: no gradients run through its results, and their
@@ -22,8 +24,19 @@ thread_local! {
 /// assert!(!fx_nn::no_grad(|| layer.forward(&x))?.requires_grad()?);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
+///
+/// A graph does not have such scopes: in a function whose gradient is taken by `func`, one is an error, and `detach`
+/// says what no gradient runs through.
 pub fn no_grad<R>(body: impl FnOnce() -> R) -> R {
+    if fx_core::trace::with_context(|_| ()).is_some() {
+        UNSEEN.set(UNSEEN.get() + 1);
+    }
     scope::within(&WITHOUT, body)
+}
+
+/// How many scopes without gradients no trace has seen.
+pub(crate) fn unseen() -> usize {
+    UNSEEN.get()
 }
 
 /// Whether this thread is inside of [`no_grad`].

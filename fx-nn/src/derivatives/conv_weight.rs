@@ -1,0 +1,79 @@
+//! `conv2d_weight`: the gradient of the weights of a convolution as one function, for which compiled code has a kernel.
+
+use fx_core::ir::ValueMeta;
+use fx_core::passes::{CoreSet, DecomposedCall};
+use fx_core::shapes::ShapeRule;
+use fx_core::value::IntoValue;
+use fx_core::{Result, function, function_table, wrap};
+
+use super::windows::Steps;
+use crate::func::known;
+use crate::tensor::{Pair, Tensor};
+
+/// The gradient of the weights of [`conv2d`](crate::ops::conv2d) from that of its result
+/// (`torch.nn.grad.conv2d_weight`); it has the shape of `weight`.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// let (x, w) = (Tensor::ones((1, 1, 3, 3))?, Tensor::zeros((1, 1, 2, 2))?);
+/// let grad = Tensor::ones((1, 1, 2, 2))?;
+/// let found = fx_nn::func::conv2d_weight(&x, &w, &grad, 1, 0, 1, 1)?;
+/// assert_eq!(found.to_vec()?, [4.0; 4]);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if the shapes do not fit.
+#[wrap(path = "fx_nn::func::conv2d_weight")]
+#[allow(clippy::too_many_arguments, reason = "those of the convolution")]
+pub fn conv2d_weight(
+    x: &Tensor,
+    weight: &Tensor,
+    grad: &Tensor,
+    #[default(1)] stride: impl Into<Pair>,
+    #[default(0)] padding: impl Into<Pair>,
+    #[default(1)] dilation: impl Into<Pair>,
+    #[default(1)] groups: usize,
+) -> Result<Tensor> {
+    by_convolution(x, weight, grad, [stride, padding, dilation], groups)
+}
+
+fn by_convolution(
+    x: &Tensor,
+    weight: &Tensor,
+    grad: &Tensor,
+    [stride, padding, dilation]: [Pair; 3],
+    groups: usize,
+) -> Result<Tensor> {
+    let list = |pair: Pair| {
+        let (a, b) = pair.tuple();
+        vec![a as i64, b as i64]
+    };
+    let steps = Steps {
+        stride: list(stride),
+        padding: list(padding),
+        dilation: list(dilation),
+        groups: groups as i64,
+    };
+    let shape = known::shape(weight, "the gradient of a convolution")?;
+    let kernel: Vec<i64> = shape[2..].iter().map(|size| *size as i64).collect();
+    steps.of_weight(x, grad, &kernel)
+}
+
+function_table! { CoreSet {
+    function!(conv2d_weight) => CoreSet::decomposed(|call: &DecomposedCall<'_>| {
+        let pair = |name| call.arg::<Pair>(name);
+        by_convolution(
+            &call.arg::<Tensor>("x")?,
+            &call.arg::<Tensor>("weight")?,
+            &call.arg::<Tensor>("grad")?,
+            [pair("stride")?, pair("padding")?, pair("dilation")?],
+            call.arg("groups")?,
+        )
+        .map(IntoValue::into_value)
+    }),
+} }
+
+function_table! { ShapeRule {
+    function!(conv2d_weight) => ShapeRule(|call| Ok(ValueMeta::clone(call.arg("weight")?))),
+} }
