@@ -35,5 +35,6 @@ mod semantics;
 mod shapes;
 mod stored_types;
 mod trace_inputs;
+mod train_step;
 mod training;
 mod verify;
