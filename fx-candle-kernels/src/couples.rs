@@ -6,7 +6,9 @@ use super::choice::where_cond;
 use super::comparison;
 use super::elementary::Elementary;
 use super::expand::{self, broadcast_dims};
+use super::special::Special;
 use super::widen::widened;
+use crate::{gammas, incomplete};
 
 /// A function of two numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,6 +23,14 @@ pub enum Couple {
     Copysign,
     /// `a log(b)`, 0 where `a` is 0.
     Xlogy,
+    /// `a log(1 + b)`, 0 where `a` is 0.
+    Xlog1py,
+    /// The part of the integral of the gamma function of `a` below `b`.
+    GammaBelow,
+    /// The part above `b`.
+    GammaAbove,
+    /// Hurwitz's zeta function of `a` from `b` on.
+    Zeta,
     /// `log(exp(a) + exp(b))`.
     LogAddExp,
     /// `log2(2^a + 2^b)`.
@@ -52,6 +62,13 @@ impl Couple {
                 true => 0.0,
                 false => a * b.ln(),
             },
+            Couple::Xlog1py => |a, b| match a == 0.0 && !b.is_nan() {
+                true => 0.0,
+                false => a * b.ln_1p(),
+            },
+            Couple::GammaBelow => incomplete::lower,
+            Couple::GammaAbove => incomplete::upper,
+            Couple::Zeta => gammas::zeta,
             Couple::LogAddExp => log_add_exp,
             Couple::LogAddExp2 => |a, b| match a == b && a.is_infinite() {
                 true => a,
@@ -76,6 +93,12 @@ fn zip<T: Copy>(a: &[T], b: &[T], f: impl Fn(T, T) -> T) -> Vec<T> {
     a.iter().zip(b).map(|(a, b)| f(*a, *b)).collect()
 }
 
+/// `b^(a - 1) exp(-b) / Γ(a)`.
+fn gamma_slope(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let log = a.affine(1.0, -1.0)?.mul(&b.log()?)?.sub(b)?;
+    log.sub(&Special::Lgamma.of(a)?)?.exp()
+}
+
 impl CustomOp2 for Couple {
     fn name(&self) -> &'static str {
         match self {
@@ -84,6 +107,10 @@ impl CustomOp2 for Couple {
             Couple::Fmod => "fmod",
             Couple::Copysign => "copysign",
             Couple::Xlogy => "xlogy",
+            Couple::Xlog1py => "xlog1py",
+            Couple::GammaBelow => "gammainc",
+            Couple::GammaAbove => "gammaincc",
+            Couple::Zeta => "zeta",
             Couple::LogAddExp => "logaddexp",
             Couple::LogAddExp2 => "logaddexp2",
         }
@@ -148,6 +175,25 @@ impl CustomOp2 for Couple {
                     where_cond(&is_nothing, &zero, &of_a)?,
                     grad.mul(&a)?.div(&b)?,
                 )
+            }
+            Couple::Xlog1py => {
+                let least = b.ones_like()?.neg()?;
+                let is_nothing = comparison::eq(&a, &zero)?.mul(&comparison::le(&b, &least)?)?;
+                let of_a = grad.mul(&Elementary::Log1p.of(&b)?)?;
+                (
+                    where_cond(&is_nothing, &zero, &of_a)?,
+                    grad.mul(&a)?.div(&b.affine(1.0, 1.0)?)?,
+                )
+            }
+            // Of the first of both, no derivative is known.
+            Couple::GammaBelow => (grad.affine(0.0, f64::NAN)?, gamma_slope(&a, &b)?.mul(grad)?),
+            Couple::GammaAbove => (
+                grad.affine(0.0, f64::NAN)?,
+                gamma_slope(&a, &b)?.mul(grad)?.neg()?,
+            ),
+            Couple::Zeta => {
+                let slope = Couple::Zeta.of(&a.affine(1.0, 1.0)?, &b)?.mul(&a)?.neg()?;
+                (grad.affine(0.0, f64::NAN)?, slope.mul(grad)?)
             }
             Couple::LogAddExp => (
                 grad.div(&b.sub(&a)?.exp()?.affine(1.0, 1.0)?)?,

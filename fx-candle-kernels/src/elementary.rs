@@ -11,7 +11,7 @@ use super::widen::widened;
 
 /// `f` of each element; `f32` is computed in `f64` and rounded once, unless there is a function for
 /// it.
-fn each(
+pub(super) fn each(
     name: &str,
     storage: &CpuStorage,
     layout: &Layout,

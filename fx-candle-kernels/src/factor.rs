@@ -83,7 +83,7 @@ impl Matrices {
         self.lead.iter().product()
     }
 
-    fn matrix(&self, at: usize) -> MatRef<'_, f64> {
+    pub(super) fn matrix(&self, at: usize) -> MatRef<'_, f64> {
         let size = self.rows * self.columns;
         let own = &self.data[at * size..(at + 1) * size];
         MatRef::from_row_major_slice(own, self.rows, self.columns)
@@ -91,7 +91,7 @@ impl Matrices {
 
     /// `N` results of each matrix, with these sizes after those of the batch; `part` appends each
     /// to its list.
-    fn each<const N: usize>(
+    pub(super) fn each<const N: usize>(
         &self,
         op: &str,
         sizes: [&[usize]; N],
@@ -128,6 +128,23 @@ impl Matrices {
             let lu = a.partial_piv_lu();
             regular(&lu)?;
             put(y, lu.inverse().as_ref());
+            Ok(())
+        })?;
+        Ok(y)
+    }
+
+    /// The inverses, of which those of singular matrices are infinities.
+    ///
+    /// # Errors
+    /// Returns only candle's errors.
+    pub fn inverse_or_infinite(&self, op: &str) -> Result<Tensor> {
+        let size = [self.rows, self.columns];
+        let [y] = self.each(op, [&size], |_, a, [y]| {
+            let lu = a.partial_piv_lu();
+            match regular(&lu) {
+                Ok(()) => put(y, lu.inverse().as_ref()),
+                Err(_) => y.extend(std::iter::repeat_n(f64::INFINITY, size[0] * size[1])),
+            }
             Ok(())
         })?;
         Ok(y)
@@ -277,13 +294,18 @@ impl Matrices {
     }
 }
 
-fn put_from(list: &mut Vec<f64>, rows: usize, columns: usize, at: impl Fn(usize, usize) -> f64) {
+pub(super) fn put_from(
+    list: &mut Vec<f64>,
+    rows: usize,
+    columns: usize,
+    at: impl Fn(usize, usize) -> f64,
+) {
     for i in 0..rows {
         list.extend((0..columns).map(|j| at(i, j)));
     }
 }
 
-fn put(list: &mut Vec<f64>, a: MatRef<'_, f64>) {
+pub(super) fn put(list: &mut Vec<f64>, a: MatRef<'_, f64>) {
     put_from(list, a.nrows(), a.ncols(), |i, j| a[(i, j)]);
 }
 

@@ -45,6 +45,40 @@ pub fn inv(op: &'static str, x: &Tensor) -> Result<Tensor> {
     pulled(op, x, &y, move |g| three(&t(&own)?, g, &t(&own)?)?.neg())
 }
 
+/// The inverse; that of a singular matrix is infinite.
+///
+/// # Errors
+/// Returns an error if a matrix is not square.
+pub fn inv_or_infinite(op: &'static str, x: &Tensor) -> Result<Tensor> {
+    let y = Matrices::square(op, x)?.inverse_or_infinite(op)?;
+    let own = y.clone();
+    pulled(op, x, &y, move |g| three(&t(&own)?, g, &t(&own)?)?.neg())
+}
+
+/// How many singular values, or eigenvalues of symmetric matrices (`hermitian`), do not count as 0, as `int64`.
+///
+/// # Errors
+/// Returns an error if an element is not finite.
+pub fn rank(op: &str, x: &Tensor, tolerance: Tolerance, hermitian: bool) -> Result<Tensor> {
+    let values = match hermitian {
+        true => {
+            let [values, _] = Matrices::square(op, x)?.eigh(op, true)?;
+            values
+        }
+        false => {
+            let [_, values, _] = Matrices::of(op, x)?.svd(op, false)?;
+            values
+        }
+    };
+    let lead = &x.dims()[..x.rank() - 2];
+    if values.elem_count() == 0 {
+        return Tensor::zeros(lead, DType::I64, x.device());
+    }
+    let (_, kept) = tolerance.inverses(x, &values)?;
+    let count = |kept: &Vec<bool>| kept.iter().filter(|kept| **kept).count() as i64;
+    Tensor::from_vec(kept.iter().map(count).collect::<Vec<_>>(), lead, x.device())
+}
+
 /// `X` of `a X = b`, for matrices of one batch.
 ///
 /// # Errors

@@ -217,6 +217,10 @@ fn classes_are_graph_modules_and_structs_on_request() -> Result<()> {
 fn functions_are_what_pytorch_gives() -> Result<()> {
     for name in [
         "aliases",
+        "factors",
+        "hermitian",
+        "signals",
+        "special",
         "solved",
         "solved.core",
         "spectra",

@@ -6,7 +6,7 @@ the vectors do not leave free.
 
 import torch
 
-from calls import FUNCTIONS, T, op
+from calls import FUNCTIONS, T, broadcast, op
 
 L = torch.linalg
 # As a half type, integers and truth values are refused, they come rarely.
@@ -187,7 +187,7 @@ def parts(name, takes=True, gives=True):
 
     def of(x, *rest):
         y = call(numbers(x) if takes else x, *rest)
-        return torch.view_as_real(y) if gives else y
+        return torch.view_as_real(y.resolve_conj()) if gives else y
 
     return of
 
@@ -257,3 +257,194 @@ for name in ["fftshift", "ifftshift"]:
         return call(x, [d % last for d in dims])
 
     FUNCTIONS[name] = (call, generator, 2)
+
+
+for name in ["hfft", "ihfft"]:
+
+    def generator(s, takes=name == "hfft"):
+        if takes:
+            x = wave(s, 0 if s.chance(0.03) else 1)
+        else:
+            x = s.tensor(s.shape(0 if s.chance(0.03) else 1, 3, numel=100), s.pick("float32", "float64", "float64", "int64", "float16" if s.chance(0.2) else "float32"), "normal" if s.chance(0.7) else "small")
+        return [x, length(s), s.dim(x.tensor.dim() - takes), scaled(s)]
+
+    FUNCTIONS[name] = (parts(name, takes=name == "hfft", gives=name != "hfft"), generator, 64)
+
+
+for name in ["rfft2", "irfft2", "rfftn", "irfftn", "hfft2", "ihfft2", "hfftn", "ihfftn"]:
+    complex_in = name in ["irfft2", "irfftn", "hfft2", "hfftn"]
+
+    def generator(s, pair=name.endswith("2"), complex_in=complex_in):
+        least = 1 if s.chance(0.05) else 2
+        if complex_in:
+            x = wave(s, least)
+        else:
+            x = s.tensor(s.shape(least, 3, numel=100), s.pick("float32", "float64", "float64", "int64", "float16" if s.chance(0.2) else "float32"), "normal")
+        rank = x.tensor.dim() - complex_in
+        dims = None if s.chance(0.5) else s.r.sample(range(-rank, 0), min(rank, 2 if pair else s.r.randint(1, 3)))
+        if dims and s.chance(0.05):
+            dims[0] = dims[-1]
+        if dims and s.chance(0.03):
+            dims = []
+        count = len(dims) if dims is not None else 2 if pair else s.r.randint(1, rank)
+        sizes = None if s.chance(0.5) else [s.pick(-1, 1, 2, 3, 5, 6, 0 if s.chance(0.1) else 4) for _ in range(count)]
+        if sizes and s.chance(0.05):
+            sizes.append(2)
+        return [x, sizes, dims, scaled(s)]
+
+    call = parts(name, takes=complex_in, gives=not complex_in)
+    if name.endswith("2"):
+        FUNCTIONS[name] = (lambda x, n, d, norm, call=call: call(x, n, (-2, -1) if d is None else d, norm), generator, 64)
+    else:
+        FUNCTIONS[name] = (call, generator, 64)
+
+
+for name in ["fftfreq", "rfftfreq"]:
+    call = getattr(F, name)
+
+    def generator(s):
+        return [s.r.randint(0, 9), s.pick(1.0, 0.5, 0.1, 3.0, -2.0), s.pick(None, None, torch.float64, torch.float32, torch.float16, torch.int64 if s.chance(0.3) else None)]
+
+    FUNCTIONS[name] = (lambda n, d, t, call=call: call(n, d, dtype=t), generator, 2)
+
+
+@op("solve_triangular", lambda a, b, u, left, unit: L.solve_triangular(a, b, upper=u, left=left, unitriangular=unit), 64)
+def _(s):
+    a = square(s)
+    shape = list(a.tensor.shape)
+    n = shape[-1]
+    # Small numbers on the diagonal make large ones of rounding.
+    if len(shape) > 1 and shape[-1] == shape[-2] and a.tensor.is_floating_point() and s.chance(0.9):
+        a = made(a, a.tensor + 3 * torch.eye(n, dtype=a.tensor.dtype))
+    left, k = s.chance(0.7), s.size(0, 3)
+    lead = [1 if s.chance(0.3) else k for k in shape[:-2]] if not s.chance(0.25) else [s.size(1, 3)]
+    b = [*lead, n, k] if left else [*lead, k, n]
+    if s.chance(0.03):
+        b[-1] += 1
+    b = b[-1:] if s.chance(0.03) else b
+    return [a, s.tensor(b, str(a.tensor.dtype)[6:], "normal"), s.chance(0.5), left, s.chance(0.3)]
+
+
+def single(x):
+    """What has no elements is of a type that is computed with: PyTorch refuses no other then."""
+    fits = x.tensor.numel() or x.tensor.dtype in (torch.float32, torch.float64)
+    return x if fits else T(x.tensor.float().contiguous())
+
+
+def to_factor(s):
+    """A matrix, and whether rows may be exchanged; what has no elements is not refused by PyTorch."""
+    a = rectangle(s) if s.chance(0.6) else square(s)
+    if a.tensor.numel() == 0:
+        return [single(a), True]
+    return [a, s.chance(0.96)]
+
+
+FUNCTIONS["lu"] = (lambda a, p: tuple(L.lu(a, pivot=p)), to_factor, 64)
+FUNCTIONS["lu_factor"] = (lambda a, p: tuple(L.lu_factor(a, pivot=p)), to_factor, 64)
+
+
+def factored(s, a):
+    """The factors of a matrix, with pivots that are now and then no pivots."""
+    wide = a.tensor if a.tensor.dim() > 1 and a.tensor.dtype in (torch.float32, torch.float64) else torch.eye(2)
+    both, pivots, _ = L.lu_factor_ex(wide)
+    if s.chance(0.03):
+        pivots = pivots.long()
+    if s.chance(0.03):
+        pivots = pivots + 9
+    return T(both.contiguous()), T(pivots.contiguous())
+
+
+FUNCTIONS["lu_unpack"] = (lambda lu, p: tuple(torch.lu_unpack(lu, p)), lambda s: [*factored(s, rectangle(s))], 8)
+
+
+@op("lu_solve", lambda lu, p, b, left, adjoint: L.lu_solve(lu, p, b, left=left, adjoint=adjoint), 64)
+def _(s):
+    both, pivots = factored(s, square(s) if s.chance(0.97) else rectangle(s))
+    shape = list(both.tensor.shape)
+    n, k, left = shape[-1], s.size(0, 3), s.chance(0.6)
+    lead = [1 if s.chance(0.3) else k for k in shape[:-2]] if not s.chance(0.25) else [s.size(1, 3)]
+    b = [*lead, n, k] if left else [*lead, k, n]
+    if s.chance(0.03):
+        b[-1] += 1
+    if 0 in b or both.tensor.numel() == 0:
+        pivots = T(torch.ones_like(pivots.tensor, dtype=torch.int32))
+    return [both, pivots, s.tensor(b, str(both.tensor.dtype)[6:], "normal"), left, s.chance(0.4)]
+
+
+@op("matrix_exp", torch.matrix_exp, 256)
+def _(s):
+    x = square(s)
+    # Half precision is refused, and PyTorch refuses some views.
+    return [T((x.tensor.float() if x.tensor.dtype == torch.float16 else x.tensor).contiguous())]
+
+
+@op("matrix_rank", lambda x, a, r, h: L.matrix_rank(x, atol=a, rtol=r, hermitian=h))
+def _(s):
+    h = s.chance(0.3)
+    x = symmetric(s) if h else rectangle(s)
+    return [single(x), s.pick(None, None, 0.1), s.pick(None, None, 0.2), h]
+
+
+@op("cond", lambda x, p: L.cond(x, p), 256)
+def _(s):
+    order = s.pick(2, 2, -2, 1, -1, float("inf"), float("-inf"), "fro", "nuc", s.pick("x", 3, 0))
+    # Of a singular matrix, numbers are what rounding leaves of them, as is a slope of one number.
+    x = single(matrix(s))
+    if order in (2, -2) and s.chance(0.3):
+        x = single(rectangle(s))
+    if x.tensor.shape[-1] == 1:
+        x = s.tensor([2, 2], "float64", "normal", views=False)
+    return [x, order]
+
+
+@op("vecdot", lambda x, y, d: L.vecdot(x, y, dim=d), 16)
+def _(s):
+    shape, dtype = s.shape(), s.dtype(12, 1, 0)
+    # Of two vectors PyTorch broadcasts none.
+    x, y = s.tensor(shape, dtype), s.tensor(broadcast(s, shape) if len(shape) > 1 else shape, dtype if not s.chance(0.03) else s.dtype())
+    return [x, y, s.dim(x.tensor.dim()) if len(shape) > 1 else -1]
+
+
+@op("householder_product", L.householder_product, 64)
+def _(s):
+    n = s.size(0, 4)
+    a = matrix(s, n + s.size(0, 3), n)
+    lead, k = list(a.tensor.shape[:-2]), s.r.randint(0, n + s.chance(0.05))
+    if s.chance(0.03):
+        lead.append(2)
+    dtype = str(a.tensor.dtype)[6:] if s.chance(0.97) else "float32"
+    return [a, s.tensor([*lead, k], dtype, "normal")]
+
+
+def split(s, n):
+    """Sizes whose product is a number."""
+    of = [d for d in range(1, n + 1) if n and n % d == 0] or [n]
+    d = s.pick(*of)
+    return s.pick([n], [d, n // d] if d else [n], [1, n])
+
+
+@op("tensorinv", L.tensorinv, 64)
+def _(s):
+    n = s.r.randint(1, 6)
+    first, rest = split(s, n), split(s, n)
+    if s.chance(0.05):
+        rest[0] += 1
+    ind = len(first) if s.chance(0.95) else s.pick(0, 1, 2, 3, -1)
+    return [s.tensor([*first, *rest], s.pick(*KINDS), "normal", views=False), ind]
+
+
+@op("tensorsolve", L.tensorsolve, 64)
+def _(s):
+    n = s.r.randint(1, 6)
+    first, rest = split(s, n), split(s, n)
+    sizes, dtype = [*first, *rest], s.pick(*KINDS)
+    dims = None
+    if s.chance(0.3):
+        # What is moved behind the others stands elsewhere.
+        sizes, dims = [*rest[-1:], *first, *rest[:-1]], [0]
+        if len(rest) > 1:
+            sizes, dims = [*first, *rest[:-1], rest[-1]], None
+    if s.chance(0.03):
+        sizes[0] += 1
+    b = s.tensor(first, dtype if s.chance(0.97) else "float32", "normal", views=False)
+    return [s.tensor(sizes, dtype, "normal", views=False), b, dims]

@@ -1,11 +1,12 @@
 //! Functions of each element alone, and of pairs of elements.
 
-use std::f64::consts::{LN_2, LN_10, PI};
+use std::f64::consts::{LN_2, LN_10, PI, SQRT_2};
 
 use fx_core::Result;
 use fx_core::passes::DecomposedCall;
 
 use super::{Wide, decompose, in_common, times, widened};
+use crate::ops::special;
 use crate::tensor::{Number, Tensor};
 use crate::{TensorOrNumber, ops};
 
@@ -24,6 +25,8 @@ decompose! {
     ops::log10(x: Tensor) |call| => widened(call, ("x", &x), |x| x.log()? / LN_10);
     ops::sinc(x: Tensor) |call| => widened(call, ("x", &x), sinc);
     ops::logit(x: Tensor, eps: Option<f64>) |call| => widened(call, ("x", &x), |x| logit(x, eps));
+    special::gammaln(x: Tensor) => special::lgamma(&x);
+    special::ndtr(x: Tensor) |call| => widened(call, ("x", &x), |x| ((x / SQRT_2)?.erf()? + 1.0)? * 0.5);
     ops::isposinf(x: Tensor) => x.eq(f64::INFINITY);
     ops::isneginf(x: Tensor) => x.eq(f64::NEG_INFINITY);
     ops::addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, value: Number) |call| =>

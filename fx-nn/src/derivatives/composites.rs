@@ -129,6 +129,35 @@ composites! {
             }
         }
     };
+    ops::linalg::cond(a: Tensor, p: NormOrder) => {
+        // That of no elements is 0, as their sum.
+        let is_empty = known::dims(&a)?.iter().any(|dim| dim.as_known() == Some(0));
+        match is_empty {
+            true => ops::sum(&a, Dims::Many(vec![-2, -1]), false),
+            false => linalg::composed_cond(&a, p, linalg::inv),
+        }
+    };
+    ops::linalg::householder_product(a: Tensor, tau: Tensor) => {
+        let (of_a, of_tau) = (known::shape(&a, "`householder_product`")?, known::shape(&tau, "`householder_product`")?);
+        match (of_a.as_slice(), of_tau.last()) {
+            ([.., m, n], Some(k)) => linalg::reflected(&a, &tau, [*m, *n, *k], known::dtype(&a)?),
+            _ => Err(Error::msg("`householder_product` is of matrices")),
+        }
+    };
+    ops::linalg::tensorinv(a: Tensor, ind: i64) => {
+        let at = usize::try_from(ind).map_err(Error::other)?;
+        linalg::inverse_of(&a, &known::shape(&a, "`tensorinv`")?, at)
+    };
+    ops::linalg::tensorsolve(a: Tensor, b: Tensor, dims: Dims) => {
+        let (of_a, of_b) = (known::shape(&a, "`tensorsolve`")?, known::shape(&b, "`tensorsolve`")?);
+        linalg::solution_of((&a, &of_a), (&b, &of_b), &dims)
+    };
+    ops::istft(x: Tensor, window: Option<Tensor>, n_fft: usize, onesided: Option<bool>, length: Option<usize>) |call| => {
+        let shape = known::shape(&x, "`istft`")?;
+        let frequencies = shape.len().checked_sub(3).map(|at| shape[at]);
+        let of = ops::Frames::of("istft", call, onesided.unwrap_or(frequencies != Some(n_fft)))?;
+        ops::composed_istft((&x, &shape, known::dtype(&x)?), window.as_ref(), of, length)
+    };
     ops::linalg::matrix_norm(a: Tensor, ord: NormOrder, dim: Dims, keepdim: bool, dtype: Option<DType>) => {
         let a = match dtype {
             Some(dtype) => ops::to_dtype(&a, dtype)?,

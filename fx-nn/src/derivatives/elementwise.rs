@@ -3,10 +3,11 @@
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
 use fx_core::Result;
+use fx_core::value::DType;
 
 use super::{derivatives, minus, operators};
-use crate::func::Pullback;
-use crate::ops;
+use crate::func::{Pullback, known};
+use crate::ops::{self, special};
 use crate::tensor::{Bound, Tensor, TensorOrNumber};
 
 /// The gradient of a function of one tensor: from the gradient, the argument and the result.
@@ -45,6 +46,60 @@ derivatives! {
     ops::erf => |call| unary(call, |g, x, _| (g * bell(x)?)? * FRAC_2_SQRT_PI);
     ops::erfc => |call| unary(call, |g, x, _| (g * bell(x)?)? * -FRAC_2_SQRT_PI);
     ops::erfinv => |call| unary(call, |g, _, y| (g * ops::exp(&(y * y)?)?)? / FRAC_2_SQRT_PI);
+    special::lgamma => |call| unary(call, |g, x, _| g * special::digamma(x)?);
+    special::digamma => |call| unary(call, |g, x, _| g * special::polygamma(1, x)?);
+    special::polygamma => |call| {
+        let n: i64 = call.arg("n")?;
+        unary(call, |g, x, _| g * special::polygamma(n.saturating_add(1), x)?)
+    };
+    special::ndtri => |call| unary(call, |g, _, y| (g * ops::exp(&((y * y)? * 0.5)?)?)? * ROOT_OF_TURN);
+    special::log_ndtr => |call| unary(call, |g, x, _| {
+        (g / special::erfcx(&(x * -FRAC_1_SQRT_2)?)?)? * (FRAC_2_SQRT_PI * FRAC_1_SQRT_2)
+    });
+    special::i0 => |call| unary(call, |g, x, _| g * special::i1(x)?);
+    special::i0e => |call| unary(call, |g, x, y| g * (special::i1e(x)? - (ops::sign(x)? * y)?)?);
+    special::i1 => |call| unary(call, |g, x, y| {
+        g * half_at_zero(x, |x| special::i0(x)? - (y / x)?)?
+    });
+    special::i1e => |call| unary(call, |g, x, y| {
+        g * half_at_zero(x, |x| special::i0e(x)? - (y * (ops::sign(x)? + ops::reciprocal(x)?)?)?)?
+    });
+    special::entr => |call| unary(call, |g, x, _| g * (-1.0 - ops::log(x)?)?);
+    special::erfcx => |call| unary(call, |g, x, y| g * (((x * y)? * 2.0)? - FRAC_2_SQRT_PI)?);
+    special::xlog1py => |call| {
+        let (x, other): (Tensor, TensorOrNumber) = (call.arg("x")?, call.arg("other")?);
+        call.give("x", |call| match &other {
+            TensorOrNumber::Number(other) => {
+                let grad = call.grad()?;
+                let of_x = (&grad * other.as_f64().ln_1p())?;
+                if other.as_f64() <= -1.0 { ops::r#where(&x.eq(0)?, 0, of_x) } else { Ok(of_x) }
+            }
+            TensorOrNumber::Tensor(other) => {
+                let grad = call.grad()?;
+                let is_nothing = ops::logical_and(&x.eq(0)?, &other.le(-1)?)?;
+                let log = ops::log1p(&ops::type_as(other, &grad)?)?;
+                ops::r#where(&is_nothing, 0, (grad * log)?)
+            }
+        })?;
+        call.give("other", |call| {
+            let TensorOrNumber::Tensor(other) = &other else {
+                return call.grad();
+            };
+            (call.grad()? * &x)? / (other + 1.0)?
+        })
+    };
+    special::zeta => |call| {
+        let (x, other): (Tensor, TensorOrNumber) = (call.arg("x")?, call.arg("other")?);
+        call.give("x", unknown)?;
+        call.give("other", |call| {
+            let grad = call.grad()?;
+            let x = ops::type_as(&x, &grad)?;
+            let slope = special::zeta(&(&x + 1.0)?, other.clone())?;
+            minus((grad * x)? * slope)
+        })
+    };
+    special::gammainc => |call| gamma(call, Ok);
+    special::gammaincc => |call| gamma(call, |slope| minus(Ok(slope)));
     ops::relu => |call| unary(call, |g, x, _| ops::r#where(&x.le(0)?, 0, g));
     ops::to_dtype => |call| unary(call, |g, _, _| Ok(g));
     ops::type_as => |call| unary(call, |g, _, _| Ok(g));
@@ -96,8 +151,10 @@ derivatives! {
         call.give("x", |call| match &other {
             TensorOrNumber::Number(other) => call.grad()? * other.as_f64().ln(),
             TensorOrNumber::Tensor(other) => {
+                let grad = call.grad()?;
                 let is_nothing = ops::logical_and(&x.eq(0)?, &other.le(0)?)?;
-                ops::r#where(&is_nothing, 0, (call.grad()? * ops::log(other)?)?)
+                let log = ops::log(&ops::type_as(other, &grad)?)?;
+                ops::r#where(&is_nothing, 0, (grad * log)?)
             }
         })?;
         call.give("other", |call| {
@@ -136,6 +193,37 @@ operators! {
     };
     pow => |call| power(call);
     r#mod => |call| modulo(call);
+}
+
+/// sqrt(2π).
+const ROOT_OF_TURN: f64 = 2.506_628_274_631_000_7;
+
+/// A slope that is 1/2 where x is nearly 0.
+fn half_at_zero(x: &Tensor, slope: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    let step = match known::dtype(x)? {
+        DType::F64 => f64::EPSILON,
+        _ => f64::from(f32::EPSILON),
+    };
+    let is_away = x.abs()?.gt(step)?;
+    ops::r#where(&is_away, slope(&ops::r#where(&is_away, x, step)?)?, 0.5)
+}
+
+/// The gradient of what has no known derivative, in PyTorch neither: nan, which is no number to learn by.
+fn unknown(call: &Pullback<'_>) -> Result<Tensor> {
+    call.grad()? * f64::NAN
+}
+
+/// A part of the gamma function's integral: its derivative is what is integrated, at the bound.
+fn gamma(call: &mut Pullback<'_>, signed: impl FnOnce(Tensor) -> Result<Tensor>) -> Result<()> {
+    let (x, other): (Tensor, Tensor) = (call.arg("x")?, call.arg("other")?);
+    call.give("x", unknown)?;
+    call.give("other", |call| {
+        let grad = call.grad()?;
+        let (x, other) = (ops::type_as(&x, &grad)?, ops::type_as(&other, &grad)?);
+        let log = (((&x - 1.0)? * ops::log(&other)?)? - &other)?;
+        let slope = ops::exp(&(log - special::lgamma(&x)?)?)?;
+        signed((grad * slope)?)
+    })
 }
 
 /// exp(-x²).

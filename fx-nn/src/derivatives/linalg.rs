@@ -130,6 +130,66 @@ derivatives! {
         })?;
         call.give("a", |_| of_pinv(&a, &inverse, &ops::matmul(&grad, &turned(&b)?)?))
     };
+    ops::linalg::solve_triangular => |call| {
+        let a: Tensor = call.arg("a")?;
+        let (upper, left, unit): (bool, bool, bool) = (call.arg("upper")?, call.arg("left")?, call.arg("unitriangular")?);
+        let of_b = linalg::solve_triangular(&turned(&a)?, &call.grad()?, !upper, left, unit)?;
+        call.give("a", |call| {
+            let x = turned(&call.result()?)?;
+            let all = minus(if left { ops::matmul(&of_b, &x) } else { ops::matmul(&x, &of_b) })?;
+            let without = i64::from(unit);
+            if upper { ops::triu(&all, without) } else { ops::tril(&all, -without) }
+        })?;
+        call.give("b", |_| Ok(of_b.clone()))
+    };
+    ops::linalg::lu => |call| {
+        call.give("a", |call| {
+            let items = call.items()?;
+            let grads = [call.grad_of(1)?, call.grad_of(2)?];
+            of_triangles([&items[0], &items[1], &items[2]], grads)
+        })
+    };
+    ops::linalg::lu_factor => |call| {
+        call.give("a", |call| {
+            let items = call.items()?;
+            let (p, l, u) = linalg::lu_unpack(&items[0], &items[1])?;
+            let Some(grad) = call.grad_of(0)? else {
+                return ops::zeros_like(&items[0], None);
+            };
+            let k = known::size(&l, -1)?;
+            let of_l = ops::tril(&ops::narrow(&grad, -1, 0, k.clone())?, -1)?;
+            let of_u = ops::triu(&ops::narrow(&grad, -2, 0, k)?, 0)?;
+            of_triangles([&p, &l, &u], [Some(of_l), Some(of_u)])
+        })
+    };
+    ops::linalg::lu_unpack => |call| {
+        let both: Tensor = call.arg("lu")?;
+        call.give("lu", |call| {
+            let shape = known::shape(&both, "the derivative of `lu_unpack`")?;
+            let (m, n) = (shape[shape.len() - 2] as i64, shape[shape.len() - 1] as i64);
+            let mut all = ops::zeros_like(&both, None)?;
+            if let Some(grad) = call.grad_of(1)? {
+                let own = ops::tril(&grad, -1)?;
+                all = (all + ops::pad(&own, [0, (n - m).max(0)], "constant", None)?)?;
+            }
+            if let Some(grad) = call.grad_of(2)? {
+                let own = ops::triu(&grad, 0)?;
+                all = (all + ops::pad(&own, [0, 0, 0, (m - n).max(0)], "constant", None)?)?;
+            }
+            Ok(all)
+        })
+    };
+    ops::linalg::matrix_exp => |call| {
+        let x: Tensor = call.arg("x")?;
+        call.give("x", |call| {
+            // The exponential of [[aᵀ, g], [0, aᵀ]] has the gradient in its corner.
+            let (a, n) = (turned(&x)?, known::size(&x, -1)?);
+            let above = ops::cat(&[a.clone(), call.grad()?], -1)?;
+            let below = ops::cat(&[ops::zeros_like(&a, None)?, a], -1)?;
+            let both = linalg::matrix_exp(&ops::cat(&[above, below], -2)?)?;
+            ops::narrow(&ops::narrow(&both, -2, 0, n.clone())?, -1, n.clone(), n)
+        })
+    };
     ops::cross => |call| {
         let (x, other): (Tensor, Tensor) = (call.arg("x")?, call.arg("other")?);
         let dim: Option<i64> = call.arg("dim")?;
@@ -146,6 +206,43 @@ derivatives! {
         call.give("x", |_| ops::cross(&full(&other)?, &grad, Some(dim)))?;
         call.give("other", |_| ops::cross(&grad, &full(&x)?, Some(dim)))
     };
+}
+
+/// The gradient of a matrix from those of its triangles, with the permutation and the triangles.
+fn of_triangles([p, l, u]: [&Tensor; 3], [of_l, of_u]: [Option<Tensor>; 2]) -> Result<Tensor> {
+    let why = "the derivative of triangular factors";
+    let (of_rows, of_columns) = (known::shape(l, why)?, known::shape(u, why)?);
+    let k = of_rows[of_rows.len() - 1] as i64;
+    let (m, n) = (
+        of_rows[of_rows.len() - 2] as i64,
+        of_columns[of_columns.len() - 1] as i64,
+    );
+    let of_l = of_l.map_or_else(|| ops::zeros_like(l, None), Ok)?;
+    let of_u = of_u.map_or_else(|| ops::zeros_like(u, None), Ok)?;
+    let rows = |x: &Tensor, from: i64, count: i64| ops::narrow(x, -2, from, count);
+    let columns = |x: &Tensor, from: i64, count: i64| ops::narrow(x, -1, from, count);
+    let (square_l, square_u) = (rows(l, 0, k)?, columns(u, 0, k)?);
+    let mut below = ops::matmul(&turned(&square_l)?, &rows(&of_l, 0, k)?)?;
+    let mut above = ops::matmul(&columns(&of_u, 0, k)?, &turned(&square_u)?)?;
+    if n > k {
+        let beside = turned(&columns(u, k, n - k)?)?;
+        below = (below - ops::matmul(&columns(&of_u, k, n - k)?, &beside)?)?;
+    }
+    if m > k {
+        let under = turned(&rows(l, k, m - k)?)?;
+        above = (above - ops::matmul(&under, &rows(&of_l, k, m - k)?)?)?;
+    }
+    let by_l = |g: &Tensor| linalg::solve_triangular(&turned(&square_l)?, g, true, true, true);
+    let by_u = |g: &Tensor| linalg::solve_triangular(&turned(&square_u)?, g, false, false, false);
+    let inner = (ops::tril(&below, -1)? + ops::triu(&above, 0)?)?;
+    let mut all = by_u(&by_l(&inner)?)?;
+    if n > k {
+        all = ops::cat(&[all, by_l(&columns(&of_u, k, n - k)?)?], -1)?;
+    }
+    if m > k {
+        all = ops::cat(&[all, by_u(&rows(&of_l, k, m - k)?)?], -2)?;
+    }
+    ops::matmul(p, &all)
 }
 
 /// A number for each matrix, beside matrices.

@@ -26,7 +26,7 @@ pub(super) fn floats(x: &Tensor, other: &Tensor) -> Result<(Tensor, Tensor)> {
     Ok((x.cast(common)?, other.cast(common)?))
 }
 
-fn couple(of: Couple, op: &str, x: &Tensor, other: &Tensor) -> Result<Tensor> {
+pub(super) fn couple(of: Couple, op: &str, x: &Tensor, other: &Tensor) -> Result<Tensor> {
     of.of(x.data(op)?, other.data(op)?).map(Tensor::made).fx()
 }
 

@@ -21,6 +21,8 @@ use fx_core::Result;
 use fx_core::value::Int;
 use rustfft::FftDirection;
 
+pub use super::hermitian::*;
+
 use super::create::count;
 use super::order::roll;
 use crate::error::{Fx, require, unfit};

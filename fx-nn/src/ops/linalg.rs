@@ -10,6 +10,8 @@ use crate::op;
 use fx_core::Result;
 use fx_core::value::DType;
 
+pub use super::factors::*;
+
 use super::elementary::floating;
 use super::matrix::matmul;
 use crate::error::{Fx, require, unfit};
@@ -48,7 +50,7 @@ pub fn inverse(x: &Tensor) -> Result<Tensor> {
 }
 
 /// Both sides of equations in the type and the batch that they share; whether the right one is of vectors.
-fn sides(op: &str, a: &Tensor, b: &Tensor, is_vector: bool) -> Result<(Data, Data)> {
+pub(super) fn sides(op: &str, a: &Tensor, b: &Tensor, is_vector: bool) -> Result<(Data, Data)> {
     let (left, right) = (a.data(op)?, b.data(op)?);
     require(op, left.dtype() == right.dtype())?;
     let right = match is_vector {

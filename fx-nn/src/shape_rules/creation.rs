@@ -6,9 +6,10 @@ use fx_core::shapes::RuleCall;
 use fx_core::value::{DType, Dim};
 
 use super::{
-    at_least, kind, like, not_negative, require_held, require_number, rules, tensor, wrong, x,
+    Elements, at_least, kind, like, not_negative, require_held, require_number, require_type,
+    rules, tensor, wrong, x,
 };
-use crate::ops;
+use crate::ops::{self, signal::windows};
 use crate::tensor::Number;
 
 rules! {
@@ -27,6 +28,48 @@ rules! {
     randint => ops::randint;
     randint_like => ops::randint_like;
     permutation => ops::randperm;
+    window => windows::bartlett, windows::blackman, windows::cosine, windows::general_hamming, windows::hamming,
+        windows::hann, windows::nuttall;
+    exponential => windows::exponential;
+    |call| window_of(call, "std", "above 0", |std| std > 0.0 || std.is_nan()) => windows::gaussian;
+    |call| window_of(call, "beta", "0 or above", |beta| beta >= 0.0 || beta.is_nan()) => windows::kaiser;
+    general_cosine => windows::general_cosine;
+}
+
+/// A window of so many points.
+fn window(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let dtype = dtype_or(call, DType::F32)?;
+    require_type(call, dtype, Elements::Single)?;
+    Ok(tensor(vec![call.size("m")?], dtype))
+}
+
+/// The same, whose shape is a number.
+fn window_of(
+    call: &mut RuleCall<'_>,
+    param: &str,
+    what: &str,
+    fits: fn(f64) -> bool,
+) -> Result<ValueMeta> {
+    require_number(call, param, what, fits)?;
+    window(call)
+}
+
+fn exponential(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    if call.flag("sym")? && !call.arg("center")?.is_none() {
+        return Err(wrong(
+            call,
+            "a symmetric window has its center in the middle: `center` is for `sym` of false",
+        ));
+    }
+    window_of(call, "tau", "above 0", |tau| tau > 0.0 || tau.is_nan())
+}
+
+fn general_cosine(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let is_longer = call.size("m")?.as_number().is_none_or(|m| m > 1);
+    if is_longer && call.arg("a")?.items().is_some_and(|a| a.is_empty()) {
+        return Err(wrong(call, "`a` has one coefficient at least"));
+    }
+    window(call)
 }
 
 /// The sizes of a parameter, none below 0.

@@ -10,7 +10,7 @@ use super::{
     require_held, require_number, require_one_type, require_probability, require_rank,
     require_type, require_type_of, rules, tensor, truth, word, wrong, x,
 };
-use crate::ops;
+use crate::ops::{self, special};
 use crate::tensor::Number;
 
 rules! {
@@ -49,6 +49,13 @@ rules! {
         ops::asin, ops::acos, ops::atan, ops::sinh, ops::cosh, ops::tanh, ops::asinh, ops::acosh, ops::atanh,
         ops::erf, ops::erfc, ops::erfinv, ops::exp2, ops::expm1, ops::log1p, ops::log2, ops::log10,
         ops::logit, ops::sinc, ops::sigmoid, ops::deg2rad, ops::rad2deg;
+    float => special::lgamma, special::gammaln, special::digamma, special::ndtr, special::i0, special::i0e,
+        special::i1, special::i1e, special::entr;
+    float_of_single => special::ndtri, special::log_ndtr, special::erfcx;
+    polygamma => special::polygamma;
+    both_float => special::xlog1py;
+    zeta => special::zeta;
+    |call| both_of(call, Elements::Fractions) => special::gammainc, special::gammaincc;
     float_of_numbers => ops::softsign, ops::tanhshrink;
     truths => ops::isfinite, ops::isinf, ops::isnan, ops::isneginf, ops::isposinf, ops::signbit,
         ops::logical_not;
@@ -254,6 +261,22 @@ fn square(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
 fn float(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let x = x(call)?;
     Ok(like(x, fractional(x.dtype)))
+}
+
+/// What is not computed in half precision.
+fn float_of_single(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    require_type(call, fractional(x(call)?.dtype), Elements::Single)?;
+    float(call)
+}
+
+fn polygamma(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    require_number(call, "n", "0 or above", |n| n >= 0.0)?;
+    float(call)
+}
+
+fn zeta(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    require_type(call, fractional(of_two(call)), Elements::Single)?;
+    both_float(call)
 }
 
 fn float_of_numbers(call: &mut RuleCall<'_>) -> Result<ValueMeta> {

@@ -28,6 +28,18 @@ rules! {
     solve => linalg::solve;
     lstsq => linalg::lstsq;
     matrix_norm => linalg::matrix_norm;
+    solve_triangular => linalg::solve_triangular;
+    lu => linalg::lu;
+    lu_factor => linalg::lu_factor;
+    lu_unpack => linalg::lu_unpack;
+    lu_solve => linalg::lu_solve;
+    |call| square(call, "x", 0) => linalg::matrix_exp;
+    matrix_rank => linalg::matrix_rank;
+    cond => linalg::cond;
+    vecdot => linalg::vecdot;
+    householder_product => linalg::householder_product;
+    tensorinv => linalg::tensorinv;
+    tensorsolve => linalg::tensorsolve;
 }
 
 /// The sizes before a matrix, its rows and its columns.
@@ -283,4 +295,219 @@ fn matrix_norm(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     }
     let shape = without(&a.shape, &places, call.flag("keepdim")?);
     Ok(tensor(shape, dtype.or(a.dtype)))
+}
+
+/// `X` of `a X = b`, of matrices alone.
+fn solve_triangular(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let (a, of_a) = matrix(call, "a")?;
+    let b = call.tensor("b")?;
+    require_one_type(call, a, b)?;
+    require_square(call, of_a)?;
+    let left = call.flag("left")?;
+    solution(call, (a, of_a), b, left)
+}
+
+/// The shape of what solves equations with square matrices.
+fn solution(
+    call: &mut RuleCall<'_>,
+    (a, (lead, n, _)): (&TensorMeta, Parts<'_>),
+    b: &TensorMeta,
+    left: bool,
+) -> Result<ValueMeta> {
+    let (of_b, rows, columns) = parts(call, &b.shape)?;
+    call.same(n, if left { rows } else { columns }, || {
+        format!("the shapes {:?} and {:?} do not fit", a.shape, b.shape)
+    })?;
+    let lead = call.broadcast(&[lead, of_b])?;
+    Ok(tensor(batch(&lead, [rows, columns]), a.dtype))
+}
+
+fn require_pivots(call: &RuleCall<'_>) -> Result<()> {
+    match call.flag("pivot")? {
+        true => Ok(()),
+        false => Err(wrong(
+            call,
+            "rows are exchanged on the processor, as in PyTorch: `pivot` is true",
+        )),
+    }
+}
+
+fn lu(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    require_pivots(call)?;
+    let (a, of) = matrix(call, "a")?;
+    triangles(a, of)
+}
+
+fn triangles(a: &TensorMeta, (lead, m, n): Parts<'_>) -> Result<ValueMeta> {
+    let k = &m.min(n)?;
+    let sizes = [[m, m], [m, k], [k, n]];
+    let of = sizes.map(|sizes| tensor(batch(lead, sizes), a.dtype));
+    Ok(ValueMeta::Tuple(of.to_vec()))
+}
+
+fn lu_factor(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    require_pivots(call)?;
+    let (a, (lead, m, n)) = matrix(call, "a")?;
+    Ok(ValueMeta::Tuple(vec![
+        tensor(a.shape.clone(), a.dtype),
+        tensor(batch(lead, [&m.min(n)?]), Some(DType::I32)),
+    ]))
+}
+
+/// The factors, of which the pivots fit them.
+fn factors<'c>(call: &mut RuleCall<'c>) -> Result<(&'c TensorMeta, Parts<'c>)> {
+    let (both, of) = matrix(call, "lu")?;
+    let pivots = call.tensor("pivots")?;
+    if pivots.dtype.is_some_and(|dtype| dtype != DType::I32) {
+        return Err(wrong(
+            call,
+            format_args!("the pivots are the `int32` of `lu_factor`, and not {pivots}"),
+        ));
+    }
+    let (lead, m, n) = of;
+    let expected = batch(lead, [&m.min(n)?]);
+    if expected.len() != pivots.shape.len() {
+        return Err(wrong(
+            call,
+            format_args!("the pivots of {both} are of shape {expected:?}, and not {pivots}"),
+        ));
+    }
+    for (own, other) in expected.iter().zip(&pivots.shape) {
+        call.same(own, other, || {
+            format!("the pivots of {both} are of shape {expected:?}, and not {pivots}")
+        })?;
+    }
+    Ok((both, of))
+}
+
+fn lu_unpack(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let (both, of) = factors(call)?;
+    triangles(both, of)
+}
+
+fn lu_solve(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let (both, of) = factors(call)?;
+    require_square(call, of)?;
+    let b = call.tensor("b")?;
+    require_one_type(call, both, b)?;
+    let left = call.flag("left")?;
+    solution(call, (both, of), b, left)
+}
+
+fn matrix_rank(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let (_, of) = matrix(call, "a")?;
+    if call.flag("hermitian")? {
+        require_square(call, of)?;
+    }
+    let (lead, ..) = of;
+    Ok(tensor(lead.to_vec(), Some(DType::I64)))
+}
+
+fn cond(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let (a, of) = matrix(call, "a")?;
+    let order = super::number(call, "p")?;
+    let is_named = matches!(call.arg("p")?, ValueMeta::Plain(Value::Str(name)) if matches!(&**name, "fro" | "nuc"));
+    let is_known = order.is_some_and(|p| p.abs() == 1.0 || p.abs() == 2.0 || p.is_infinite());
+    if !is_named && !is_known {
+        return Err(wrong(
+            call,
+            "`p` is 2, 1, an infinity, or these below 0, or \"fro\" or \"nuc\"",
+        ));
+    }
+    let is_empty = a.shape.iter().any(|size| size.as_number() == Some(0));
+    if order.is_none_or(|p| p.abs() != 2.0 && !is_empty) {
+        require_square(call, of)?;
+    }
+    let (lead, ..) = of;
+    Ok(tensor(lead.to_vec(), a.dtype))
+}
+
+fn vecdot(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let (x, y) = (call.tensor("x")?, call.tensor("y")?);
+    require(call, x, Elements::Fractions)?;
+    require_one_type(call, x, y)?;
+    let shape = call.broadcast(&[&x.shape, &y.shape])?;
+    let place = super::place(call, "dim", shape.len())?;
+    let places = if shape.is_empty() {
+        vec![]
+    } else {
+        vec![place]
+    };
+    Ok(tensor(without(&shape, &places, false), x.dtype))
+}
+
+fn householder_product(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let (a, (lead, m, n)) = matrix(call, "a")?;
+    let tau = call.tensor("tau")?;
+    require_one_type(call, a, tau)?;
+    let [of_tau @ .., k] = &tau.shape[..] else {
+        return Err(wrong(call, "`tau` has a number for each reflection"));
+    };
+    if of_tau.len() != lead.len() {
+        return Err(wrong(
+            call,
+            format_args!("the batches of {a} and {tau} differ"),
+        ));
+    }
+    for (own, other) in lead.iter().zip(of_tau) {
+        call.same(own, other, || {
+            format!("the batches of {a} and {tau} differ")
+        })?;
+    }
+    for (large, small) in [(m, n), (n, k)] {
+        at_least(
+            call,
+            &(large - small)?,
+            0,
+            format_args!("{a} is as high as wide, and has a column for each number of {tau}"),
+        )?;
+    }
+    Ok(tensor(a.shape.clone(), a.dtype))
+}
+
+/// Dims of which the first ones have as many elements as the others.
+fn require_square_parts(call: &mut RuleCall<'_>, first: &[Dim], rest: &[Dim]) -> Result<()> {
+    let (rows, columns) = (Dim::product(first)?, Dim::product(rest)?);
+    call.same(&rows, &columns, || {
+        format!("the dims {first:?} have as many elements as {rest:?}")
+    })
+}
+
+fn tensorinv(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let a = call.tensor("a")?;
+    require(call, a, Elements::Single)?;
+    let ind = call.int("ind")?;
+    let at = usize::try_from(ind).ok().filter(|at| *at >= 1);
+    let Some((first, rest)) = at.and_then(|at| a.shape.split_at_checked(at)) else {
+        return Err(wrong(
+            call,
+            format_args!("`ind` is 1 at least, and at most the number of dims, and not {ind}"),
+        ));
+    };
+    require_square_parts(call, first, rest)?;
+    Ok(tensor([rest, first].concat(), a.dtype))
+}
+
+fn tensorsolve(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let (a, b) = (call.tensor("a")?, call.tensor("b")?);
+    require(call, a, Elements::Single)?;
+    require_one_type(call, a, b)?;
+    let moved = named(call, "dims", a.shape.len())?.unwrap_or_default();
+    let kept = (0..a.shape.len()).filter(|at| !moved.contains(at));
+    let shape: Vec<Dim> = kept
+        .chain(moved.iter().copied())
+        .map(|at| a.shape[at].clone())
+        .collect();
+    let Some((first, rest)) = shape.split_at_checked(b.shape.len()) else {
+        return Err(wrong(
+            call,
+            format_args!("{a} has the dims of {b}, and others"),
+        ));
+    };
+    require_square_parts(call, first, rest)?;
+    let (of_b, size) = (Dim::product(&b.shape)?, Dim::product(rest)?);
+    call.same(&of_b, &size, || {
+        format!("{b} has as many elements as the matrix that {a} is has rows")
+    })?;
+    Ok(tensor(rest.to_vec(), a.dtype))
 }

@@ -30,6 +30,8 @@ const OWN_NAMES: &[(&str, &str)] = &[
         "torch.nn.functional.interpolate, with all options",
     ),
     ("inverse", "torch.inverse"),
+    ("lgamma", "torch.lgamma"),
+    ("lu_unpack", "torch.lu_unpack"),
     ("multi_dot", "torch.linalg.multi_dot"),
     ("pinverse", "torch.pinverse"),
     ("repeat", "Tensor.repeat"),
@@ -91,8 +93,8 @@ fn page() -> Result<String> {
          Written from the registry by `UPDATE_DOCS=1 cargo test -p fx-nn --test behaviour ops::`; a stale page fails that test.\n\
          Gradients are compared with central differences in `f64`, and with PyTorch's (`docs/routes.md`).\n\n\
          ## Functions\n\n\
-         In `fx_nn::ops`, those of `torch.linalg` and `torch.fft` in its modules `linalg` and `fft`. A method is one of\n\
-         `Tensor` too, and records `call_method`. A `List` has `get(0)?`,\n\
+         In `fx_nn::ops`, those of `torch.linalg`, `torch.fft`, `torch.special` and `torch.signal` in its modules\n\
+         `linalg`, `fft`, `special` and `signal`. A method is one of `Tensor` too, and records `call_method`. A `List` has `get(0)?`,\n\
          and `unpack()?` into an array: `let [q, k, v] = x.chunk(3, -1)?.unpack()?`. Sizes (`Sizes`) are numbers, sizes of a\n\
          traced tensor, or `x.shape()?`.\n\n\
          Rust has no default arguments, so a call writes all of them. `Function::call_as` takes keywords and fills in the\n\

@@ -3,7 +3,7 @@
 //! Invariant: an operator and its other name have the same arguments.
 
 /// The other name, and the name that has an entry in a family.
-pub(super) const ALIASES: [(&str, &str); 51] = [
+pub(super) const ALIASES: [(&str, &str); 58] = [
     ("aten.alias_copy", "aten.alias"),
     ("aten.arccos", "aten.acos"),
     ("aten.arccosh", "aten.acosh"),
@@ -28,14 +28,21 @@ pub(super) const ALIASES: [(&str, &str); 51] = [
     ("aten.row_stack", "aten.vstack"),
     ("aten.select_copy", "aten.select"),
     ("aten.slice_copy", "aten.slice"),
+    ("aten.special_digamma", "aten.digamma"),
     ("aten.special_erf", "aten.erf"),
     ("aten.special_erfc", "aten.erfc"),
     ("aten.special_erfinv", "aten.erfinv"),
     ("aten.special_exp2", "aten.exp2"),
     ("aten.special_expm1", "aten.expm1"),
+    ("aten.special_gammainc", "aten.igamma"),
+    ("aten.special_gammaincc", "aten.igammac"),
+    ("aten.special_gammaln", "aten.lgamma"),
+    ("aten.special_i0", "aten.i0"),
     ("aten.special_log1p", "aten.log1p"),
     ("aten.special_log_softmax", "aten.log_softmax"),
     ("aten.special_logsumexp", "aten.logsumexp"),
+    ("aten.special_polygamma", "aten.polygamma"),
+    ("aten.special_psi", "aten.digamma"),
     ("aten.special_round", "aten.round"),
     ("aten.special_sinc", "aten.sinc"),
     ("aten.special_softmax", "aten.softmax"),

@@ -6,8 +6,7 @@ use fx_nn::ir::Function;
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result, operator};
 
-use super::entry::{Entry, by, rank, same_function};
-use super::shape;
+use super::entry::{Entry, by, same_function};
 use crate::call::Call;
 
 /// Operators that do the same to both parts.
@@ -282,93 +281,44 @@ fn forward(function: Function, call: &Call<'_>) -> Result<Value> {
     unstacked(&Tensor::from_value(same_function(function, &[], call)?)?)
 }
 
-/// A spectrum of each part of a signal, `[.., frequencies, parts]`; what is before its start and behind its end stands in it.
+/// A spectrum of each frame of a signal, `[.., frequencies, frames]`; what is before its start and behind its end stands in
+/// it.
 fn stft(call: &Call<'_>) -> Result<Value> {
     if call.or("center", false)? || !call.or("return_complex", true)? {
         return Err(Error::msg(
             "`torch.stft` is read with `return_complex=True`, and pads before it calls this",
         ));
     }
-    let size: i64 = call.of("n_fft")?;
-    let step = call.or("hop_length", size / 4)?;
-    let length = call.or("win_length", size)?;
-    let mut parts = shape::windows(&call.own()?, -1, size, step)?;
-    let window = match call.maybe::<Tensor>("window")? {
-        None if length < size => Some(ops::ones(length, None)?),
-        window => window,
-    };
-    if let Some(window) = window {
-        let before = (size - length) / 2;
-        let sides = vec![before, size - length - before];
-        parts = (parts * ops::pad(&window, sides, "constant", 0.0)?)?;
+    let size: usize = call.of("n_fft")?;
+    let (hop, length) = (call.maybe("hop_length")?, call.maybe("win_length")?);
+    let window: Option<Tensor> = call.maybe("window")?;
+    let (normalized, onesided) = (call.or("normalized", false)?, call.or("onesided", true)?);
+    unstacked(&ops::stft(
+        &call.own()?,
+        size,
+        hop,
+        length,
+        window.as_ref(),
+        false,
+        "constant",
+        normalized,
+        onesided,
+    )?)
+}
+
+/// The signal of spectra `[.., frequencies, frames]`.
+fn istft(call: &Call<'_>) -> Result<Value> {
+    if call.or("return_complex", false)? {
+        return Err(Error::msg(
+            "`torch.istft` is read with `return_complex=False`",
+        ));
     }
-    let norm = call.or("normalized", false)?.then_some("ortho");
-    let spectra = match call.or("onesided", true)? {
-        true => ops::fft::rfft(&parts, None, -1, norm)?,
-        false => ops::fft::fft(&stacked(&of_real(parts)?)?, None, -1, norm)?,
-    };
-    unstacked(&ops::transpose(&spectra, -3, -2)?)
+    let without = |(name, _): &&(&str, Value)| *name != "return_complex";
+    let call = call.with_args(call.args.iter().filter(without).cloned().collect());
+    inverse(function!(ops::istft), &call)
 }
 
-/// The dims that a call names, or the last ones: as many as there are sizes, or as `otherwise` says.
-fn dims_of(call: &Call<'_>, otherwise: Option<i64>, rank: i64) -> Result<Vec<i64>> {
-    if call.get("dim").is_some() {
-        return call.of("dim");
-    }
-    let count = match (call.get("s"), otherwise) {
-        (Some(_), _) => call.items("s")?.len() as i64,
-        (None, Some(count)) => count,
-        (None, None) => rank,
-    };
-    Ok((-count..0).collect())
-}
-
-/// The sizes that a call names, `None` for what is kept.
-fn sizes_of(call: &Call<'_>, count: usize) -> Result<Vec<Option<Int>>> {
-    match call.get("s") {
-        None => Ok(vec![None; count]),
-        Some(_) => {
-            let sizes: Vec<Int> = call.of("s")?;
-            Ok(sizes
-                .into_iter()
-                .map(|size| (size.concrete() != Some(-1)).then_some(size))
-                .collect())
-        }
-    }
-}
-
-/// A transform of real numbers along several dims, the last of them first.
-fn forward_of_several(call: &Call<'_>, count: Option<i64>) -> Result<Value> {
-    let x = call.own()?;
-    let dims = dims_of(call, count, rank(&x)?)?;
-    let sizes = sizes_of(call, dims.len())?;
-    let norm: Option<String> = call.maybe("norm")?;
-    let norm = norm.as_deref();
-    let mut all = dims.iter().zip(sizes).rev();
-    let (dim, size) = all.next().ok_or_else(|| Error::msg("there are no dims"))?;
-    let x = ops::fft::rfft(&x, size, *dim, norm)?;
-    let x = all.try_fold(x, |x, (dim, size)| ops::fft::fft(&x, size, *dim, norm))?;
-    unstacked(&x)
-}
-
-/// Its inverse, of which the last dim comes last.
-fn inverse_of_several(call: &Call<'_>, count: Option<i64>) -> Result<Value> {
-    let x = wide(call)?;
-    let dims = dims_of(call, count, rank(&x)? - 1)?;
-    let sizes = sizes_of(call, dims.len())?;
-    let norm: Option<String> = call.maybe("norm")?;
-    let norm = norm.as_deref();
-    let all: Vec<(i64, Option<Int>)> = dims.into_iter().zip(sizes).collect();
-    let ((dim, size), others) = all
-        .split_last()
-        .ok_or_else(|| Error::msg("there are no dims"))?;
-    let x = others
-        .iter()
-        .try_fold(x, |x, (dim, size)| ops::fft::ifft(&x, *size, *dim, norm))?;
-    Ok(Value::object(ops::fft::irfft(&x, *size, *dim, norm)?))
-}
-
-/// Its inverse.
+/// A transform of complex numbers that gives real ones.
 fn inverse(function: Function, call: &Call<'_>) -> Result<Value> {
     let call = call.with_own(Value::object(wide(call)?));
     same_function(function, &[], &call)
@@ -453,12 +403,19 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.fft_ifft2" => |call| transform(function!(ops::fft::ifft2), call),
     "aten.fft_ifftn" => |call| transform(function!(ops::fft::ifftn), call),
     "aten.fft_rfft" => |call| forward(function!(ops::fft::rfft), call),
-    "aten.fft_rfft2" => |call| forward_of_several(call, Some(2)),
-    "aten.fft_rfftn" => |call| forward_of_several(call, None),
-    "aten.fft_irfft2" => |call| inverse_of_several(call, Some(2)),
-    "aten.fft_irfftn" => |call| inverse_of_several(call, None),
+    "aten.fft_rfft2" => |call| forward(function!(ops::fft::rfft2), call),
+    "aten.fft_rfftn" => |call| forward(function!(ops::fft::rfftn), call),
+    "aten.fft_ihfft" => |call| forward(function!(ops::fft::ihfft), call),
+    "aten.fft_ihfft2" => |call| forward(function!(ops::fft::ihfft2), call),
+    "aten.fft_ihfftn" => |call| forward(function!(ops::fft::ihfftn), call),
+    "aten.fft_irfft2" => |call| inverse(function!(ops::fft::irfft2), call),
+    "aten.fft_irfftn" => |call| inverse(function!(ops::fft::irfftn), call),
+    "aten.fft_hfft" => |call| inverse(function!(ops::fft::hfft), call),
+    "aten.fft_hfft2" => |call| inverse(function!(ops::fft::hfft2), call),
+    "aten.fft_hfftn" => |call| inverse(function!(ops::fft::hfftn), call),
     "aten.fft_irfft" => |call| inverse(function!(ops::fft::irfft), call),
     "aten.stft.default" => stft,
+    "aten.istft" => istft,
     "aten._fft_c2c" => complex_to_complex,
     "aten._fft_r2c" => real_to_complex,
     "aten._fft_c2r" => complex_to_real,

@@ -129,6 +129,8 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.empty" => ops::zeros["size" => "shape"],
     "aten.empty_like" => ops::zeros_like,
     "aten.full_like" => ops::full_like,
+    "aten.fft_fftfreq" => ops::fft::fftfreq,
+    "aten.fft_rfftfreq" => ops::fft::rfftfreq,
     "aten.bernoulli.default" => ops::bernoulli,
     "aten.linspace" => ops::linspace,
     "aten.logspace.default" => ops::logspace,

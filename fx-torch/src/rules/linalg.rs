@@ -9,7 +9,7 @@ use super::entry::{Entry, by, same, same_function};
 use crate::call::Call;
 
 /// The names of matrices.
-const NAMES: [(&str, &str); 3] = [("A", "a"), ("B", "b"), ("UPLO", "uplo")];
+const NAMES: [(&str, &str); 4] = [("A", "a"), ("self", "a"), ("B", "b"), ("UPLO", "uplo")];
 
 fn of_a(function: fx_nn::ir::Function, call: &Call<'_>) -> Result<Value> {
     let is_known = |(name, _): &&(&str, Value)| {
@@ -69,9 +69,42 @@ fn cross(call: &Call<'_>) -> Result<Value> {
     Ok(Value::object(ops::cross(&call.own()?, &other, dim)?))
 }
 
-fn vecdot(call: &Call<'_>) -> Result<Value> {
-    let (y, dim) = (call.of::<Tensor>("y")?, call.or::<i64>("dim", -1)?);
-    Ok(Value::object((call.own()? * y)?.sum(dim)?))
+/// Both triangles in one matrix, with pivots; a singular one is refused.
+fn lu_factor(call: &Call<'_>) -> Result<Value> {
+    of_a(function!(ops::linalg::lu_factor), call)
+}
+
+/// The permutation and the triangles; of those that are not asked for there is none.
+fn lu_unpack(call: &Call<'_>) -> Result<Value> {
+    let all = function!(ops::linalg::lu_unpack).call_as((
+        call.of::<Tensor>("LU_data")?,
+        call.of::<Tensor>("LU_pivots")?,
+    ))?;
+    let data = call.or("unpack_data", true)?;
+    let asked = [call.or("unpack_pivots", true)?, data, data];
+    let part = |(at, asked)| match asked {
+        true => operator::getitem.call_as((Value::clone(&all), at)),
+        false => Ok(Value::None),
+    };
+    let parts = (0i64..).zip(asked).map(part);
+    Ok(Value::Tuple(parts.collect::<Result<Vec<Value>>>()?.into()))
+}
+
+/// A rank by tolerances that are numbers.
+fn matrix_rank(call: &Call<'_>) -> Result<Value> {
+    of_a(function!(ops::linalg::matrix_rank), call)
+}
+
+/// A condition number; without an order, that of 2.
+fn cond(call: &Call<'_>) -> Result<Value> {
+    let args =
+        (call.args.iter()).filter(|(name, value)| *name != "p" || !matches!(value, Value::None));
+    let args = args.cloned().collect();
+    same_function(
+        function!(ops::linalg::cond),
+        &[("self", "a")],
+        &call.with_args(args),
+    )
 }
 
 /// The diagonal of the last two dims, unless others are named.
@@ -157,7 +190,12 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.linalg_solve_ex" => |call| with_others(of_a(function!(ops::linalg::solve), call)?, 1, 1),
     "aten.linalg_svd" => svd,
     "aten.linalg_svdvals" => |call| of_a(function!(ops::linalg::svdvals), call),
-    "aten.linalg_vecdot" => vecdot,
+    "aten.linalg_cond" => cond,
+    "aten.linalg_lu" => |call| of_a(function!(ops::linalg::lu), call),
+    "aten.linalg_lu_factor" => lu_factor,
+    "aten.linalg_lu_factor_ex" => |call| with_others(lu_factor(call)?, 2, 1),
+    "aten.linalg_matrix_rank" => matrix_rank,
+    "aten.lu_unpack" => lu_unpack,
     "aten.logdet" => logdet,
     "aten.slogdet" => slogdet,
     "aten.tensordot" => tensordot,
@@ -182,6 +220,14 @@ pub(crate) const SAME: &[Entry] = same! {
     "aten.cross" => ops::cross,
     "aten.ger" => ops::ger,
     "aten.inverse" => ops::linalg::inverse,
+    "aten.linalg_householder_product" => ops::linalg::householder_product["input" => "a"],
+    "aten.linalg_lu_solve" => ops::linalg::lu_solve["LU" => "lu", "B" => "b"],
+    "aten.linalg_matrix_exp" => ops::linalg::matrix_exp,
+    "aten.linalg_solve_triangular" => ops::linalg::solve_triangular["self" => "a", "B" => "b"],
+    "aten.linalg_tensorinv" => ops::linalg::tensorinv["self" => "a"],
+    "aten.linalg_tensorsolve" => ops::linalg::tensorsolve["self" => "a", "other" => "b"],
+    "aten.linalg_vecdot" => ops::linalg::vecdot,
+    "aten.orgqr" => ops::linalg::householder_product["self" => "a", "input2" => "tau"],
     "aten.matrix_power" => ops::linalg::matrix_power,
     "aten.linalg_matrix_power" => ops::linalg::matrix_power["A" => "x"],
     "aten.linalg_pinv" => ops::linalg::pinv["self" => "a", "rcond" => "rtol"],

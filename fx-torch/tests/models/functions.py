@@ -168,6 +168,24 @@ function("spectra", lambda x: (
     torch.stft(x, 16, 8, window=torch.hann_window(16), return_complex=True).abs(), R(torch.stft(x, 16, 4, 12, window=torch.hann_window(12), center=False, return_complex=True)),
     R(torch.stft(x, 16, normalized=True, onesided=False, return_complex=True)),
 ), lambda n: floats(n, 64))
+S = torch.special
+function("special", lambda x, y: (
+    torch.lgamma(x), S.gammaln(x), torch.digamma(x), S.psi(x), torch.polygamma(1, x), S.polygamma(2, x), torch.i0(x), S.i0(x), S.i0e(x), S.i1(x), S.i1e(x), S.entr(x), S.erfcx(x), S.ndtr(x),
+    S.ndtri(y), S.log_ndtr(x), S.xlog1py(x, y), S.xlog1py(x, 0.5), S.zeta(x + 1, y), torch.igamma(x, y), S.gammainc(x, y), torch.igammac(x, y), S.gammaincc(x, y),
+), POSITIVE, SHARES)
+function("factors", lambda x, y: (
+    *torch.linalg.lu(x), *torch.linalg.lu_factor(x), *torch.lu_unpack(*torch.linalg.lu_factor(x)), torch.linalg.lu_solve(*torch.linalg.lu_factor(x), y), torch.linalg.matrix_exp(x),
+    torch.linalg.solve_triangular(x, y, upper=True), torch.linalg.solve_triangular(x, y.mT, upper=False, left=False, unitriangular=True), torch.linalg.cond(x), torch.linalg.cond(x, 1), torch.linalg.matrix_rank(x),
+    torch.linalg.householder_product(y, y[:, 0] * 0.3), torch.linalg.tensorinv(x[0].reshape(2, 2, 4)), torch.linalg.tensorsolve(x[0].reshape(2, 2, 4), y[0, :, 0].reshape(2, 2)),
+), lambda n: floats(n, 4, 4) * 0.3 + 3 * torch.eye(4), lambda n: floats(n, 4, 2))
+function("hermitian", lambda x, y: (
+    R(torch.fft.rfftn(x)), R(torch.fft.rfft2(x, s=(3, 4))), torch.fft.irfftn(C(y)), torch.fft.hfft(C(y)), torch.fft.hfft2(C(y), norm="ortho"), torch.fft.hfftn(C(y), dim=[1]),
+    R(torch.fft.ihfft(x).resolve_conj()), R(torch.fft.ihfft2(x).resolve_conj()), R(torch.fft.ihfftn(x, norm="forward").resolve_conj()),
+), ROWS, COMPLEX)
+function("signals", lambda x: (
+    torch.istft(torch.stft(x, 16, 4, window=torch.hann_window(16), return_complex=True), 16, 4, window=torch.hann_window(16)),
+    torch.istft(torch.stft(x, 16, center=False, return_complex=True), 16, center=False, length=60), x[:, :9] * torch.signal.windows.kaiser(9), x[:, :9] * torch.signal.windows.gaussian(9, std=2.0),
+), lambda n: floats(n, 64))
 function("more_losses", lambda x, y: (
     F.cosine_embedding_loss(x, y, x[:, 0].sign()), F.hinge_embedding_loss(x, y.sign()), F.margin_ranking_loss(x, y, y.sign(), margin=0.1), F.multi_margin_loss(x, y[:, 0].sign().long() + 1),
     F.multilabel_margin_loss(x, (y[:, :5] > 9).long() - 1), F.poisson_nll_loss(x, y.abs()), F.poisson_nll_loss(x.abs(), y.abs() * 3, log_input=False, full=True, reduction="sum"), F.triplet_margin_loss(x, y, x * y, swap=True),

@@ -11,8 +11,8 @@ use fx_nn::prelude::*;
 use fx_nn::testing::{Given, Missing, Route, Sample};
 
 /// What PyTorch's gradient is not the derivative of: half of a symmetric matrix is read, a result is not unique, a
-/// padding index does not learn, a bound is no part of the formula. `gradients.jsonl` has PyTorch's.
-const CONVENTIONS: [&str; 10] = [
+/// padding index does not learn, an argument has none, a bound is no part of the formula. `gradients.jsonl` has PyTorch's.
+const CONVENTIONS: [&str; 13] = [
     "cholesky",
     "eigh",
     "eigvalsh",
@@ -20,6 +20,9 @@ const CONVENTIONS: [&str; 10] = [
     "pinverse",
     "svd",
     "lstsq",
+    "gammainc",
+    "gammaincc",
+    "zeta",
     "embedding",
     "gaussian_nll_loss",
     "GaussianNLLLoss",

@@ -13,13 +13,20 @@ macro_rules! refused {
 
 refused! {
     "ONNX has no inverse error function": erfinv;
+    "ONNX has no gamma function": special::digamma, special::gammainc, special::gammaincc, special::lgamma,
+        special::polygamma, special::zeta;
+    "ONNX has no normal distribution, and its error function has no digits far from 0": special::erfcx,
+        special::log_ndtr, special::ndtri;
+    "ONNX has no Bessel functions": special::i0, special::i0e, special::i1, special::i1e;
     "ONNX has no common divisors and multiples": gcd, lcm;
     "ONNX has running sums, and no other running results, up to opset 23": cummax, cummin, cumprod, logcumsumexp;
     "ONNX has no factorizations of matrices": linalg::cholesky, linalg::eigh, linalg::eigvalsh, linalg::inv,
         linalg::inverse, linalg::lstsq, linalg::matrix_norm, linalg::pinv, linalg::pinverse, linalg::qr,
-        linalg::slogdet, linalg::solve, linalg::svd, linalg::svdvals;
+        linalg::slogdet, linalg::solve, linalg::svd, linalg::svdvals, linalg::cond, linalg::householder_product,
+        linalg::lu, linalg::lu_factor, linalg::lu_unpack, linalg::matrix_exp, linalg::matrix_rank,
+        linalg::solve_triangular, linalg::tensorinv, linalg::tensorsolve;
     "ONNX's transform takes other layouts of complex numbers in each version": fft::fft, fft::fft2, fft::fftn,
-        fft::ifft, fft::ifft2, fft::ifftn, fft::irfft, fft::rfft;
+        fft::ifft, fft::ifft2, fft::ifftn, fft::irfft, fft::rfft, istft;
     "ONNX has no counts of values": bincount, histc, mode, unique_consecutive;
     "ONNX has no quantiles": quantile, nanquantile, nanmedian;
     "ONNX has no CTC loss": ctc_loss;

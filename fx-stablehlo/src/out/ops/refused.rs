@@ -14,12 +14,20 @@ macro_rules! refused {
 refused! {
     "the size of its result is known by a run alone, and a program's sizes are fixed": argwhere, bincount, masked_scatter,
         masked_select, nonzero, unique, unique_consecutive;
+    "StableHLO has no normal distribution, and its error function has no digits far from 0": special::erfcx,
+        special::log_ndtr, special::ndtri;
+    "the gamma functions of StableHLO have other values at poles": special::digamma, special::lgamma,
+        special::polygamma, special::zeta;
+    "StableHLO has no incomplete gamma functions": special::gammainc, special::gammaincc;
+    "StableHLO has one Bessel function alone, of order 1 and scaled": special::i0, special::i0e, special::i1, special::i1e;
     "StableHLO has no common divisors and multiples": gcd, lcm;
     "StableHLO has no factorizations of matrices but Cholesky's": linalg::cholesky, linalg::det, linalg::eigh,
         linalg::eigvalsh, linalg::inv, linalg::inverse, linalg::lstsq, linalg::matrix_norm, linalg::pinv,
-        linalg::pinverse, linalg::qr, linalg::slogdet, linalg::solve, linalg::svd, linalg::svdvals;
+        linalg::pinverse, linalg::qr, linalg::slogdet, linalg::solve, linalg::svd, linalg::svdvals, linalg::cond,
+        linalg::householder_product, linalg::lu, linalg::lu_factor, linalg::lu_unpack, linalg::matrix_exp,
+        linalg::matrix_rank, linalg::solve_triangular, linalg::tensorinv, linalg::tensorsolve;
     "complex numbers are pairs of floats in fx, and values of their own in StableHLO": fft::fft, fft::fft2, fft::fftn,
-        fft::ifft, fft::ifft2, fft::ifftn, fft::irfft, fft::rfft;
+        fft::ifft, fft::ifft2, fft::ifftn, fft::irfft, fft::rfft, istft;
     "write it by `sort` and `gather`": mode, quantile, nanquantile, nanmedian, randperm, multinomial;
     "write it by comparisons and `sum`": histc;
     "write it by `sort`, or as a loop": cummax, cummin;

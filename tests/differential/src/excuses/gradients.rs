@@ -238,6 +238,12 @@ pub(super) const OF_GRADIENTS: &[Excuse] = &[
             "inverse",
             "solve",
             "cholesky",
+            "cond",
+            "householder_product",
+            "lu",
+            "lu_factor",
+            "lu_solve",
+            "matrix_rank",
         ],
         kind: Kind::Gradient,
         when: |call, _| call.is_far() || call.has_degenerate_matrices(),
@@ -299,6 +305,12 @@ pub(super) const OF_GRADIENTS: &[Excuse] = &[
                 || call.is_far() && difference.differs_by(1e-1)
         },
         reason: "the slopes of a saturated softmax are differences of equal numbers, which keep few digits in either",
+    },
+    Excuse {
+        names: &["log_ndtr"],
+        kind: Kind::Gradient,
+        when: |call, _| call.is_far(),
+        reason: "far below 0 PyTorch's slope of a share's logarithm is a quotient of numbers without digits",
     },
     Excuse {
         names: &["lstsq", "pinv", "pinverse"],

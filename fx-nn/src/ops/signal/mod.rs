@@ -1,0 +1,3 @@
+//! `torch.signal`: window functions. [`stft`](crate::ops::stft()) and [`istft`](crate::ops::istft()) take windows.
+
+pub mod windows;
