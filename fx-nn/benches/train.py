@@ -1,0 +1,224 @@
+"""Compares training steps on the CPU: fx with PyTorch eager and JAX, in turns.
+
+    pip install torch torchvision safetensors [jax]
+    python fx-nn/benches/train.py
+
+It builds the fx program (`cargo build --release`), writes weights and inputs into a temporary folder, and prints a line
+per model: the median time of a step in ms, each over PyTorch eager (the better of AdamW with `foreach` and `fused`, for
+images in both memory formats), the share of the optimizer, and the largest difference of the parameters after three
+steps over the largest parameter. The last line is `all bars held`, or the bars that were missed; then the exit code is
+1. Names of models as arguments choose them; `--turns N` (15), `--threads N` (2), `--profile` prints what the steps of fx
+took. `--memory` prints, each in a process of its own, how far the peak of memory is above that before the first step.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+MISSING = "train.py needs torch, torchvision and safetensors: pip install {}"
+try:
+    import torch
+    from safetensors.torch import load_file, save_file
+except ImportError as error:
+    sys.exit(MISSING.format(error.name))
+
+import train_models as models
+
+# What a step of fx may take, over PyTorch eager.
+BARS = {"mlp": 0.75, "resnet18": 0.8, "gpt2": 0.85, "convnext_block": 0.8}
+# How much memory it may take, over PyTorch eager.
+MEMORY = {"gpt2_4x256": 0.9, "resnet18_16": 0.9}
+DIFFERENCE = 1e-4
+
+
+class Fx:
+    def __init__(self, program, threads):
+        env = dict(os.environ, RAYON_NUM_THREADS=str(threads))
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True, env=env)
+
+    def ask(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+        answer = self.process.stdout.readline().strip()
+        if not answer or answer.startswith("error"):
+            sys.exit(f"fx: {line}: {answer or 'it ended'}")
+        return answer
+
+    def step(self, count=1):
+        return [float(ms) for ms in self.ask(f"step {count}").split()]
+
+    def peak(self):
+        status = Path(f"/proc/{self.process.pid}/status").read_text()
+        fields = dict(line.split(":", 1) for line in status.splitlines())
+        return tuple(int(fields[name].split()[0]) / 1024 for name in ("VmHWM", "VmRSS"))
+
+
+def build():
+    command = ["cargo", "bench", "-p", "fx-nn", "--bench", "train", "--no-run", "--message-format=json"]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
+    if done.returncode:
+        sys.exit("the fx program does not build")
+    for line in done.stdout.splitlines():
+        found = json.loads(line)
+        if found.get("reason") == "compiler-artifact" and found["target"]["name"] == "train" and found["executable"]:
+            return found["executable"]
+    sys.exit("cargo names no program")
+
+
+class Torch:
+    """A training step of PyTorch; `kind` is AdamW's, `layout` that of images."""
+
+    def __init__(self, name, kind, layout):
+        self.name = name
+        self.model, inputs = models.model_of(name)
+        self.x, self.y = inputs["x"], inputs["y"]
+        self.model.train()
+        if layout == "channels_last":
+            self.model = self.model.to(memory_format=torch.channels_last)
+            self.x = self.x.to(memory_format=torch.channels_last)
+        parameters = self.model.parameters()
+        self.optimizer = torch.optim.AdamW(parameters, lr=1e-3, weight_decay=0.01, **{kind: True})
+        self.share = 0.0
+
+    def step(self):
+        start = time.perf_counter()
+        self.optimizer.zero_grad()
+        models.loss_of(self.name, self.model(self.x), self.y).backward()
+        before = time.perf_counter()
+        self.optimizer.step()
+        end = time.perf_counter()
+        self.share = (end - before) / (end - start)
+        return (end - start) * 1e3
+
+
+def best_of_torch(name):
+    """The fastest kind of step, after three steps of each."""
+    layouts = ["contiguous"]
+    if models.model_of(name)[1]["x"].dim() == 4:
+        layouts.append("channels_last")
+    found = []
+    for kind in ("foreach", "fused"):
+        for layout in layouts:
+            run = Torch(name, kind, layout)
+            run.step()
+            found.append((min(run.step() for _ in range(3)), kind, layout))
+            del run
+    return min(found)[1:]
+
+
+def write(name, folder):
+    model, inputs = models.model_of(name)
+    folder.mkdir()
+    state = {key: value.contiguous().clone() for key, value in model.state_dict().items()}
+    save_file(state, str(folder / "model.safetensors"))
+    save_file(inputs, str(folder / "inputs.safetensors"))
+
+
+def difference(name, fx, folder):
+    """The largest difference of the parameters after three steps, over the largest parameter."""
+    run = Torch(name, "foreach", "contiguous")
+    for _ in range(3):
+        run.step()
+    fx.step(3)
+    fx.ask(f"state {folder / 'after.safetensors'}")
+    found = load_file(str(folder / "after.safetensors"))
+    worst = 0.0
+    for path, expected in run.model.named_parameters():
+        expected = expected.detach()
+        worst = max(worst, ((found[path] - expected).abs().max() / expected.abs().max()).item())
+    return worst
+
+
+def compare(name, fx, turns, profile):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder) / name
+        write(name, folder)
+        fx.ask(f"load {folder}")
+        worst = difference(name, fx, folder)
+        run = Torch(name, *(kind := best_of_torch(name)))
+        for _ in range(2):
+            run.step()
+        fx.step(2)
+        times = {"torch": [], "fx": []}
+        for _ in range(turns):
+            times["torch"].append(run.step())
+            times["fx"] += fx.step()
+        torch_ms, fx_ms = (statistics.median(times[engine]) for engine in ("torch", "fx"))
+        steps = [step.split(" ", 2) for step in fx.ask("profile").split("; ") if not step.startswith("  ")]
+        total = sum(float(step[0]) for step in steps)
+        updates = sum(float(step[0]) for step in steps if "update" in step[2])
+        if profile:
+            print("\n".join("    " + " ".join(step) for step in steps[:20]))
+    return torch_ms, run.share, " ".join(kind), fx_ms, updates / total, worst
+
+
+def torch_memory(name):
+    run = Torch(name, "fused", "contiguous")
+    before = int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 2**20
+    for _ in range(3):
+        run.step()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before
+
+
+def memory(options):
+    missed = []
+    for name, bar in MEMORY.items():
+        command = [sys.executable, __file__, "--torch-memory", name, "--threads", str(options.threads)]
+        peer = float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
+        with tempfile.TemporaryDirectory() as folder:
+            folder = Path(folder) / name
+            write(name, folder)
+            fx = Fx(build(), options.threads)
+            fx.ask(f"load {folder}")
+            before = fx.peak()[1]
+            fx.step(3)
+            own = fx.peak()[0] - before
+        print(f"{name.ljust(15)} torch {peer:8.0f} MiB   fx {own:8.0f} MiB   ratio {own / peer:.2f}")
+        if own / peer > bar:
+            missed.append(f"{name} memory {own / peer:.2f} > {bar:.2f}")
+    return missed
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("models", nargs="*", default=list(BARS))
+    parser.add_argument("--turns", type=int, default=15)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--profile", action="store_true")
+    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--torch-memory", help=argparse.SUPPRESS)
+    parser.add_argument("--program", help="an fx program that is built already")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    if options.torch_memory:
+        return print(torch_memory(options.torch_memory))
+    if options.memory:
+        missed = memory(options)
+    else:
+        missed = []
+        fx = Fx(options.program or build(), options.threads)
+        print(f"torch {torch.__version__}, {options.threads} threads, ms a step")
+        for name in options.models:
+            peer, share, kind, own, own_share, worst = compare(name, fx, options.turns, options.profile)
+            print(
+                f"{name.ljust(15)} torch {peer:8.1f} (optimizer {share:.2f}, {kind})   fx {own:8.1f} "
+                f"(optimizer {own_share:.2f})   ratio {own / peer:.2f}   differ {worst:.1e}",
+                flush=True,
+            )
+            if worst > DIFFERENCE:
+                missed.append(f"{name} differs by {worst:.1e}: void")
+            elif own / peer > BARS[name]:
+                missed.append(f"{name} {own / peer:.2f} > {BARS[name]:.2f}")
+    print("bar missed: " + "; ".join(missed) if missed else "all bars held")
+    sys.exit(bool(missed))
+
+
+main()
