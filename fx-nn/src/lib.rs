@@ -62,6 +62,11 @@ fx_core::__private::inventory::submit! { fx_core::__private::LibrarySource(file!
 #[doc(hidden)]
 pub use fx_core as __core;
 
+/// Gradients of functions with weights, as functions (`torch.nn.grad`).
+pub mod grad {
+    pub use crate::derivatives::conv2d_weight;
+}
+
 /// The items that most programs use: `use fx_nn::prelude::*;`.
 pub mod prelude {
     pub use crate::ops::D;

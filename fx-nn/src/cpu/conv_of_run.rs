@@ -10,20 +10,9 @@ use smallvec::SmallVec;
 
 use super::array::{Array, Dims, strides_of};
 use super::call::{Args, Lowering};
-use super::draft::{Id, Kind};
+use super::draft::{ConvSteps, Id, Kind};
 use super::frame::{Reading, Register, array, filled, sizes_differ};
 use super::memory::Pool;
-
-/// How a convolution goes over its images.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct ConvSteps {
-    pub stride: [usize; 2],
-    pub padding: [usize; 2],
-    pub dilation: [usize; 2],
-    pub groups: usize,
-    /// What is added to the sizes of a transposed convolution.
-    pub added: [usize; 2],
-}
 
 impl Lowering<'_> {
     /// The gradient of the weights of a convolution; its inputs are the images, the weights and the gradient.

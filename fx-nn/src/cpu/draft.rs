@@ -13,8 +13,6 @@ use fx_kernels::pointwise::{Binary, Unary};
 use fx_kernels::recurrent::Unit;
 use fx_kernels::reduce::Reduction;
 
-use super::conv_of_run::ConvSteps;
-use super::of_run::NormOf;
 use crate::Tensor;
 use crate::optim::UpdateRule;
 
@@ -126,6 +124,27 @@ pub(super) struct Recurring {
     pub layers: usize,
     pub directions: usize,
     pub is_batch_first: bool,
+}
+
+/// A norm whose weights a run decides: its inputs are the elements, then the weights that it has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct NormOf {
+    pub is_layer: bool,
+    pub size: usize,
+    pub eps: f32,
+    pub has_weight: bool,
+    pub has_bias: bool,
+}
+
+/// How a convolution goes over its images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct ConvSteps {
+    pub stride: [usize; 2],
+    pub padding: [usize; 2],
+    pub dilation: [usize; 2],
+    pub groups: usize,
+    /// What is added to the sizes of a transposed convolution.
+    pub added: [usize; 2],
 }
 
 /// What an item does.

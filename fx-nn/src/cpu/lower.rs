@@ -649,7 +649,7 @@ kernels! { work:
     function!(ops::conv1d) => |l, args| l.conv1d(args);
     function!(ops::conv2d) => |l, args| Ok(l.conv(args));
     function!(ops::conv_transpose2d) => |l, args| Ok(l.conv_transpose(args));
-    function!(crate::func::conv2d_weight) => |l, args| Ok(l.conv_weight(args));
+    function!(crate::derivatives::conv2d_weight) => |l, args| Ok(l.conv_weight(args));
     function!(ops::linear) => |l, args| l.linear(args);
     function!(ops::scaled_dot_product_attention) => |l, args| Ok(l.attention(args));
     function!(ops::lstm) => |l, args| Ok(l.recurrent(args, Unit::Lstm));

@@ -15,20 +15,10 @@ use smallvec::SmallVec;
 
 use super::array::{Array, Dims, Memory};
 use super::call::{Args, Lowering};
-use super::draft::{Id, Kind, PointOp};
+use super::draft::{Id, Kind, NormOf, PointOp};
 use super::frame::{Reading, Register, array, place};
 use super::memory::Pool;
 use crate::Tensor;
-
-/// A norm whose weights a run decides: its inputs are the elements, then the weights that it has.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct NormOf {
-    pub is_layer: bool,
-    pub size: usize,
-    pub eps: f32,
-    pub has_weight: bool,
-    pub has_bias: bool,
-}
 
 impl Lowering<'_> {
     /// A linear layer; its weight is `[outputs, inputs]`.

@@ -6,7 +6,7 @@ use fx_core::shapes::ShapeRule;
 use fx_core::value::IntoValue;
 use fx_core::{Result, function, function_table, wrap};
 
-use super::windows::Steps;
+use super::conv_steps::Steps;
 use crate::func::known;
 use crate::tensor::{Pair, Tensor};
 
@@ -17,14 +17,14 @@ use crate::tensor::{Pair, Tensor};
 /// use fx_nn::prelude::*;
 /// let (x, w) = (Tensor::ones((1, 1, 3, 3))?, Tensor::zeros((1, 1, 2, 2))?);
 /// let grad = Tensor::ones((1, 1, 2, 2))?;
-/// let found = fx_nn::func::conv2d_weight(&x, &w, &grad, 1, 0, 1, 1)?;
+/// let found = fx_nn::grad::conv2d_weight(&x, &w, &grad, 1, 0, 1, 1)?;
 /// assert_eq!(found.to_vec()?, [4.0; 4]);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit.
-#[wrap(path = "fx_nn::func::conv2d_weight")]
+#[wrap(path = "fx_nn::grad::conv2d_weight")]
 #[allow(clippy::too_many_arguments, reason = "those of the convolution")]
 pub fn conv2d_weight(
     x: &Tensor,

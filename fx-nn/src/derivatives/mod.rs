@@ -4,6 +4,7 @@
 //! bounds and infinities it gives what PyTorch gives.
 
 mod composites;
+mod conv_steps;
 mod conv_weight;
 mod elementwise;
 mod linalg;

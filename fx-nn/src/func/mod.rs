@@ -37,5 +37,4 @@ pub use self::linearize::linearize;
 pub use self::transform::Transform;
 pub use self::vmap::{Vmap, vmap};
 pub use self::wrt::{Wrt, parameters};
-pub use crate::derivatives::conv2d_weight;
 pub use crate::ops::detach as stop_gradient;

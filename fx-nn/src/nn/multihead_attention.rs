@@ -175,8 +175,15 @@ impl MultiheadAttention {
     /// `embed_dim`.
     fn width(&self) -> Result<f64> {
         // A symbolic weight, as `functional_call` puts it here, has a shape too.
-        let last = crate::func::known::last_sizes(&self.in_proj_weight, 1, "multihead_attention")?;
-        let width = last.first().map(|width| *width as f64);
+        let known = fx_core::tensor::Object::shape(&self.in_proj_weight);
+        let width = match known.and_then(|shape| shape.last().copied()) {
+            Some(width) => Some(width as f64),
+            None => self
+                .in_proj_weight
+                .size(-1)?
+                .concrete()
+                .map(|width| width as f64),
+        };
         width.ok_or_else(|| Error::msg("multihead_attention: in_proj_weight must be [3 * E, E]"))
     }
 }

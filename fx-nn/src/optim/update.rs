@@ -5,7 +5,7 @@
 use fx_core::passes::{CoreSet, DecomposedCall};
 use fx_core::trace::FromValue;
 use fx_core::value::{Float, IntoValue, Value};
-use fx_core::{Result, function, function_table, wrap};
+use fx_core::{Result, function, function_table, operator, wrap};
 
 use crate::ops;
 use crate::tensor::Tensor;
@@ -84,7 +84,7 @@ impl UpdateRule {
                     grad_scale,
                     found_inf,
                 )?;
-                items(found)
+                items(found, 1 + self.state().len())
             }
             UpdateRule::Adam {
                 betas: (beta1, beta2),
@@ -107,7 +107,7 @@ impl UpdateRule {
                     grad_scale,
                     found_inf,
                 )?;
-                items(found)
+                items(found, 1 + self.state().len())
             }
         }
     }
@@ -132,8 +132,13 @@ pub struct Updated<'u> {
     pub found_inf: Option<&'u Tensor>,
 }
 
-fn items(found: Value) -> Result<Vec<Tensor>> {
-    crate::func::known::items(&found)
+/// The tensors of a tuple, which may be symbolic.
+fn items(found: Value, count: usize) -> Result<Vec<Tensor>> {
+    if let Value::Tuple(items) = &found {
+        return items.iter().cloned().map(Tensor::from_value).collect();
+    }
+    let each = (0..count).map(|at| operator::getitem.call_as((found.clone(), at as i64)));
+    each.collect()
 }
 
 /// One step of Adam, or of AdamW if the decay is decoupled (`torch._fused_adamw_`, on values): the parameter, the
