@@ -15,7 +15,7 @@ use super::derivative::Cotangent;
 use super::forward::{Forward, seeds, tuple};
 use super::known;
 use super::region::Region;
-use super::source::{Source, flat, meta_of, replayed};
+use super::source::{Source, flat, items_of, meta_of, replayed, specs_of};
 use super::tape::{RegionCall, Ways};
 use super::transform::{Graphs, Transform, transform};
 use super::wrt::Wrt;
@@ -98,23 +98,7 @@ impl Pulled {
 /// Runs the graph of a gradient; what it gives, item by item.
 fn pulled(gm: &GraphModule, inputs: Vec<Value>, grads: Vec<Value>) -> Result<Vec<Value>> {
     let args: Vec<Value> = inputs.into_iter().chain([tuple(grads)]).collect();
-    items_of(replayed(gm, flat(gm, &args)?)?)
-}
-
-/// The results of a graph with more than one, or one.
-fn items_of(given: Value) -> Result<Vec<Value>> {
-    match &given {
-        Value::Tuple(items) => Ok(items.to_vec()),
-        _ => Ok(vec![given]),
-    }
-}
-
-fn spec_of(value: &Value) -> Result<Spec> {
-    Spec::of_meta(&meta_of(value)?)
-}
-
-fn specs_of<'v>(values: impl IntoIterator<Item = &'v Value>) -> Result<Vec<Spec>> {
-    values.into_iter().map(spec_of).collect()
+    Ok(items_of(replayed(gm, flat(gm, &args)?)?))
 }
 
 /// The results that have a gradient, with it.
@@ -163,7 +147,7 @@ fn branch_back(branch: &Cond, call: &RegionCall<'_>) -> Result<Vec<Option<Cotang
     let (then, otherwise) = (side(branch.then())?, side(branch.otherwise())?);
     let run = |gm| pulled(gm, operands.to_vec(), grads.clone()).map(tuple);
     let found: Value = cond(call.args[0].clone(), || run(&then), || run(&otherwise))?;
-    for (at, grad) in wrt.into_iter().zip(items_of(found)?) {
+    for (at, grad) in wrt.into_iter().zip(items_of(found)) {
         given[at + 1] = Some(one(grad)?);
     }
     Ok(given)
@@ -259,13 +243,13 @@ fn scan_back(of: &Scan, call: &RegionCall<'_>) -> Result<Vec<Option<Cotangent>>>
                 tuple(begin),
                 tuple(tensors.clone()),
                 |state: Value, item: Value| {
-                    let inputs = items_of(state.clone())?.into_iter().chain(items_of(item)?);
+                    let inputs = items_of(state.clone()).into_iter().chain(items_of(item));
                     let inputs = inputs.chain(captured.iter().cloned()).collect();
-                    let next = items_of(replayed(step, inputs)?)?;
+                    let next = items_of(replayed(step, inputs)?);
                     Ok((tuple(&next[..begin.len()]), state))
                 },
             )?;
-            items_of(states)?
+            items_of(states)
         }
     };
     let needed = &call.needed[of.carries()..];
@@ -325,8 +309,8 @@ fn scan_back(of: &Scan, call: &RegionCall<'_>) -> Result<Vec<Option<Cotangent>>>
     let begin = tuple([tuple(after), tuple(sums)]);
     let (end, of_each): (Value, Value) = scan(begin, tuple(all), |state: Value, items: Value| {
         let [after, sums] = parts_of(state)?;
-        let (after, sums) = (items_of(after)?, items_of(sums)?);
-        let items = items_of(items)?;
+        let (after, sums) = (items_of(after), items_of(sums));
+        let items = items_of(items);
         let inputs = items[..steps].iter().chain(captured).cloned().collect();
         let grads = after.into_iter().chain(items[steps..].iter().cloned());
         let found = pulled(&back, inputs, grads.collect())?;
@@ -336,17 +320,17 @@ fn scan_back(of: &Scan, call: &RegionCall<'_>) -> Result<Vec<Option<Cotangent>>>
         Ok((state, tuple(of_items)))
     })?;
     let [before, sums] = parts_of(end)?;
-    for (at, grad) in carried.floats.iter().zip(items_of(before)?) {
+    for (at, grad) in carried.floats.iter().zip(items_of(before)) {
         given[*at] = Some(one(grad)?);
     }
-    for (at, grad) in of_items.iter().zip(items_of(of_each)?) {
+    for (at, grad) in of_items.iter().zip(items_of(of_each)) {
         let grad = Tensor::from_value(turned(&grad)?)?;
         given[of.carries() + at] = Some(match is_list(*at)? {
             true => Cotangent::Stacked(grad),
             false => Cotangent::One(grad),
         });
     }
-    for (at, grad) in of_captured.iter().zip(items_of(sums)?) {
+    for (at, grad) in of_captured.iter().zip(items_of(sums)) {
         given[rest_of(of) + at] = Some(one(grad)?);
     }
     Ok(given)
@@ -383,7 +367,7 @@ fn loop_back(of: &While, call: &RegionCall<'_>) -> Result<Vec<Option<Cotangent>>
         |state| Ok(first_of(state)),
         |state| {
             let [_, carries, count, kept] = parts_of::<4>(state)?;
-            let (carries, kept) = (items_of(carries)?, items_of(kept)?);
+            let (carries, kept) = (items_of(carries), items_of(kept));
             let count = Tensor::from_value(count)?;
             let kept = kept.into_iter().zip(&carries).map(|(kept, value)| {
                 let value = ops::unsqueeze(&Tensor::from_value(value.clone())?, 0)?;
@@ -392,7 +376,7 @@ fn loop_back(of: &While, call: &RegionCall<'_>) -> Result<Vec<Option<Cotangent>>
             });
             let kept = kept.collect::<Result<Vec<_>>>()?;
             let inputs = carries.into_iter().chain(captured.iter().cloned());
-            let next = items_of(replayed(body, inputs.collect())?)?;
+            let next = items_of(replayed(body, inputs.collect())?);
             let (go, next) = next
                 .split_first()
                 .ok_or_else(|| Error::msg("the body gives nothing"))?;
@@ -401,7 +385,7 @@ fn loop_back(of: &While, call: &RegionCall<'_>) -> Result<Vec<Option<Cotangent>>
         },
     )?;
     let [_, _, count, kept] = parts_of::<4>(end)?;
-    let kept = items_of(kept)?;
+    let kept = items_of(kept);
     let of_captured = indices(call.needed[1 + of.carries()..].iter().copied());
     let after = carried.grads(&with_gradients(call.grad)?)?;
     let wrt = carried.floats.iter().copied();
@@ -428,18 +412,18 @@ fn loop_back(of: &While, call: &RegionCall<'_>) -> Result<Vec<Option<Cotangent>>
             });
             let began = began.collect::<Result<Vec<_>>>()?;
             let inputs = began.into_iter().chain(captured.iter().cloned());
-            let found = pulled(&back, inputs.collect(), items_of(after)?)?;
+            let found = pulled(&back, inputs.collect(), items_of(after))?;
             let (before, of_captured) = found.split_at(floats);
-            let sums = plus(&items_of(sums)?, of_captured)?;
+            let sums = plus(&items_of(sums), of_captured)?;
             Ok(tuple([at.into_value(), tuple(before), tuple(sums)]))
         },
     )?;
     let [_, before, sums] = parts_of::<3>(end)?;
     let mut given = vec![None; call.args.len()];
-    for (at, grad) in carried.floats.iter().zip(items_of(before)?) {
+    for (at, grad) in carried.floats.iter().zip(items_of(before)) {
         given[1 + at] = Some(one(grad)?);
     }
-    for (at, grad) in of_captured.iter().zip(items_of(sums)?) {
+    for (at, grad) in of_captured.iter().zip(items_of(sums)) {
         given[1 + of.carries() + at] = Some(one(grad)?);
     }
     Ok(given)
@@ -454,6 +438,6 @@ fn first_of(state: &Value) -> Value {
 }
 
 fn parts_of<const N: usize>(state: Value) -> Result<[Value; N]> {
-    <[Value; N]>::try_from(items_of(state)?)
+    <[Value; N]>::try_from(items_of(state))
         .map_err(|_| Error::msg("the state of a gradient's loop has another structure"))
 }

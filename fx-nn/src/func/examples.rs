@@ -19,7 +19,7 @@ use super::derivative::args_of;
 use super::expand::{Rules, is_structure};
 use super::known;
 use super::region::Region;
-use super::source::{Replay, bound, meta_of, replayed};
+use super::source::{Replay, bound, items_of, meta_of, replayed, specs_of};
 use super::tape::node_of;
 use super::transform::in_trace;
 use crate::op_kind::OpKind;
@@ -534,20 +534,6 @@ fn run_with(region: &Region<'_>, args: &[Value], graphs: &[&GraphModule]) -> Res
         Ok(())
     })?;
     Ok(out)
-}
-
-fn items_of(given: Value) -> Vec<Value> {
-    match &given {
-        Value::Tuple(items) => items.to_vec(),
-        _ => vec![given],
-    }
-}
-
-fn specs_of(values: &[Value]) -> Result<Vec<Spec>> {
-    values
-        .iter()
-        .map(|value| Spec::of_meta(&meta_of(value)?))
-        .collect()
 }
 
 /// Adds what holds; whether there was any that did not hold before.

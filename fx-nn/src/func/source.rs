@@ -158,6 +158,20 @@ pub(crate) fn meta_of(value: &Value) -> Result<ValueMeta> {
     })
 }
 
+/// What is known of values, as inputs of a trace.
+pub(crate) fn specs_of<'v>(values: impl IntoIterator<Item = &'v Value>) -> Result<Vec<Spec>> {
+    let each = values.into_iter();
+    each.map(|value| Spec::of_meta(&meta_of(value)?)).collect()
+}
+
+/// The results of a graph, one by one: the items of a tuple, or the one result.
+pub(crate) fn items_of(given: Value) -> Vec<Value> {
+    match &given {
+        Value::Tuple(items) => items.to_vec(),
+        _ => vec![given],
+    }
+}
+
 /// What an argument is specialised to, with what stays symbolic in it: nothing for a tensor alone.
 fn fixed(value: &Value) -> Option<Value> {
     match value {
