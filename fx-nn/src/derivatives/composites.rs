@@ -152,6 +152,11 @@ composites! {
         let (of_a, of_b) = (known::shape(&a, "`tensorsolve`")?, known::shape(&b, "`tensorsolve`")?);
         linalg::solution_of((&a, &of_a), (&b, &of_b), &dims)
     };
+    ops::fft::rfftn(x: Tensor) |call| => ops::fft::real_of(call, Some(known::rank(&x)?));
+    ops::fft::irfftn(x: Tensor) |call| => ops::fft::to_real_of(call, Some(known::rank(&x)? - 1));
+    ops::fft::hfftn(x: Tensor) |call| => ops::fft::hermitian_many_of(call, Some(known::rank(&x)? - 1));
+    ops::fft::ihfftn(x: Tensor) |call| => ops::fft::to_hermitian_many_of(call, Some(known::rank(&x)?));
+    ops::stft(x: Tensor) |call| => ops::composed_stft((&x, known::rank(&x)?, known::dtype(&x)?), call);
     ops::istft(x: Tensor, window: Option<Tensor>, n_fft: usize, onesided: Option<bool>, length: Option<usize>) |call| => {
         let shape = known::shape(&x, "`istft`")?;
         let frequencies = shape.len().checked_sub(3).map(|at| shape[at]);

@@ -56,12 +56,11 @@ composed! {
         let is_nothing = ops::logical_and(&x.eq(0.0)?, &ops::logical_not(&ops::isnan(&other)?)?)?;
         ops::r#where(&is_nothing, 0.0, product)
     };
-    special::entr(x: Tensor) |call| => {
-        let x = as_float(call, "x", x)?;
-        let product = (-(&x * ops::log(&x)?)?)?;
+    special::entr(x: Tensor) |call| => widened(call, ("x", &as_float(call, "x", x)?), |x| {
+        let product = (-(x * ops::log(x)?)?)?;
         let product = ops::r#where(&x.eq(0.0)?, 0.0, product)?;
         ops::r#where(&x.lt(0.0)?, f64::NEG_INFINITY, product)
-    };
+    });
     logaddexp(x: Tensor, other: Tensor) |call| => in_floats(call, [&x, &other], |x, other| {
         let apart = (-apart(x, other)?)?;
         ops::maximum(x, other)? + ops::log1p(&ops::exp(&apart)?)?

@@ -104,7 +104,7 @@ impl Frames {
 /// # Errors
 /// Returns an error if the signal has other dims, or is shorter than a frame, a length does not fit, the window is not of
 /// its length, or a tensor is neither `float32` nor `float64`.
-#[op(method, decomposed = stft_of, path = "fx_nn::ops::stft")]
+#[op(method, member, path = "fx_nn::ops::stft")]
 pub fn stft(
     x: &Tensor,
     n_fft: usize,
@@ -133,18 +133,15 @@ pub fn stft(
     transforms((x, rank, x.dtype()?), window, of, pad_mode)
 }
 
-fn stft_of(call: &DecomposedCall<'_>) -> Result<Tensor> {
-    let op = "stft";
-    let (x, window): (Tensor, Option<Tensor>) = (call.arg("x")?, call.arg("window")?);
-    let meta = call.meta("x").and_then(|meta| meta.tensor());
-    let Some((rank, dtype)) = meta.and_then(|meta| Some((meta.shape.len(), meta.dtype?))) else {
-        return Err(Error::msg(
-            "stft: the dims and the type of `x` are not known: infer shapes first",
-        ));
-    };
-    let of = Frames::of(op, call, call.arg("onesided")?)?;
+/// What [`stft`] is differentiated as.
+pub(crate) fn composed_stft(
+    (x, rank, dtype): (&Tensor, usize, DType),
+    call: &DecomposedCall<'_>,
+) -> Result<Tensor> {
+    let window: Option<Tensor> = call.arg("window")?;
+    let of = Frames::of("stft", call, call.arg("onesided")?)?;
     let pad_mode: String = call.arg("pad_mode")?;
-    transforms((&x, rank, dtype), window.as_ref(), of, &pad_mode)
+    transforms((x, rank, dtype), window.as_ref(), of, &pad_mode)
 }
 
 fn transforms(

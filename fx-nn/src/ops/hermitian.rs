@@ -2,9 +2,9 @@
 //! each is made of `rfft`, `irfft`, `fft` and `ifft`, here and in its decomposition alike.
 
 use crate::op;
+use fx_core::Result;
 use fx_core::passes::DecomposedCall;
 use fx_core::value::{DType, Int};
-use fx_core::{Error, Result};
 
 use super::create::arange;
 use super::dims::narrow;
@@ -33,14 +33,14 @@ use crate::tensor::{Dims, Sizes, Tensor};
 /// # Errors
 /// Returns an error if the tensor is half precision, no dim is transformed, there is no such dim or norm, a size is
 /// below 1, or there are not as many sizes as dims.
-#[op(decomposed = |call| real_of(call, None), path = "fx_nn::ops::fft::rfftn")]
+#[op(member, path = "fx_nn::ops::fft::rfftn")]
 pub fn rfftn(
     x: &Tensor,
     s: Option<Sizes>,
     #[default(None)] dim: impl Into<Dims>,
     norm: Option<&str>,
 ) -> Result<Tensor> {
-    let plan = Plan::new("rfftn", x.dims()?.len(), known(s)?, &dim, None)?;
+    let plan = Plan::new("rfftn", Some(x.dims()?.len()), known(s)?, &dim)?;
     real(x, &plan, norm)
 }
 
@@ -48,14 +48,14 @@ pub fn rfftn(
 ///
 /// # Errors
 /// Returns the errors of `rfftn`.
-#[op(decomposed = |call| real_of(call, Some(2)), path = "fx_nn::ops::fft::rfft2")]
+#[op(decomposed = |call| real_of(call, None), path = "fx_nn::ops::fft::rfft2")]
 pub fn rfft2(
     x: &Tensor,
     s: Option<Sizes>,
     #[default(None)] dim: impl Into<Dims>,
     norm: Option<&str>,
 ) -> Result<Tensor> {
-    let plan = Plan::new("rfft2", x.dims()?.len(), known(s)?, &dim, Some(2))?;
+    let plan = Plan::new("rfft2", Some(x.dims()?.len()), known(s)?, &dim)?;
     real(x, &plan, norm)
 }
 
@@ -65,14 +65,14 @@ pub fn rfft2(
 /// # Errors
 /// Returns an error if the tensor is not complex, no dim is transformed, there is no such dim or norm, a size is below
 /// 1, or there are not as many sizes as dims.
-#[op(along, decomposed = |call| to_real_of(call, None), path = "fx_nn::ops::fft::irfftn")]
+#[op(along, member, path = "fx_nn::ops::fft::irfftn")]
 pub fn irfftn(
     x: &Tensor,
     s: Option<Sizes>,
     #[default(None)] dim: impl Into<Dims>,
     norm: Option<&str>,
 ) -> Result<Tensor> {
-    let plan = Plan::new("irfftn", complex_rank("irfftn", x)?, known(s)?, &dim, None)?;
+    let plan = Plan::new("irfftn", Some(complex_rank("irfftn", x)?), known(s)?, &dim)?;
     to_real(x, &plan, norm)
 }
 
@@ -80,20 +80,14 @@ pub fn irfftn(
 ///
 /// # Errors
 /// Returns the errors of `irfftn`.
-#[op(along, decomposed = |call| to_real_of(call, Some(2)), path = "fx_nn::ops::fft::irfft2")]
+#[op(along, decomposed = |call| to_real_of(call, None), path = "fx_nn::ops::fft::irfft2")]
 pub fn irfft2(
     x: &Tensor,
     s: Option<Sizes>,
     #[default(None)] dim: impl Into<Dims>,
     norm: Option<&str>,
 ) -> Result<Tensor> {
-    let plan = Plan::new(
-        "irfft2",
-        complex_rank("irfft2", x)?,
-        known(s)?,
-        &dim,
-        Some(2),
-    )?;
+    let plan = Plan::new("irfft2", Some(complex_rank("irfft2", x)?), known(s)?, &dim)?;
     to_real(x, &plan, norm)
 }
 
@@ -140,14 +134,14 @@ pub fn ihfft(
 ///
 /// # Errors
 /// Returns the errors of `irfftn`.
-#[op(along, decomposed = |call| hermitian_many_of(call, None), path = "fx_nn::ops::fft::hfftn")]
+#[op(along, member, path = "fx_nn::ops::fft::hfftn")]
 pub fn hfftn(
     x: &Tensor,
     s: Option<Sizes>,
     #[default(None)] dim: impl Into<Dims>,
     norm: Option<&str>,
 ) -> Result<Tensor> {
-    let plan = Plan::new("hfftn", complex_rank("hfftn", x)?, known(s)?, &dim, None)?;
+    let plan = Plan::new("hfftn", Some(complex_rank("hfftn", x)?), known(s)?, &dim)?;
     hermitian_many(x, &plan, norm)
 }
 
@@ -155,14 +149,14 @@ pub fn hfftn(
 ///
 /// # Errors
 /// Returns the errors of `irfftn`.
-#[op(along, decomposed = |call| hermitian_many_of(call, Some(2)), path = "fx_nn::ops::fft::hfft2")]
+#[op(along, decomposed = |call| hermitian_many_of(call, None), path = "fx_nn::ops::fft::hfft2")]
 pub fn hfft2(
     x: &Tensor,
     s: Option<Sizes>,
     #[default(None)] dim: impl Into<Dims>,
     norm: Option<&str>,
 ) -> Result<Tensor> {
-    let plan = Plan::new("hfft2", complex_rank("hfft2", x)?, known(s)?, &dim, Some(2))?;
+    let plan = Plan::new("hfft2", Some(complex_rank("hfft2", x)?), known(s)?, &dim)?;
     hermitian_many(x, &plan, norm)
 }
 
@@ -170,14 +164,14 @@ pub fn hfft2(
 ///
 /// # Errors
 /// Returns the errors of `rfftn`.
-#[op(decomposed = |call| to_hermitian_many_of(call, None), path = "fx_nn::ops::fft::ihfftn")]
+#[op(member, path = "fx_nn::ops::fft::ihfftn")]
 pub fn ihfftn(
     x: &Tensor,
     s: Option<Sizes>,
     #[default(None)] dim: impl Into<Dims>,
     norm: Option<&str>,
 ) -> Result<Tensor> {
-    let plan = Plan::new("ihfftn", x.dims()?.len(), known(s)?, &dim, None)?;
+    let plan = Plan::new("ihfftn", Some(x.dims()?.len()), known(s)?, &dim)?;
     to_hermitian_many(x, &plan, norm)
 }
 
@@ -185,14 +179,14 @@ pub fn ihfftn(
 ///
 /// # Errors
 /// Returns the errors of `rfftn`.
-#[op(decomposed = |call| to_hermitian_many_of(call, Some(2)), path = "fx_nn::ops::fft::ihfft2")]
+#[op(decomposed = |call| to_hermitian_many_of(call, None), path = "fx_nn::ops::fft::ihfft2")]
 pub fn ihfft2(
     x: &Tensor,
     s: Option<Sizes>,
     #[default(None)] dim: impl Into<Dims>,
     norm: Option<&str>,
 ) -> Result<Tensor> {
-    let plan = Plan::new("ihfft2", x.dims()?.len(), known(s)?, &dim, Some(2))?;
+    let plan = Plan::new("ihfft2", Some(x.dims()?.len()), known(s)?, &dim)?;
     to_hermitian_many(x, &plan, norm)
 }
 
@@ -257,21 +251,23 @@ struct Plan {
 }
 
 impl Plan {
-    /// Without dims they are the last ones, so many (`many`), or as many as there are sizes, or all.
-    fn new(
-        op: &str,
-        rank: usize,
-        sizes: Option<Vec<Int>>,
-        dims: &Dims,
-        many: Option<usize>,
-    ) -> Result<Plan> {
-        let places = match dims {
-            Dims::All => {
-                let many = many.or(sizes.as_ref().map(Vec::len)).unwrap_or(rank);
-                let first = rank.checked_sub(many).ok_or_else(|| unfit(op))?;
-                (first..rank).collect()
+    /// Without dims they are the last ones: two of a function of planes, or as many as there are sizes, or all. Where
+    /// the number of dims is not known, they are as they are named.
+    fn new(op: &str, rank: Option<usize>, sizes: Option<Vec<Int>>, dims: &Dims) -> Result<Plan> {
+        let of_planes = op.ends_with('2').then_some(2);
+        let places: Vec<i64> = match (dims, rank) {
+            (Dims::All, rank) => {
+                let many = of_planes.or(sizes.as_ref().map(Vec::len)).or(rank);
+                let many = many.ok_or_else(|| unfit(op))?;
+                require(op, rank.is_none_or(|rank| many <= rank))?;
+                (-(many as i64)..0).collect()
             }
-            dims => dims.resolve(op, rank).fx()?,
+            (dims, Some(rank)) => {
+                let places = dims.resolve(op, rank).fx()?;
+                places.into_iter().map(|place| place as i64).collect()
+            }
+            (Dims::One(dim), None) => vec![*dim],
+            (Dims::Many(dims), None) => dims.clone(),
         };
         let sizes = match sizes {
             Some(sizes) => sizes.into_iter().map(Some).collect(),
@@ -280,24 +276,17 @@ impl Plan {
         require(op, sizes.len() == places.len())?;
         let all = places.into_iter().zip(sizes).map(|(place, size)| {
             let is_whole = |size: &Int| size.concrete() == Some(-1);
-            (place as i64, size.filter(|size| !is_whole(size)))
+            (place, size.filter(|size| !is_whole(size)))
         });
         let mut others: Vec<_> = all.collect();
         let last = others.pop().ok_or_else(|| unfit(op))?;
         Ok(Plan { others, last })
     }
 
-    /// That of a call, whose tensor has a last dim for the parts or not.
-    fn of(call: &DecomposedCall<'_>, is_complex: bool, many: Option<usize>) -> Result<Plan> {
+    /// That of a call, of a tensor of so many dims without that of the parts.
+    fn of(call: &DecomposedCall<'_>, rank: Option<usize>) -> Result<Plan> {
         let op = call.function().name();
-        let meta = call.meta("x").and_then(|meta| meta.tensor());
-        let Some(rank) = meta.map(|meta| meta.shape.len()) else {
-            return Err(Error::msg(format_args!(
-                "{op}: the number of dims of `x` is not known: infer shapes first"
-            )));
-        };
-        let rank = rank.saturating_sub(usize::from(is_complex));
-        Plan::new(op, rank, call.arg("s")?, &call.arg("dim")?, many)
+        Plan::new(op, rank, call.arg("s")?, &call.arg("dim")?)
     }
 }
 
@@ -377,14 +366,16 @@ fn arguments(call: &DecomposedCall<'_>) -> Result<(Tensor, Option<String>)> {
     Ok((call.arg("x")?, call.arg("norm")?))
 }
 
-fn real_of(call: &DecomposedCall<'_>, many: Option<usize>) -> Result<Tensor> {
+/// What [`rfftn`], and that of planes, is written as; without the number of dims, of dims that are named.
+pub(crate) fn real_of(call: &DecomposedCall<'_>, rank: Option<usize>) -> Result<Tensor> {
     let (x, norm) = arguments(call)?;
-    real(&x, &Plan::of(call, false, many)?, norm.as_deref())
+    real(&x, &Plan::of(call, rank)?, norm.as_deref())
 }
 
-fn to_real_of(call: &DecomposedCall<'_>, many: Option<usize>) -> Result<Tensor> {
+/// What [`irfftn`], and that of planes, is written as; without the number of dims, of dims that are named.
+pub(crate) fn to_real_of(call: &DecomposedCall<'_>, rank: Option<usize>) -> Result<Tensor> {
     let (x, norm) = arguments(call)?;
-    to_real(&x, &Plan::of(call, true, many)?, norm.as_deref())
+    to_real(&x, &Plan::of(call, rank)?, norm.as_deref())
 }
 
 fn hermitian_of(call: &DecomposedCall<'_>) -> Result<Tensor> {
@@ -397,14 +388,19 @@ fn to_hermitian_of(call: &DecomposedCall<'_>) -> Result<Tensor> {
     to_hermitian(&x, call.arg("n")?, call.arg("dim")?, norm.as_deref())
 }
 
-fn hermitian_many_of(call: &DecomposedCall<'_>, many: Option<usize>) -> Result<Tensor> {
+/// What [`hfftn`], and that of planes, is written as; without the number of dims, of dims that are named.
+pub(crate) fn hermitian_many_of(call: &DecomposedCall<'_>, rank: Option<usize>) -> Result<Tensor> {
     let (x, norm) = arguments(call)?;
-    hermitian_many(&x, &Plan::of(call, true, many)?, norm.as_deref())
+    hermitian_many(&x, &Plan::of(call, rank)?, norm.as_deref())
 }
 
-fn to_hermitian_many_of(call: &DecomposedCall<'_>, many: Option<usize>) -> Result<Tensor> {
+/// What [`ihfftn`], and that of planes, is written as; without the number of dims, of dims that are named.
+pub(crate) fn to_hermitian_many_of(
+    call: &DecomposedCall<'_>,
+    rank: Option<usize>,
+) -> Result<Tensor> {
     let (x, norm) = arguments(call)?;
-    to_hermitian_many(&x, &Plan::of(call, false, many)?, norm.as_deref())
+    to_hermitian_many(&x, &Plan::of(call, rank)?, norm.as_deref())
 }
 
 fn frequencies_of(call: &DecomposedCall<'_>) -> Result<Tensor> {

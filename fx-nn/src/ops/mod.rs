@@ -100,5 +100,5 @@ pub use volumes::*;
 // The methods, which are no functions of this module.
 pub(crate) use sizes::{dim as tensor_dim, numel as tensor_numel, size_of::size as tensor_size};
 
-pub(crate) use frames::{Frames, composed_istft};
+pub(crate) use frames::{Frames, composed_istft, composed_stft};
 pub(crate) use products::in_cheapest_order;

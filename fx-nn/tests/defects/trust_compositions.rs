@@ -117,6 +117,13 @@ fn calls_of(name: &str) -> Result<Calls> {
             traced!(|x: &Tensor| ops::xlogy(x, f64::NAN)),
             traced!(|x: &Tensor| ops::xlogy(x, 0)),
         ),
+        "xlog1py" => of_every_type!(
+            traced!(|x: &Tensor, y: &Tensor| ops::special::xlog1py(x, y)),
+            traced!(|x: &Tensor| ops::special::xlog1py(x, 2.5)),
+            traced!(|x: &Tensor| ops::special::xlog1py(x, f64::NAN)),
+            traced!(|x: &Tensor| ops::special::xlog1py(x, -1)),
+        ),
+        "entr" => of_every_type!(traced!(|x: &Tensor| ops::special::entr(x))),
         "logaddexp" => of_every_type!(traced!(|x: &Tensor, y: &Tensor| ops::logaddexp(x, y))),
         "logaddexp2" => of_every_type!(traced!(|x: &Tensor, y: &Tensor| ops::logaddexp2(x, y))),
         "nan_to_num" => of_every_type!(

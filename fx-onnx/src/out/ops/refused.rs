@@ -26,7 +26,8 @@ refused! {
         linalg::lu, linalg::lu_factor, linalg::lu_unpack, linalg::matrix_exp, linalg::matrix_rank,
         linalg::solve_triangular, linalg::tensorinv, linalg::tensorsolve;
     "ONNX's transform takes other layouts of complex numbers in each version": fft::fft, fft::fft2, fft::fftn,
-        fft::ifft, fft::ifft2, fft::ifftn, fft::irfft, fft::rfft, istft;
+        fft::ifft, fft::ifft2, fft::ifftn, fft::irfft, fft::rfft, fft::hfftn, fft::ihfftn,
+        fft::irfftn, fft::rfftn, istft, stft;
     "ONNX has no counts of values": bincount, histc, mode, unique_consecutive;
     "ONNX has no quantiles": quantile, nanquantile, nanmedian;
     "ONNX has no CTC loss": ctc_loss;

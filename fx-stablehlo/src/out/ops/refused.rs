@@ -27,7 +27,8 @@ refused! {
         linalg::householder_product, linalg::lu, linalg::lu_factor, linalg::lu_unpack, linalg::matrix_exp,
         linalg::matrix_rank, linalg::solve_triangular, linalg::tensorinv, linalg::tensorsolve;
     "complex numbers are pairs of floats in fx, and values of their own in StableHLO": fft::fft, fft::fft2, fft::fftn,
-        fft::ifft, fft::ifft2, fft::ifftn, fft::irfft, fft::rfft, istft;
+        fft::ifft, fft::ifft2, fft::ifftn, fft::irfft, fft::rfft, fft::hfftn, fft::ihfftn,
+        fft::irfftn, fft::rfftn, istft, stft;
     "write it by `sort` and `gather`": mode, quantile, nanquantile, nanmedian, randperm, multinomial;
     "write it by comparisons and `sum`": histc;
     "write it by `sort`, or as a loop": cummax, cummin;
