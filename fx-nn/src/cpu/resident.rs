@@ -127,7 +127,7 @@ impl Resident {
     pub fn run(
         &self,
         given: &[Value],
-        carried: &mut Vec<Carried>,
+        carried: &mut [Carried],
         on_step: Option<&mut dyn FnMut(StepRun<'_>)>,
     ) -> Result<Value> {
         let program = &self.program;

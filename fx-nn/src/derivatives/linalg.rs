@@ -157,7 +157,7 @@ derivatives! {
                 return ops::zeros_like(&items[0], None);
             };
             let k = known::size(&l, -1)?;
-            let of_l = ops::tril(&ops::narrow(&grad, -1, 0, k.clone())?, -1)?;
+            let of_l = ops::tril(&ops::narrow(&grad, -1, 0, k)?, -1)?;
             let of_u = ops::triu(&ops::narrow(&grad, -2, 0, k)?, 0)?;
             of_triangles([&p, &l, &u], [Some(of_l), Some(of_u)])
         })
@@ -187,7 +187,7 @@ derivatives! {
             let above = ops::cat(&[a.clone(), call.grad()?], -1)?;
             let below = ops::cat(&[ops::zeros_like(&a, None)?, a], -1)?;
             let both = linalg::matrix_exp(&ops::cat(&[above, below], -2)?)?;
-            ops::narrow(&ops::narrow(&both, -2, 0, n.clone())?, -1, n.clone(), n)
+            ops::narrow(&ops::narrow(&both, -2, 0, n)?, -1, n, n)
         })
     };
     ops::cross => |call| {

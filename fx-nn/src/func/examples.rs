@@ -552,7 +552,8 @@ fn depends(gm: &GraphModule, inputs: &[bool]) -> Result<Vec<bool>> {
     let mut found: FxHashSet<NodeId> = graph
         .placeholders()
         .zip(inputs)
-        .filter_map(|(node, holds)| holds.then(|| node.id()))
+        .filter(|(_, holds)| **holds)
+        .map(|(node, _)| node.id())
         .collect();
     for node in graph.nodes() {
         let is_number = matches!(node.meta::<ValueMeta>(), Some(ValueMeta::Int(_)));

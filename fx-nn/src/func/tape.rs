@@ -339,7 +339,7 @@ impl Walk<'_> {
                 .into_iter()
                 .map(|(_, argument)| argument)
                 .collect(),
-            Callee::Module(_) => node.args().iter().cloned().collect(),
+            Callee::Module(_) => node.args().to_vec(),
         };
         for argument in arguments.drain(..) {
             let value = argument.to_value(&mut |id| Ok(Value::Proxy(self.cx.proxy(id))))?;

@@ -105,6 +105,7 @@ impl Frames {
 /// Returns an error if the signal has other dims, or is shorter than a frame, a length does not fit, the window is not of
 /// its length, or a tensor is neither `float32` nor `float64`.
 #[op(method, member, path = "fx_nn::ops::stft")]
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn stft(
     x: &Tensor,
     n_fft: usize,
@@ -184,6 +185,7 @@ fn transforms(
 /// Returns an error if the tensor has other dims or no elements, the number of frequencies is another, a length does not
 /// fit, the window is not of its length, or the windows leave an element out: their squares sum to less than 1e-11.
 #[op(method, member, path = "fx_nn::ops::istft")]
+#[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn istft(
     x: &Tensor,
     n_fft: usize,

@@ -318,7 +318,7 @@ fn turned(norm: Option<&str>) -> Option<&str> {
 }
 
 fn real(x: &Tensor, plan: &Plan, norm: Option<&str>) -> Result<Tensor> {
-    let (last, n) = plan.last.clone();
+    let (last, n) = plan.last;
     let start = rfft(x, n, last, norm)?;
     plan.others
         .iter()
@@ -327,11 +327,9 @@ fn real(x: &Tensor, plan: &Plan, norm: Option<&str>) -> Result<Tensor> {
 }
 
 fn to_real(x: &Tensor, plan: &Plan, norm: Option<&str>) -> Result<Tensor> {
-    let (last, n) = plan.last.clone();
+    let (last, n) = plan.last;
     let others = plan.others.iter().cloned();
-    let x = others.fold(Ok(x.clone()), |x: Result<Tensor>, (dim, n)| {
-        ifft(&x?, n, dim, norm)
-    })?;
+    let x = others.try_fold(x.clone(), |x, (dim, n)| ifft(&x, n, dim, norm))?;
     irfft(&x, n, last, norm)
 }
 
@@ -344,16 +342,14 @@ fn to_hermitian(x: &Tensor, n: Option<Int>, dim: i64, norm: Option<&str>) -> Res
 }
 
 fn hermitian_many(x: &Tensor, plan: &Plan, norm: Option<&str>) -> Result<Tensor> {
-    let (last, n) = plan.last.clone();
+    let (last, n) = plan.last;
     let others = plan.others.iter().cloned();
-    let x = others.fold(Ok(x.clone()), |x: Result<Tensor>, (dim, n)| {
-        fft(&x?, n, dim, norm)
-    })?;
+    let x = others.try_fold(x.clone(), |x, (dim, n)| fft(&x, n, dim, norm))?;
     hermitian(&x, n, last, norm)
 }
 
 fn to_hermitian_many(x: &Tensor, plan: &Plan, norm: Option<&str>) -> Result<Tensor> {
-    let (last, n) = plan.last.clone();
+    let (last, n) = plan.last;
     let start = to_hermitian(x, n, last, norm)?;
     plan.others
         .iter()

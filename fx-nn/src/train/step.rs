@@ -141,7 +141,7 @@ impl StepGraph {
             };
             // As in PyTorch: a small constant, so that no norm divides by zero.
             let factor = (ops::reciprocal(&(norm + 1e-6)?)? * largest)?;
-            let factor = ops::clamp(&factor, None, Some(1.0.into()))?;
+            let factor = ops::clamp(&factor, None, Some(1.0))?;
             scale = Some(match scale {
                 Some(scale) => (scale * factor)?,
                 None => factor,
