@@ -328,7 +328,7 @@ fn real(x: &Tensor, plan: &Plan, norm: Option<&str>) -> Result<Tensor> {
 
 fn to_real(x: &Tensor, plan: &Plan, norm: Option<&str>) -> Result<Tensor> {
     let (last, n) = plan.last;
-    let others = plan.others.iter().cloned();
+    let mut others = plan.others.iter().cloned();
     let x = others.try_fold(x.clone(), |x, (dim, n)| ifft(&x, n, dim, norm))?;
     irfft(&x, n, last, norm)
 }
@@ -343,7 +343,7 @@ fn to_hermitian(x: &Tensor, n: Option<Int>, dim: i64, norm: Option<&str>) -> Res
 
 fn hermitian_many(x: &Tensor, plan: &Plan, norm: Option<&str>) -> Result<Tensor> {
     let (last, n) = plan.last;
-    let others = plan.others.iter().cloned();
+    let mut others = plan.others.iter().cloned();
     let x = others.try_fold(x.clone(), |x, (dim, n)| fft(&x, n, dim, norm))?;
     hermitian(&x, n, last, norm)
 }
