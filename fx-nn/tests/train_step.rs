@@ -243,6 +243,18 @@ fn what_cannot_be_a_step_says_so() -> Result<()> {
     let error = step.run((&x.i(0)?, &y)).unwrap_err().to_string();
     assert!(!error.is_empty());
     assert_eq!(step.steps(), 0);
+    // A step that fails in the middle leaves what it carries as it was.
+    let classes = Tensor::from_vec(vec![0i64, 2, 1, 7], 4)?;
+    let mut other = TrainStep::new(&model, loss(), SGD::new(&model)?)?;
+    for run in [&mut step, &mut other] {
+        run.run((&x, &y))?;
+    }
+    assert!(step.run((&x, &classes)).is_err());
+    assert_eq!(step.steps(), 1);
+    for _ in 0..2 {
+        let (a, b) = (step.run((&x, &y))?.item()?, other.run((&x, &y))?.item()?);
+        assert_eq!(a, b);
+    }
     let optimizer = SGD::new(&model)?;
     nn::set_requires_grad(&mut model, false)?;
     let error = TrainStep::new(&model, loss(), optimizer)

@@ -31,7 +31,8 @@ impl Lowering<'_> {
 
     /// A transposed convolution.
     pub fn conv_transpose(&mut self, args: &Args<'_>) -> Option<Id> {
-        if !args.is_none("bias") {
+        // A weight that is the same in every run is no gradient's.
+        if !args.is_none("bias") || self.constant(args, "weight").is_some() {
             return None;
         }
         let inputs = vec![self.floats(args, "x")?, self.floats(args, "weight")?];

@@ -1,6 +1,6 @@
 //! `Resident`: a program whose last arguments stay with it from run to run, and are changed where they are.
 //!
-//! Invariant: after a run that fails before its first update, what is carried is as it was.
+//! Invariant: updates are the last steps, and after a run that fails before them what is carried is as it was.
 
 use std::sync::Arc;
 
@@ -134,7 +134,11 @@ impl Resident {
         let mut frame = program.frame();
         for (place, id, is_floats) in &program.arguments {
             frame.registers[*id] = match place.checked_sub(self.given) {
-                Some(at) => std::mem::replace(&mut carried[at].0, Register::Empty),
+                // What is changed in place is read by nothing else meanwhile.
+                Some(at) => match self.results[at] {
+                    (_, true) => std::mem::take(&mut carried[at].0),
+                    (_, false) => carried[at].0.clone(),
+                },
                 None => match (&given[*place], is_floats) {
                     (value, true) => Carried::of(value)?.0,
                     (value, false) => Register::Value(value.clone()),
@@ -150,8 +154,10 @@ impl Resident {
         };
         if let Err(error) = run {
             for (place, id, _) in &program.arguments {
-                if let Some(carry) = place.checked_sub(self.given) {
-                    carried[carry].0 = std::mem::take(&mut frame.registers[*id]);
+                if let Some(at) = place.checked_sub(self.given)
+                    && self.results[at].1
+                {
+                    carried[at].0 = std::mem::take(&mut frame.registers[*id]);
                 }
             }
             return Err(error);

@@ -2,7 +2,9 @@
 //!
 //! Invariant: a function gives the new parameter, then the new state, in the order of [`UpdateRule::state`].
 
+use fx_core::ir::ValueMeta;
 use fx_core::passes::{CoreSet, DecomposedCall};
+use fx_core::shapes::{RuleCall, ShapeRule};
 use fx_core::trace::FromValue;
 use fx_core::value::{Float, IntoValue, Value};
 use fx_core::{Result, function, function_table, operator, wrap};
@@ -345,4 +347,21 @@ function_table! { CoreSet {
             tensor(call, "found_inf")?.as_ref(),
         )
     }),
+} }
+
+/// What an update gives: what it changes, in other values.
+fn changed(call: &mut RuleCall<'_>, names: &[&str]) -> Result<ValueMeta> {
+    let mut found = Vec::with_capacity(names.len());
+    for name in names {
+        let meta = call.arg(name)?;
+        if !meta.is_none() {
+            found.push(meta.clone());
+        }
+    }
+    Ok(ValueMeta::Tuple(found))
+}
+
+function_table! { ShapeRule {
+    function!(fused_adam) => ShapeRule(|call| changed(call, &["parameter", "exp_avg", "exp_avg_sq"])),
+    function!(fused_sgd) => ShapeRule(|call| changed(call, &["parameter", "momentum_buffer"])),
 } }
