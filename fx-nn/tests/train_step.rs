@@ -249,7 +249,8 @@ fn what_cannot_be_a_step_says_so() -> Result<()> {
     for run in [&mut step, &mut other] {
         run.run((&x, &y))?;
     }
-    assert!(step.run((&x, &classes)).is_err());
+    let error = step.run((&x, &classes)).unwrap_err();
+    assert!(error.node().is_some(), "{error}");
     assert_eq!(step.steps(), 1);
     for _ in 0..2 {
         let (a, b) = (step.run((&x, &y))?.item()?, other.run((&x, &y))?.item()?);

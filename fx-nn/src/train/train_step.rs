@@ -62,7 +62,8 @@ enum Carrying {
 /// What runs a step.
 enum Made {
     Graph(GraphModule),
-    Program(Resident),
+    /// A program, and the graph for what it cannot, or what is wrong.
+    Program(Resident, GraphModule),
 }
 
 impl TrainStep {
@@ -212,7 +213,7 @@ impl TrainStep {
             None => {
                 let gm = self.graph_module(&specs)?;
                 let made = Arc::new(match self.is_compiled {
-                    true => Made::Program(Cpu::new().resident(&gm, self.paths().count())?),
+                    true => Made::Program(Cpu::new().resident(&gm, self.paths().count())?, gm),
                     false => Made::Graph(gm),
                 });
                 self.made.push((key, made.clone()));
@@ -223,7 +224,13 @@ impl TrainStep {
         args.push(((self.steps + 1) as f64).into_value());
         let loss = crate::no_grad(|| match &*made {
             Made::Graph(gm) => self.run_graph(gm, args),
-            Made::Program(program) => self.run_program(program, args, on_step),
+            Made::Program(program, gm) => {
+                match self.run_program(program, args.clone(), on_step) {
+                    Ok(loss) => Ok(loss),
+                    // The graph says what is wrong, with its node and line, or does what the program cannot.
+                    Err(_) => self.run_graph(gm, args),
+                }
+            }
         })?;
         self.steps += 1;
         Tensor::from_value(loss)
@@ -278,7 +285,7 @@ impl TrainStep {
     /// What the compiled step for the inputs of the last run does, call by call; none if it was not compiled.
     pub fn report(&self) -> Vec<StepReport> {
         match self.made.last().map(|(_, made)| &**made) {
-            Some(Made::Program(program)) => program.report(),
+            Some(Made::Program(program, _)) => program.report(),
             _ => Vec::new(),
         }
     }
