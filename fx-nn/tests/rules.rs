@@ -28,6 +28,10 @@ const DECIDED_BY_DATA: &[(&str, &str)] = &[
         "where the mask holds",
         "a mask holds in more places than there are elements",
     ),
+    (
+        "an element has no window",
+        "a window is zero where no other one reaches",
+    ),
     ("is singular", "a matrix has no inverse"),
     ("not positive definite", "a matrix has no factor"),
     ("not finite", "a matrix has no factors"),

@@ -53,6 +53,10 @@ impl Lowering<'_> {
     }
 
     pub fn embedding_of(&mut self, args: &Args<'_>) -> Option<Id> {
+        // What the function refuses is refused by it.
+        if !args.is_none("padding_idx") && args.int("padding_idx")? < 0 {
+            return None;
+        }
         let x = self.item_of(&*args.get("x")?)?;
         let weight = self.floats(args, "weight")?;
         self.push(args, Kind::EmbeddingOf, vec![x, weight])

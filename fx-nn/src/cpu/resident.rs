@@ -20,7 +20,6 @@ use super::options::Options;
 use super::program::{Program, floats_of};
 use super::{absorb, fuse, layout, lower};
 use crate::Tensor;
-use crate::func::Derivative;
 use crate::lowering::Composed;
 
 /// A program, and what is carried from run to run.
@@ -185,21 +184,13 @@ impl Resident {
     }
 }
 
-/// The decompositions of functions that have no kernel. What the backward part computes again for a function is one with
-/// what the forward part computes for it then.
+/// The decompositions of functions that have no kernel.
 fn decompositions() -> Result<Decompositions> {
     let has_kernel = |function: Function| {
         let lowering = CpuLowering::of(function)?;
         Ok::<_, Error>(lowering.is_some() || !function.def().effects.is_pure())
     };
     let mut found = Decompositions::new();
-    for (function, entry) in FunctionTable::<Derivative>::registered()?.iter() {
-        if let Derivative::Composite(rule) = entry
-            && !has_kernel(function)?
-        {
-            found = found.rule(function, *rule);
-        }
-    }
     for (function, Composed(rule)) in FunctionTable::<Composed>::registered()?.iter() {
         if !has_kernel(function)? {
             found = found.rule(function, *rule);

@@ -94,9 +94,9 @@ fn page() -> Result<String> {
          Gradients are compared with central differences in `f64`, and with PyTorch's (`docs/routes.md`).\n\n\
          ## Functions\n\n\
          In `fx_nn::ops`, those of `torch.linalg`, `torch.fft`, `torch.special` and `torch.signal` in its modules\n\
-         `linalg`, `fft`, `special` and `signal`. A method is one of `Tensor` too, and records `call_method`. A `List` has `get(0)?`,\n\
-         and `unpack()?` into an array: `let [q, k, v] = x.chunk(3, -1)?.unpack()?`. Sizes (`Sizes`) are numbers, sizes of a\n\
-         traced tensor, or `x.shape()?`.\n\n\
+         `linalg`, `fft`, `special` and `signal`. A method is one of `Tensor` too, and records `call_method`. A `List` has\n\
+         `get(0)?`, and `unpack()?` into an array: `let [q, k, v] = x.chunk(3, -1)?.unpack()?`. Sizes (`Sizes`) are numbers,\n\
+         sizes of a traced tensor, or `x.shape()?`.\n\n\
          Rust has no default arguments, so a call writes all of them. `Function::call_as` takes keywords and fills in the\n\
          rest: `function!(ops::cross_entropy).call_as::<Tensor>(args![&x, &y, reduction = \"sum\"])?`. Reductions have\n\
          two methods instead of a `keepdim`: `x.sum(dim)` and `x.sum_keepdim(dim)`, and so for `mean`, `var`, `std`,\n\

@@ -21,7 +21,7 @@ mod tensor;
 
 pub use agreement::compiled_agreement;
 pub use call::{Arg, Call, Kind, Outcome, recorded, recorded_gradients};
-pub use claims::{Claim, ClaimKind, Tally, claims, verify_all};
+pub use claims::{Claim, ClaimKind, Tally, claims, judged_elsewhere, verify_all};
 pub use documented::{Documented, documented};
 pub use excuses::{Excuse, excuses, reason};
 pub use gradients::gradient_difference;
