@@ -196,7 +196,8 @@ fn known_size(call: &DecomposedCall<'_>, name: &str, dim: i64) -> Option<usize> 
 fn as_float(call: &DecomposedCall<'_>, name: &str, x: Tensor) -> Result<Tensor> {
     match dtype_of(call, name) {
         Some(dtype) if dtype.is_floating_point() => Ok(x),
-        _ => ops::to_dtype(&x, DType::F32),
+        Some(_) => ops::to_dtype(&x, DType::F32),
+        None => x / 1.0,
     }
 }
 
