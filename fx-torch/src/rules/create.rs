@@ -49,6 +49,18 @@ fn arange(call: &Call<'_>) -> Result<Value> {
     )?))
 }
 
+/// Numbers in even steps between two that are elements of tensors.
+fn between(call: &Call<'_>) -> Result<Value> {
+    let number =
+        |name: &str| ops::to_dtype(&Tensor::from_value(call.value(name)?.clone())?, DType::F64);
+    let (start, end) = (number("start")?, number("end")?);
+    let steps = Int::from_value(call.value("steps")?.clone())?;
+    let share = ops::linspace(0.0, 1.0, steps, Some(DType::F64))?;
+    let all = (&start + ((&end - &start)? * share)?)?;
+    let dtype = call.maybe::<DType>("dtype")?.unwrap_or(DType::F32);
+    Ok(Value::object(ops::to_dtype(&all, dtype)?))
+}
+
 /// A tensor of one number.
 fn filled(sizes: Value, number: Value, dtype: DType) -> Result<Value> {
     match number {
@@ -122,6 +134,7 @@ pub(crate) const RULES: &[Entry] = by! {
     "aten.bernoulli.float" => bernoulli,
     "aten.bernoulli.p" => bernoulli,
     "aten.eye" => eye,
+    "aten.linspace.Tensor_Tensor" => between,
     "aten.uniform" => uniform,
 };
 
