@@ -258,7 +258,7 @@ pub fn matrix_rank(
 /// use fx_nn::prelude::*;
 /// let x = Tensor::from_vec(vec![2.0f64, 0.0, 0.0, 8.0], (2, 2))?;
 /// assert_eq!(ops::linalg::cond(&x, 2)?.item()?, 4.0);
-/// assert_eq!(ops::linalg::cond(&x, "fro")?.item()?, 4.0);
+/// assert_eq!(ops::linalg::cond(&x, "fro")?.item()?, 4.25);
 /// # Ok::<(), fx_nn::Error>(())
 /// ```
 ///
