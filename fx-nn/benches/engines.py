@@ -11,9 +11,6 @@ missed; then the exit code is 1. Names of models as arguments choose them; `--tu
 """
 
 import argparse
-import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -32,6 +29,8 @@ try:
     from torch import nn
 except ImportError as error:
     sys.exit(MISSING.format(error.name))
+
+from fx_program import Fx, build
 
 # What fx compiled may take, over PyTorch eager, on a CPU with AVX-512; and what it aims at beyond.
 BARS = {
@@ -156,35 +155,6 @@ def model_of(name):
     return model, {"x": torch.randn(1, 3, 224, 224)}
 
 
-def build():
-    root = Path(__file__).resolve().parents[2]
-    command = ["cargo", "build", "--release", "-p", "fx-nn", "--bench", "engines", "--message-format=json"]
-    print("building the fx program", file=sys.stderr)
-    done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        sys.exit("engines.py needs cargo, and the fx program has to build")
-    for line in done.stdout.splitlines():
-        message = json.loads(line)
-        if message.get("executable") and message["target"]["name"] == "engines":
-            return message["executable"]
-    sys.exit("cargo has built no program")
-
-
-class Fx:
-    def __init__(self, program, threads):
-        env = dict(os.environ, RAYON_NUM_THREADS=str(threads))
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True, env=env)
-
-    def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().strip()
-        if not answer or answer.startswith("error"):
-            sys.exit(f"fx: {line}: {answer or 'it ended'}")
-        return answer
-
-
 def timed(run):
     def least(count):
         best = float("inf")
@@ -272,7 +242,7 @@ def main():
     if unknown:
         sys.exit(f"the models are {', '.join(BARS)}; there is no {', '.join(unknown)}")
     torch.set_num_threads(options.threads)
-    fx = Fx(build(), options.threads)
+    fx = Fx(build("engines"), options.threads)
     print(f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}, {options.threads} threads")
     print("ms, and over torch eager".ljust(15) + "".join(TITLES[engine].rjust(17) for engine in ENGINES) + "  max_rel_err")
     missed = []

@@ -2,9 +2,10 @@
 //! program. It answers lines of standard input: `load FOLDER`, `run ENGINE COUNT` (the least time
 //! of so many runs in ms), `result ENGINE FILE`, `profile FILE` (what the steps of the compiled model
 //! take).
-#![allow(clippy::print_stdout, reason = "the answers are what it prints")]
 
-use std::io::BufRead;
+#[path = "support/lines.rs"]
+mod lines;
+
 use std::path::Path;
 use std::time::Instant;
 
@@ -21,6 +22,8 @@ use fx_nn::prelude::*;
 use fx_nn::trace::{CallArgs, FromValue, IntoArgs};
 use fx_nn::value::Value;
 use fx_nn::weights::{self, Checkpoint};
+
+use lines::answer_each;
 
 /// A model as each engine runs it.
 struct Loaded {
@@ -174,10 +177,5 @@ fn answer(line: &str, loaded: &mut Option<Loaded>) -> Result<String> {
 
 fn main() {
     let mut loaded = None;
-    for line in std::io::stdin().lock().lines().map_while(|line| line.ok()) {
-        match fx_nn::no_grad(|| answer(&line, &mut loaded)) {
-            Ok(answer) => println!("{answer}"),
-            Err(error) => println!("error: {}", error.to_string().replace('\n', " ")),
-        }
-    }
+    answer_each(|line| fx_nn::no_grad(|| answer(line, &mut loaded)));
 }

@@ -12,8 +12,6 @@ took. `--memory` prints, each in a process of its own, how far the peak of memor
 """
 
 import argparse
-import json
-import os
 import resource
 import statistics
 import subprocess
@@ -30,6 +28,7 @@ except ImportError as error:
     sys.exit(MISSING.format(error.name))
 
 import train_models as models
+from fx_program import Fx, build
 
 # What a step of fx may take, over PyTorch eager.
 BARS = {"mlp": 0.75, "resnet18": 0.8, "gpt2": 0.85, "convnext_block": 0.8}
@@ -38,39 +37,15 @@ MEMORY = {"gpt2_4x256": 0.9, "resnet18_16": 0.9}
 DIFFERENCE = 1e-4
 
 
-class Fx:
-    def __init__(self, program, threads):
-        env = dict(os.environ, RAYON_NUM_THREADS=str(threads))
-        pipe = subprocess.PIPE
-        self.process = subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True, env=env)
-
-    def ask(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-        answer = self.process.stdout.readline().strip()
-        if not answer or answer.startswith("error"):
-            sys.exit(f"fx: {line}: {answer or 'it ended'}")
-        return answer
-
-    def step(self, count=1):
-        return [float(ms) for ms in self.ask(f"step {count}").split()]
-
-    def peak(self):
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        fields = dict(line.split(":", 1) for line in status.splitlines())
-        return tuple(int(fields[name].split()[0]) / 1024 for name in ("VmHWM", "VmRSS"))
+def step(fx, count=1):
+    return [float(ms) for ms in fx.ask(f"step {count}").split()]
 
 
-def build():
-    command = ["cargo", "bench", "-p", "fx-nn", "--bench", "train", "--no-run", "--message-format=json"]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent)
-    if done.returncode:
-        sys.exit("the fx program does not build")
-    for line in done.stdout.splitlines():
-        found = json.loads(line)
-        if found.get("reason") == "compiler-artifact" and found["target"]["name"] == "train" and found["executable"]:
-            return found["executable"]
-    sys.exit("cargo names no program")
+def peak(fx):
+    """The peak of memory so far and the memory now, in MiB."""
+    status = Path(f"/proc/{fx.process.pid}/status").read_text()
+    fields = dict(line.split(":", 1) for line in status.splitlines())
+    return tuple(int(fields[name].split()[0]) / 1024 for name in ("VmHWM", "VmRSS"))
 
 
 class Torch:
@@ -127,7 +102,7 @@ def difference(name, fx, folder):
     run = Torch(name, "foreach", "contiguous")
     for _ in range(3):
         run.step()
-    fx.step(3)
+    step(fx, 3)
     fx.ask(f"state {folder / 'after.safetensors'}")
     found = load_file(str(folder / "after.safetensors"))
     worst = 0.0
@@ -146,11 +121,11 @@ def compare(name, fx, turns, profile):
         run = Torch(name, *(kind := best_of_torch(name)))
         for _ in range(2):
             run.step()
-        fx.step(2)
+        step(fx, 2)
         times = {"torch": [], "fx": []}
         for _ in range(turns):
             times["torch"].append(run.step())
-            times["fx"] += fx.step()
+            times["fx"] += step(fx)
         torch_ms, fx_ms = (statistics.median(times[engine]) for engine in ("torch", "fx"))
         steps = [step.split(" ", 2) for step in fx.ask("profile").split("; ") if not step.startswith("  ")]
         total = sum(float(step[0]) for step in steps)
@@ -176,11 +151,11 @@ def memory(options):
         with tempfile.TemporaryDirectory() as folder:
             folder = Path(folder) / name
             write(name, folder)
-            fx = Fx(build(), options.threads)
+            fx = Fx(build("train"), options.threads)
             fx.ask(f"load {folder}")
-            before = fx.peak()[1]
-            fx.step(3)
-            own = fx.peak()[0] - before
+            before = peak(fx)[1]
+            step(fx, 3)
+            own = peak(fx)[0] - before
         print(f"{name.ljust(15)} torch {peer:8.0f} MiB   fx {own:8.0f} MiB   ratio {own / peer:.2f}")
         if own / peer > bar:
             missed.append(f"{name} memory {own / peer:.2f} > {bar:.2f}")
@@ -204,7 +179,7 @@ def main():
         missed = memory(options)
     else:
         missed = []
-        fx = Fx(options.program or build(), options.threads)
+        fx = Fx(options.program or build("train"), options.threads)
         print(f"torch {torch.__version__}, {options.threads} threads, ms a step")
         for name in options.models:
             peer, share, kind, own, own_share, worst = compare(name, fx, options.turns, options.profile)

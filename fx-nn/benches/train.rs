@@ -2,10 +2,11 @@
 //! answers lines of standard input: `load FOLDER` (a model with its inputs), `step COUNT` (the time of each step in
 //! ms), `state FILE` (the parameters as they are), `profile` (what each kind of step took in one run, in ms), `memory`
 //! (the planned bytes of the last step).
-#![allow(clippy::print_stdout, reason = "the answers are what it prints")]
+
+#[path = "support/lines.rs"]
+mod lines;
 
 use std::collections::BTreeMap;
-use std::io::BufRead;
 use std::path::Path;
 use std::time::Instant;
 
@@ -19,6 +20,8 @@ use fx_nn::trace::{CallArgs, TracedFn};
 use fx_nn::train::TrainStep;
 use fx_nn::value::IntoValue;
 use fx_nn::weights::{self, Checkpoint};
+
+use lines::answer_each;
 
 struct Loaded {
     step: TrainStep,
@@ -126,10 +129,5 @@ fn answer(line: &str, loaded: &mut Option<Loaded>) -> Result<String> {
 
 fn main() {
     let mut loaded = None;
-    for line in std::io::stdin().lock().lines().map_while(|line| line.ok()) {
-        match answer(&line, &mut loaded) {
-            Ok(answer) => println!("{answer}"),
-            Err(error) => println!("error: {error}"),
-        }
-    }
+    answer_each(|line| answer(line, &mut loaded));
 }

@@ -58,7 +58,10 @@ impl Reading<'_> {
         steps: ConvSteps,
         pool: &mut Pool,
     ) -> Result<Register> {
-        let (x, grad) = (self.array(inputs[0], pool)?, self.array(inputs[2], pool)?);
+        let (x, grad) = (
+            self.in_order(inputs[0], pool)?,
+            self.array(inputs[2], pool)?,
+        );
         let dims = self.dims(inputs[1])?;
         let [batch, channels, height, width] = four(&x.dims)?;
         let [outputs, group_in, k_rows, k_columns] = four(&dims)?;
@@ -69,7 +72,6 @@ impl Reading<'_> {
                 "a convolution and its gradient are of other sizes",
             ));
         }
-        let x = self.contiguous(x, pool)?;
         let [top, left] = steps.padding;
         let image = [height + 2 * top, width + 2 * left];
         let padded = filled(
@@ -128,21 +130,16 @@ impl Reading<'_> {
         let grad = grad.permuted(&[1, 0, 2, 3]);
         let grad = self.contiguous(grad, pool)?;
         let (depth, width) = (batch * rows * columns, group_in * k_rows * k_columns);
-        let batch_strides = [[group_out * depth], [depth * width]];
-        let left = Matrices {
-            data: self.floats(&grad),
+        let strides = [[group_out * depth], [depth * width]];
+        let matrices = |array, batch, row| Matrices {
+            data: self.floats(array),
             start: 0,
-            batch: &batch_strides[0],
-            row: depth,
+            batch,
+            row,
             column: 1,
         };
-        let right = Matrices {
-            data: self.floats(&windows),
-            start: 0,
-            batch: &batch_strides[1],
-            row: width,
-            column: 1,
-        };
+        let left = matrices(&grad, &strides[0][..], depth);
+        let right = matrices(&windows, &strides[1][..], width);
         let sizes = Sizes {
             batch: &[groups],
             rows: group_out,
@@ -160,7 +157,8 @@ impl Reading<'_> {
         steps: ConvSteps,
         pool: &mut Pool,
     ) -> Result<Register> {
-        let (x, weight) = (self.array(inputs[0], pool)?, self.array(inputs[1], pool)?);
+        let x = self.in_order(inputs[0], pool)?;
+        let weight = self.in_order(inputs[1], pool)?;
         let [batch, channels, height, width] = four(&x.dims)?;
         let [inputs_of, group_out, k_rows, k_columns] = four(&weight.dims)?;
         let groups = steps.groups.max(1);
@@ -182,7 +180,6 @@ impl Reading<'_> {
             (height - 1) * steps.stride[0] + 1 + steps.added[0],
             (width - 1) * steps.stride[1] + 1 + steps.added[1],
         ];
-        let x = self.contiguous(x, pool)?;
         let spread = match sizes == [height, width] {
             true => x,
             false => filled(
@@ -204,7 +201,6 @@ impl Reading<'_> {
             )?,
         };
         // The windows turned around, with the channels of the result first.
-        let weight = self.contiguous(weight, pool)?;
         let outputs = group_out * groups;
         let turned: Dims = SmallVec::from_slice(&[outputs, group_in, k_rows, k_columns]);
         let area = k_rows * k_columns;

@@ -153,6 +153,12 @@ impl<'r> Reading<'r> {
         })
     }
 
+    /// What a register holds, as floats in order.
+    pub fn in_order(&self, id: Id, pool: &mut Pool) -> Result<Array> {
+        let array = self.array(id, pool)?;
+        self.contiguous(array, pool)
+    }
+
     pub fn image(&self, id: Id) -> Result<&Arc<Blocked>> {
         match &self.registers[id] {
             Register::Image(image) => Ok(image),

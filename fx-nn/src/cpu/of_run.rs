@@ -156,13 +156,8 @@ impl Reading<'_> {
                     .ok_or_else(|| Error::msg("rows in order are rows"))?
             }
         };
-        let bias = match inputs.get(2) {
-            Some(id) => {
-                let bias = self.array(*id, pool)?;
-                Some(self.contiguous(bias, pool)?)
-            }
-            None => None,
-        };
+        let bias = inputs.get(2).map(|id| self.in_order(*id, pool));
+        let bias = bias.transpose()?;
         let sizes = Sizes {
             batch: &[],
             rows,
@@ -193,15 +188,9 @@ impl Reading<'_> {
     }
 
     pub fn norm_of(&self, inputs: &[Id], how: NormOf, pool: &mut Pool) -> Result<Register> {
-        let x = self.array(inputs[0], pool)?;
-        if x.dims.last() != Some(&how.size) {
-            return Err(Error::msg("the rows of a norm have another size"));
-        }
-        let x = self.contiguous(x, pool)?;
         let mut weights: SmallVec<[Array; 2]> = SmallVec::new();
         for id in &inputs[1..] {
-            let weight = self.array(*id, pool)?;
-            weights.push(self.contiguous(weight, pool)?);
+            weights.push(self.in_order(*id, pool)?);
         }
         let mut weights = weights.iter();
         let mut next = |has: bool| has.then(|| weights.next()).flatten();
@@ -210,22 +199,15 @@ impl Reading<'_> {
             weight.map(|weight| self.floats(weight)),
             bias.map(|bias| self.floats(bias)),
         );
-        array(x.dims.clone(), pool, |out| match how.is_layer {
-            true => norm::layer_norm(
-                self.level,
-                how.size,
-                self.floats(&x),
-                weight,
-                bias,
-                how.eps,
-                out,
-            ),
-            false => norm::rms_norm(self.level, how.size, self.floats(&x), weight, how.eps, out),
+        let (level, size, eps) = (self.level, how.size, how.eps);
+        self.rows(inputs[0], size, pool, |x, out| match how.is_layer {
+            true => norm::layer_norm(level, size, x, weight, bias, eps, out),
+            false => norm::rms_norm(level, size, x, weight, eps, out),
         })
     }
 
     /// The integers of a register, in order, which are at least 0.
-    pub fn indices(&self, id: Id) -> Result<(Dims, Vec<usize>)> {
+    pub fn indices(&self, id: Id) -> Result<(Dims, SmallVec<[usize; 32]>)> {
         let Register::Value(value) = &self.registers[id] else {
             return Err(Error::msg("indices are integers"));
         };
@@ -237,15 +219,15 @@ impl Reading<'_> {
         };
         let flat = wide.candle()?.flatten_all().map_err(Error::other)?;
         let flat: Vec<i64> = flat.to_vec1().map_err(Error::other)?;
-        let found: Option<Vec<usize>> = flat.iter().map(|at| usize::try_from(*at).ok()).collect();
+        let found = flat.iter().map(|at| usize::try_from(*at).ok());
+        let found: Option<SmallVec<[usize; 32]>> = found.collect();
         let found = found.ok_or_else(|| Error::msg("an index is negative"))?;
         Ok((tensor.dims()?.iter().copied().collect(), found))
     }
 
     pub fn embedding_of(&self, inputs: &[Id], pool: &mut Pool) -> Result<Register> {
         let (mut dims, places) = self.indices(inputs[0])?;
-        let table = self.array(inputs[1], pool)?;
-        let table = self.contiguous(table, pool)?;
+        let table = self.in_order(inputs[1], pool)?;
         let [_, size] = table.dims[..] else {
             return Err(Error::msg("the table of an embedding has two dimensions"));
         };
@@ -257,8 +239,10 @@ impl Reading<'_> {
 
     pub fn add_rows(&self, inputs: &[Id], pool: &mut Pool) -> Result<Register> {
         let (_, rows) = self.indices(inputs[1])?;
-        let (x, source) = (self.array(inputs[0], pool)?, self.array(inputs[2], pool)?);
-        let source = self.contiguous(source, pool)?;
+        let (x, source) = (
+            self.array(inputs[0], pool)?,
+            self.in_order(inputs[2], pool)?,
+        );
         if source.dims.first() != Some(&rows.len()) || source.dims[1..] != x.dims[1..] {
             return Err(Error::msg("rows that are added have other sizes"));
         }
@@ -272,10 +256,9 @@ impl Reading<'_> {
 
     pub fn take_along(&self, inputs: &[Id], dim: i64, pool: &mut Pool) -> Result<Register> {
         let (dims, places) = self.indices(inputs[1])?;
-        let x = self.array(inputs[0], pool)?;
+        let x = self.in_order(inputs[0], pool)?;
         let dim = place(dim, x.dims.len())?;
         let sizes = along(&x.dims, &dims, dim)?;
-        let x = self.contiguous(x, pool)?;
         array(dims, pool, |out| {
             scatter::take_along(sizes, self.floats(&x), &places, out)
         })

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use fx_core::ir::{Function, FunctionTable};
 use fx_core::passes::backend::{StepReport, StepRun};
 use fx_core::passes::{CoreSet, Cse, Decompositions, FoldConstants, MethodsToFunctions};
-use fx_core::value::{DType, IntoValue, NodeId, Value};
+use fx_core::value::{DType, IntoValue, Value};
 use fx_core::{Error, GraphModule, Result};
 use fx_kernels::Buffer;
 use fx_kernels::transpose::contiguous;
 
 use super::array::{Array, Memory};
-use super::draft::{Draft, Kind};
+use super::draft::{Draft, Id, Kind};
 use super::frame::{Reading, Register, sizes_differ};
 use super::lowering::CpuLowering;
 use super::options::Options;
@@ -27,8 +27,8 @@ pub(crate) struct Resident {
     program: Program,
     /// The results that are carried, in the order of the arguments that they become, and whether each is in memory of
     /// its own.
-    results: Vec<(NodeId, bool)>,
-    loss: NodeId,
+    results: Vec<(Id, bool)>,
+    loss: Id,
     /// How many arguments are given to each run.
     given: usize,
 }
@@ -96,19 +96,22 @@ impl Resident {
         if let Some(output) = &draft.output {
             output.for_each_node(&mut |node| nodes.push(node));
         }
-        let is_own = |node: &NodeId| {
-            let item = draft.returned.get(node).map(|id| &draft.items[*id]);
-            item.is_some_and(|item| {
-                matches!(item.kind, Kind::Part(_))
-                    && matches!(draft.items[item.inputs[0]].kind, Kind::Update(_))
-            })
-        };
-        let results = nodes.iter().skip(1).map(|node| (*node, is_own(node)));
-        let results: Vec<(NodeId, bool)> = results.collect();
-        let program = Program::of(draft, options)?;
-        let (Some(loss), true) = (nodes.first().copied(), nodes.len() == carried + 1) else {
+        let mut results = nodes.iter().map(|node| {
+            let id = draft.returned.get(node).copied()?;
+            let item = &draft.items[id];
+            let is_own = matches!(item.kind, Kind::Part(_))
+                && matches!(draft.items[item.inputs[0]].kind, Kind::Update(_));
+            Some((id, is_own))
+        });
+        let loss = results.next().flatten();
+        let results = results.collect::<Option<Vec<(Id, bool)>>>();
+        let (Some((loss, _)), Some(results)) = (loss, results) else {
             return Err(Error::msg("a step gives a loss, and whatever it carries"));
         };
+        if results.len() != carried {
+            return Err(Error::msg("a step gives what it carries"));
+        }
+        let program = Program::of(draft, options)?;
         Ok(Resident {
             program,
             results,
@@ -145,12 +148,6 @@ impl Resident {
             };
         }
         let run = program.steps_in(&mut frame, &[], on_step);
-        let at = |node: NodeId| {
-            let mut returned = program.returned.iter();
-            returned
-                .find(|(other, _)| *other == node)
-                .map(|(_, id)| *id)
-        };
         if let Err(error) = run {
             for (place, id, _) in &program.arguments {
                 if let Some(at) = place.checked_sub(self.given)
@@ -161,16 +158,14 @@ impl Resident {
             }
             return Err(error);
         }
-        let missing = || Error::msg("a result was not computed");
         let reading = Reading {
             registers: &frame.registers,
             inputs: &[],
             level: program.level,
         };
-        let loss = reading.value(at(self.loss).ok_or_else(missing)?)?;
-        for (carry, (node, is_own)) in carried.iter_mut().zip(&self.results) {
-            let id = at(*node).ok_or_else(missing)?;
-            let register = frame.registers[id].clone();
+        let loss = reading.value(self.loss)?;
+        for (carry, (id, is_own)) in carried.iter_mut().zip(&self.results) {
+            let register = frame.registers[*id].clone();
             carry.0 = match is_own {
                 true => register,
                 false => copied(&reading, register)?,

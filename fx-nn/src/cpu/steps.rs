@@ -207,7 +207,7 @@ impl Reading<'_> {
     }
 
     /// Rows of a size to rows of the same size.
-    fn rows(
+    pub(super) fn rows(
         &self,
         id: Id,
         size: usize,
@@ -229,18 +229,7 @@ impl Reading<'_> {
         size: usize,
         pool: &mut Pool,
     ) -> Result<Register> {
-        let Register::Value(value) = &self.registers[id] else {
-            return Err(Error::msg("the indices of an embedding are integers"));
-        };
-        let indices = value.downcast_ref::<Tensor>();
-        let indices = indices.ok_or_else(|| Error::msg("the indices are no tensor"))?;
-        let places = indices.to_dtype(DType::I64)?;
-        let places = places.candle()?.flatten_all().map_err(Error::other)?;
-        let places: Vec<i64> = places.to_vec1().map_err(Error::other)?;
-        let places: Option<SmallVec<[usize; 32]>> =
-            places.iter().map(|at| usize::try_from(*at).ok()).collect();
-        let places = places.ok_or_else(|| Error::msg("an index is negative"))?;
-        let mut dims: Dims = indices.dims()?.iter().copied().collect();
+        let (mut dims, places) = self.indices(id)?;
         dims.push(size);
         let (storage, layout) = table.storage_and_layout();
         let table = slice(&storage)?;
@@ -703,13 +692,8 @@ impl Reading<'_> {
     fn convolved_by(&self, step: &Step, spec: ConvSpec, pool: &mut Pool) -> Result<Register> {
         let inputs = &step.inputs;
         let (x, weight) = (self.array(inputs[0], pool)?, self.array(inputs[1], pool)?);
-        let bias = match inputs.get(2) {
-            Some(id) => {
-                let bias = self.array(*id, pool)?;
-                Some(self.contiguous(bias, pool)?)
-            }
-            None => None,
-        };
+        let bias = inputs.get(2).map(|id| self.in_order(*id, pool));
+        let bias = bias.transpose()?;
         self.convolved_arrays(x, weight, bias, spec, pool)
     }
 

@@ -90,14 +90,12 @@ impl Reading<'_> {
         taken: SmallVec<[Array; 3]>,
         pool: &mut Pool,
     ) -> Result<Register> {
-        let gradient = self.array(inputs[0], pool)?;
-        let gradient = self.contiguous(gradient, pool)?;
+        let gradient = self.in_order(inputs[0], pool)?;
         let gradient = self.floats(&gradient);
         let [lr, step] = [self.float(inputs[1])?, self.float(inputs[2])?];
         let scale = match inputs.get(CHANGED + taken.len()) {
             Some(id) => {
-                let scale = self.array(*id, pool)?;
-                let scale = self.contiguous(scale, pool)?;
+                let scale = self.in_order(*id, pool)?;
                 let found = self.floats(&scale).first().copied();
                 found.ok_or_else(|| Error::msg("what multiplies a gradient has no elements"))?
             }

@@ -81,10 +81,7 @@ impl Pulled {
             return Err(Error::msg("the gradients of the results are missing"));
         };
         let run = forward(cx, &self.source, args, &Wrt::of(self.wrt.clone()))?;
-        let results = match &run.result {
-            Value::Tuple(items) => items.to_vec(),
-            one => vec![one.clone()],
-        };
+        let results = items_of(run.result.clone());
         let results = self.of.iter().map(|at| {
             let result = results.get(*at).cloned();
             result.ok_or_else(|| Error::msg("it gives fewer results than it has gradients of"))
@@ -104,8 +101,7 @@ fn pulled(gm: &GraphModule, inputs: Vec<Value>, grads: Vec<Value>) -> Result<Vec
 /// The results that have a gradient, with it.
 fn with_gradients(grad: &Cotangent) -> Result<Vec<(usize, Value)>> {
     match grad {
-        Cotangent::One(grad) => Ok(vec![(0, grad.into_value())]),
-        Cotangent::Stacked(grad) => Ok(vec![(0, grad.into_value())]),
+        Cotangent::One(grad) | Cotangent::Stacked(grad) => Ok(vec![(0, grad.into_value())]),
         Cotangent::Items(items) => {
             let items = items.iter().enumerate();
             items
@@ -153,7 +149,7 @@ fn branch_back(branch: &Cond, call: &RegionCall<'_>) -> Result<Vec<Option<Cotang
     Ok(given)
 }
 
-/// The values that iterations carry: those that gradients are of, and how each is kept.
+/// The values that iterations begin with, which stay of one shape, and which of them gradients are of.
 struct Carried<'v> {
     begin: &'v [Value],
     floats: Vec<usize>,

@@ -9,7 +9,7 @@ use fx_core::{Error, GraphModule, Result};
 
 use super::derivative::args_of;
 use super::jvp::Jvp;
-use super::source::{Source, meta_of};
+use super::source::{Source, specs_of};
 use super::transform::{Graphs, Transform, transform};
 
 /// The value of a function at a point, and a graph that gives for tangents how the value changes (`torch.func.linearize`).
@@ -48,13 +48,9 @@ pub fn linearize<'r, R: FromValue>(
     let value = source
         .graph(&call.args)?
         .forward(args_of(call.args.clone()))?;
-    let floats = call.args.iter().map(meta_of).collect::<Result<Vec<_>>>()?;
-    let tangents = match <[_; 1]>::try_from(floats) {
-        Ok([one]) => Spec::of_meta(&one)?,
-        Err(several) => {
-            let each = several.iter().map(Spec::of_meta);
-            Spec::tuple(each.collect::<Result<Vec<_>>>()?)
-        }
+    let tangents = match <[Spec; 1]>::try_from(specs_of(&call.args)?) {
+        Ok([one]) => one,
+        Err(several) => Spec::tuple(several),
     };
     let at = AtPoint::new(source, call.args);
     let mut gm = at.graph_module(&[tangents])?;

@@ -80,11 +80,7 @@ impl Source {
     /// Its parameters and their structures, with one argument more behind them.
     pub fn with_argument(&self, name: &str) -> (Vec<ParamSpec>, Vec<Tree>) {
         let mut params = self.params().to_vec();
-        let mut name = name.to_string();
-        while params.iter().any(|param| param.name == name.as_str()) {
-            name.push('_');
-        }
-        params.push(ParamSpec::of_text(name, "Value"));
+        add_param(&mut params, name);
         let mut trees = self.trees();
         trees.push(Tree::Leaf);
         (params, trees)
@@ -109,8 +105,17 @@ impl Source {
     }
 }
 
+/// Adds a parameter, of another name if there is one of this name.
+pub(crate) fn add_param(params: &mut Vec<ParamSpec>, name: &str) {
+    let mut name = name.to_string();
+    while params.iter().any(|param| param.name == name.as_str()) {
+        name.push('_');
+    }
+    params.push(ParamSpec::of_text(name, "Value"));
+}
+
 /// Every layer is opened, and branches and loops are recorded anew: so are the layers inside of them.
-struct FunctionsOnly;
+pub(crate) struct FunctionsOnly;
 
 impl Tracer for FunctionsOnly {
     fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {

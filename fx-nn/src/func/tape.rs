@@ -333,7 +333,7 @@ impl Walk<'_> {
         };
         let mut args = Vec::new();
         let mut nodes = Vec::new();
-        let mut arguments: Vec<Argument> = match &callee {
+        let arguments: Vec<Argument> = match &callee {
             Callee::Function(_) => node
                 .normalized_arguments()?
                 .into_iter()
@@ -341,7 +341,7 @@ impl Walk<'_> {
                 .collect(),
             Callee::Module(_) => node.args().to_vec(),
         };
-        for argument in arguments.drain(..) {
+        for argument in arguments {
             let value = argument.to_value(&mut |id| Ok(Value::Proxy(self.cx.proxy(id))))?;
             let mut inside = Vec::new();
             each_node(&value, &mut |node| inside.push(node));

@@ -110,8 +110,8 @@ fn made<T: Transform>(transform: &T, args: &[Value]) -> Result<GraphModule> {
     Ok(gm)
 }
 
-/// Runs the graph of a transform for arguments that are known.
-pub(crate) fn run<T: Transform>(transform: &T, args: &[Value]) -> Result<Value> {
+/// What a graph for arguments depends on: their shapes and types, and the plain ones themselves.
+pub(crate) fn key_of(args: &[Value]) -> Result<String> {
     let mut key = String::new();
     for arg in args {
         use std::fmt::Write as _;
@@ -125,6 +125,12 @@ pub(crate) fn run<T: Transform>(transform: &T, args: &[Value]) -> Result<Value> 
         };
         written.map_err(|_| Error::msg("a text has no room"))?;
     }
+    Ok(key)
+}
+
+/// Runs the graph of a transform for arguments that are known.
+pub(crate) fn run<T: Transform>(transform: &T, args: &[Value]) -> Result<Value> {
+    let key = key_of(args)?;
     let mut graphs = transform
         .graphs()
         .0

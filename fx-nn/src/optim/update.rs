@@ -3,7 +3,7 @@
 //! Invariant: a function gives the new parameter, then the new state, in the order of [`UpdateRule::state`].
 
 use fx_core::ir::ValueMeta;
-use fx_core::passes::{CoreSet, DecomposedCall};
+use fx_core::passes::CoreSet;
 use fx_core::shapes::{RuleCall, ShapeRule};
 use fx_core::trace::FromValue;
 use fx_core::value::{Float, IntoValue, Value};
@@ -309,13 +309,6 @@ fn kept<'t>(
     Ok(Value::Tuple(found.collect::<Result<_>>()?))
 }
 
-fn tensor(call: &DecomposedCall<'_>, name: &str) -> Result<Option<Tensor>> {
-    match call.arg::<Value>(name)? {
-        Value::None => Ok(None),
-        given => Tensor::from_value(given).map(Some),
-    }
-}
-
 function_table! { CoreSet {
     function!(fused_adam) => CoreSet::decomposed(|call| {
         let of = |name| call.arg::<Tensor>(name);
@@ -328,8 +321,8 @@ function_table! { CoreSet {
             call.arg("step")?,
             [number("beta1")?, number("beta2")?, number("eps")?, number("weight_decay")?],
             call.arg("is_decoupled")?,
-            tensor(call, "grad_scale")?.as_ref(),
-            tensor(call, "found_inf")?.as_ref(),
+            call.arg::<Option<Tensor>>("grad_scale")?.as_ref(),
+            call.arg::<Option<Tensor>>("found_inf")?.as_ref(),
         )
     }),
     function!(fused_sgd) => CoreSet::decomposed(|call| {
@@ -338,13 +331,13 @@ function_table! { CoreSet {
         sgd_of(
             &of("parameter")?,
             &of("gradient")?,
-            tensor(call, "momentum_buffer")?.as_ref(),
+            call.arg::<Option<Tensor>>("momentum_buffer")?.as_ref(),
             call.arg("lr")?,
             call.arg("step")?,
             [number("momentum")?, number("dampening")?, number("weight_decay")?],
             call.arg("nesterov")?,
-            tensor(call, "grad_scale")?.as_ref(),
-            tensor(call, "found_inf")?.as_ref(),
+            call.arg::<Option<Tensor>>("grad_scale")?.as_ref(),
+            call.arg::<Option<Tensor>>("found_inf")?.as_ref(),
         )
     }),
 } }

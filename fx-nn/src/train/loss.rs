@@ -10,9 +10,10 @@ use fx_core::module::Module;
 use fx_core::trace::{FromValue, Recorder};
 use fx_core::value::{IntoValue, NodeId, Tree, Value};
 use fx_core::{Error, Result, function};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::func::source::{Replay, Source, flat};
+use crate::func::known;
+use crate::func::source::{Replay, Source, add_param, flat, replayed};
 use crate::func::tape::node_of;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -36,25 +37,20 @@ impl Loss {
         parameters: Vec<(String, Value)>,
         buffers: Vec<(String, Value)>,
     ) -> Result<Self> {
-        let Some(extra) = loss.params().len().checked_sub(1) else {
+        if loss.params().is_empty() {
             return Err(Error::msg(
                 "a loss takes the result of the model, then what the step is given beside its inputs",
             ));
-        };
+        }
         let named = |name: &str| ParamSpec::of_text(name.to_string(), "Value");
         let mut params = vec![named("parameters"), named("buffers")];
         let mut trees = vec![tree(&parameters), tree(&buffers)];
         params.extend(model.params().iter().cloned());
         trees.extend(model.trees());
         for (param, tree) in loss.params().iter().zip(loss.trees()).skip(1) {
-            let mut name = param.name.to_string();
-            while params.iter().any(|param| param.name == name.as_str()) {
-                name.push('_');
-            }
-            params.push(named(&name));
+            add_param(&mut params, &param.name);
             trees.push(tree);
         }
-        debug_assert_eq!(params.len(), 2 + model.params().len() + extra);
         Ok(Loss {
             model,
             loss,
@@ -139,21 +135,16 @@ impl Recorder for Loss {
             .chain(extra.iter().cloned())
             .collect();
         let loss = self.loss.graph(&of_loss)?;
-        let mut instead = |_: Function, _: &[Value]| Ok(None);
-        let number = loss.interpretation().run(
-            &mut Replay::with(&mut instead, FxHashMap::default()),
-            flat(&loss, &of_loss)?,
-        )?;
+        let number = replayed(&loss, flat(&loss, &of_loss)?)?;
         let paths = || self.buffers.iter().map(|(path, _)| path);
+        let moved: FxHashSet<&str> = paths()
+            .zip(&buffers)
+            .filter(|(_, value)| statistics.has_moved(value))
+            .filter_map(|(path, _)| path.strip_suffix("running_mean"))
+            .collect();
         let after = paths().zip(&buffers).map(|(path, value)| {
-            let is_counted = path
-                .strip_suffix("num_batches_tracked")
-                .is_some_and(|layer| {
-                    let mean = format!("{layer}running_mean");
-                    let mean = paths().position(|other| *other == mean);
-                    mean.is_some_and(|at| statistics.has_moved(&buffers[at]))
-                });
-            match is_counted {
+            let layer = path.strip_suffix("num_batches_tracked");
+            match layer.is_some_and(|layer| moved.contains(layer)) {
                 true => (Tensor::from_value(value.clone())? + 1).map(IntoValue::into_value),
                 false => Ok(statistics.after(value.clone())),
             }
@@ -205,10 +196,7 @@ impl Statistics {
             f64::from_value(momentum.clone())?,
             f64::from_value(eps.clone())?,
         );
-        let optional = |value: &Value| match value {
-            Value::None => Ok(None),
-            value => Tensor::from_value(value.clone()).map(Some),
-        };
+        let optional = |value: &Value| Option::<Tensor>::from_value(value.clone());
         let (y, batch_mean, batch_var) = batch_norm(
             &x,
             optional(weight)?.as_ref(),
@@ -234,7 +222,6 @@ fn batch_norm(
     bias: Option<&Tensor>,
     eps: f64,
 ) -> Result<(Tensor, Tensor, Tensor)> {
-    use crate::func::known;
     let sizes = known::shape(x, "a batch norm in a training step")?;
     let (Some(channels), true) = (sizes.get(1).copied(), sizes.len() >= 2) else {
         return Err(Error::msg("a batch norm is over two dims or more"));

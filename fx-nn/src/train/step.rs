@@ -77,7 +77,7 @@ impl StepGraph {
     }
 
     /// The specs of all arguments, for inputs like these.
-    pub fn specs(&self, inputs: &[Spec]) -> Result<Vec<Spec>> {
+    pub fn specs(&self, inputs: &[Spec]) -> Vec<Spec> {
         let of = |named: &[(String, Value)]| {
             Spec::dict(
                 named
@@ -90,7 +90,7 @@ impl StepGraph {
         specs.push(of(&self.loss.parameters));
         specs.push(of(&state_of(&self.loss, self.rule)));
         specs.push(of(&self.loss.buffers));
-        Ok(specs)
+        specs
     }
 
     fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {

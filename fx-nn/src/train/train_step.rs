@@ -9,16 +9,18 @@ use fx_core::ir::{Effects, Function, Op};
 use fx_core::module::{Component, ComponentExt, Module};
 use fx_core::passes::backend::{StepReport, StepRun};
 use fx_core::shapes::Spec;
-use fx_core::trace::{CallArgs, FromValue, IntoArgs, Root, Trace, TraceContext, Tracer};
+use fx_core::trace::{CallArgs, FromValue, IntoArgs, Root, Trace};
 use fx_core::value::{DType, IntoValue, Tree, Value};
 use fx_core::{Error, GraphModule, IndexMap, Result};
+use rustc_hash::FxHashSet;
 
 use super::loss::{Loss, dict, values};
 use super::step::{Options, StepGraph, state_of};
 use crate::cpu::Cpu;
 use crate::cpu::resident::{Carried, Resident};
 use crate::func::Transform;
-use crate::func::source::Source;
+use crate::func::source::{FunctionsOnly, Source};
+use crate::func::transform::key_of;
 use crate::ops;
 use crate::optim::{Optimizer, tensors_of};
 use crate::tensor::Tensor;
@@ -176,7 +178,7 @@ impl TrainStep {
     /// # Errors
     /// Returns an error if a call has no gradient, or the shapes do not fit.
     pub fn graph_module(&self, inputs: &[Spec]) -> Result<GraphModule> {
-        self.graph.graph_module(&self.graph.specs(inputs)?)
+        self.graph.graph_module(&self.graph.specs(inputs))
     }
 
     /// One step: the loss before it.
@@ -205,12 +207,11 @@ impl TrainStep {
         on_step: Option<&mut dyn FnMut(StepRun<'_>)>,
     ) -> Result<Tensor> {
         let mut args = self.inputs(inputs)?;
-        let specs = args.iter().map(|arg| Ok(Spec::of(arg.clone())));
-        let specs = specs.collect::<Result<Vec<_>>>()?;
-        let key = format!("{specs:?}");
+        let key = key_of(&args)?;
         let made = match self.made.iter().find(|(like, _)| *like == key) {
             Some((_, made)) => made.clone(),
             None => {
+                let specs: Vec<Spec> = args.iter().map(|arg| Spec::of(arg.clone())).collect();
                 let gm = self.graph_module(&specs)?;
                 let made = Arc::new(match self.is_compiled {
                     true => Made::Program(Cpu::new().resident(&gm, self.paths().count())?, gm),
@@ -417,13 +418,13 @@ impl TrainStep {
 
 /// Which buffers a model may write: others are constants of the graph.
 fn written_buffers(model: &dyn Module) -> impl Fn(&str) -> bool + use<> {
-    let written: Option<Vec<String>> = (|| {
+    let written: Option<FxHashSet<String>> = (|| {
         let gm = Trace::new(model)
-            .tracer(EveryLayer)
+            .tracer(FunctionsOnly)
             .unguarded()
             .graph_module()
             .ok()?;
-        let mut found = Vec::new();
+        let mut found = FxHashSet::default();
         for node in gm.graph().nodes() {
             let writes = |function: Function| function.def().effects.contains(Effects::WRITES);
             if !node.function().is_some_and(writes) {
@@ -431,30 +432,19 @@ fn written_buffers(model: &dyn Module) -> impl Fn(&str) -> bool + use<> {
             }
             for input in node.all_input_nodes() {
                 if let Op::GetAttr(path) = input.op() {
-                    found.push(path.to_string());
+                    found.insert(path.to_string());
+                    // A layer that moves its statistics counts its batches.
+                    let layer = path.rfind('.').map_or("", |end| &path[..=end]);
+                    found.insert(format!("{layer}num_batches_tracked"));
                 }
             }
         }
         Some(found)
     })();
-    move |path| match &written {
-        Some(written) => {
-            let layer = |path: &str| path.rsplit_once('.').map(|(layer, _)| layer.to_string());
-            // A layer that moves its statistics counts its batches.
-            let is_beside = || written.iter().any(|other| layer(other) == layer(path));
-            written.iter().any(|other| other == path)
-                || path.ends_with("num_batches_tracked") && is_beside()
-        }
-        None => true,
-    }
-}
-
-/// Every layer is opened.
-struct EveryLayer;
-
-impl Tracer for EveryLayer {
-    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
-        false
+    move |path| {
+        written
+            .as_ref()
+            .is_none_or(|written| written.contains(path))
     }
 }
 
