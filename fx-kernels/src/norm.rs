@@ -143,12 +143,13 @@ struct Rows<'a> {
 #[inline(always)]
 fn moments<S: Simd>(simd: S, row: &[f32], eps: f32) -> [f32; 2] {
     let n = row.len() as f32;
-    let mean = sum(simd, row, |x| x) / n;
+    let mean = inlined!(sum(simd, row; |x| x)) / n;
     let center = simd.splat_f32s(mean);
-    let variance = sum(simd, row, |x| {
+    let squares = inlined!(sum(simd, row; |x| {
         let d = simd.sub_f32s(x, center);
         simd.mul_f32s(d, d)
-    }) / n;
+    }));
+    let variance = squares / n;
     [mean, 1.0 / (variance + eps).sqrt()]
 }
 
@@ -172,27 +173,29 @@ impl WithSimd for Rows<'_> {
             match kind {
                 Kind::Softmax => {
                     let most = simd.splat_f32s(largest(simd, row));
-                    write(simd, row, out, |x| {
+                    inlined!(write(simd, row, out; |x| {
                         exp_negative(simd, simd.sub_f32s(x, most))
-                    });
-                    let factor = simd.splat_f32s(1.0 / sum(simd, out, |x| x));
+                    }));
+                    let factor = simd.splat_f32s(1.0 / inlined!(sum(simd, out; |x| x)));
                     inlined!(map(simd, out; |x| simd.mul_f32s(x, factor)));
                 }
                 Kind::LogSoftmax => {
                     let most = largest(simd, row);
                     let shift = simd.splat_f32s(most);
-                    let total = sum(simd, row, |x| exp_negative(simd, simd.sub_f32s(x, shift)));
+                    let total = inlined!(sum(simd, row; |x| {
+                        exp_negative(simd, simd.sub_f32s(x, shift))
+                    }));
                     let log = simd.splat_f32s(total.ln());
-                    write(simd, row, out, |x| {
+                    inlined!(write(simd, row, out; |x| {
                         simd.sub_f32s(simd.sub_f32s(x, shift), log)
-                    });
+                    }));
                 }
                 Kind::Layer { weight, bias, eps } => {
                     scale(simd, row, moments(simd, row, eps), [weight, bias], out);
                 }
                 Kind::Rms { weight, eps } => {
-                    let square = sum(simd, row, |x| simd.mul_f32s(x, x)) / size as f32;
-                    let factor = 1.0 / (square + eps).sqrt();
+                    let squares = inlined!(sum(simd, row; |x| simd.mul_f32s(x, x)));
+                    let factor = 1.0 / (squares / size as f32 + eps).sqrt();
                     scale(simd, row, [0.0, factor], [weight, None], out);
                 }
                 Kind::Group {
@@ -213,9 +216,9 @@ impl WithSimd for Rows<'_> {
                         let factor = factor * of(weight, 1.0);
                         let shift = simd.splat_f32s(of(bias, 0.0));
                         let (mean, factor) = (simd.splat_f32s(mean), simd.splat_f32s(factor));
-                        write(simd, row, out, |x| {
+                        inlined!(write(simd, row, out; |x| {
                             simd.mul_add_e_f32s(simd.sub_f32s(x, mean), factor, shift)
-                        });
+                        }));
                     }
                 }
             }

@@ -30,6 +30,8 @@ pub enum OpKind {
     Draw,
     /// A new tensor, of a shape.
     Create,
+    /// Tensors after a step, which compiled code changes where they are.
+    Update,
 }
 
 /// Why no gradient runs through a function: an entry of a [`function_table!`](fx_core::function_table).

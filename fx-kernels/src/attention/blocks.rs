@@ -162,7 +162,7 @@ impl Job<'_, '_, '_> {
             let less = if top == f32::NEG_INFINITY { 0.0 } else { top };
             let shift = simd.splat_f32s(less);
             inlined!(map(simd, scores; |x| exp_negative(simd, simd.sub_f32s(x, shift))));
-            let total = sum(simd, scores, |x| x);
+            let total = inlined!(sum(simd, scores; |x| x));
             if top != before {
                 let change = (before - less).exp();
                 self.totals[row] *= change;

@@ -83,7 +83,7 @@ impl WithSimd for Job<'_, '_, '_> {
             let top = largest(simd, scores);
             let shift = simd.splat_f32s(if top == f32::NEG_INFINITY { 0.0 } else { top });
             inlined!(map(simd, scores; |x| exp_negative(simd, simd.sub_f32s(x, shift))));
-            let factor = simd.splat_f32s(sizes.factor(sum(simd, scores, |x| x)));
+            let factor = simd.splat_f32s(sizes.factor(inlined!(sum(simd, scores; |x| x))));
             out.fill(0.0);
             for (part, scores) in scores.chunks(TOGETHER).enumerate() {
                 let start = v.start + part * TOGETHER * v.row;

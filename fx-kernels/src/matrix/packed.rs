@@ -277,6 +277,10 @@ fn byte<S: Simd>(simd: S, words: S::u32s) -> S::f32s {
 }
 
 impl Panels for PackedMatrix {
+    fn is_ready(&self) -> bool {
+        matches!(self.store, Store::F32(_))
+    }
+
     #[inline(always)]
     fn block<'a, S: Simd>(
         &'a self,

@@ -1,6 +1,8 @@
 //! Where the operands of a product come from: packed weights or matrices with strides, a block at a
 //! time.
 
+use std::ops::Range;
+
 use pulp::Simd;
 
 use super::tile::{Columns, DEPTH, PANEL, Row};
@@ -8,6 +10,31 @@ use crate::transpose::turn;
 
 /// The right operand of a product, `[k, n]`, as blocks of panels.
 pub(crate) trait Panels: Sync {
+    /// Whether blocks are in own memory.
+    fn is_ready(&self) -> bool {
+        false
+    }
+
+    /// Whether the rows of a panel go on in the next, in memory that is not its own.
+    fn has_long_rows(&self) -> bool {
+        false
+    }
+
+    /// Writes the rows from `k` on of some panels, each of them `depth` rows of `space`.
+    #[inline(always)]
+    fn blocks<S: Simd>(
+        &self,
+        simd: S,
+        panels: Range<usize>,
+        k: usize,
+        depth: usize,
+        space: &mut [Columns],
+    ) {
+        for (panel, space) in panels.zip(space.chunks_mut(depth.max(1))) {
+            let _ = self.block(simd, panel, k, space);
+        }
+    }
+
     /// The rows from `k` on of a panel of columns, as many as `space` has: from `space` or from own
     /// memory.
     fn block<'a, S: Simd>(
@@ -46,18 +73,42 @@ impl Strided<'_> {
         }
     }
 
+    /// Writes some columns of a row as a row of a panel.
+    #[inline(always)]
+    fn piece(&self, row: usize, from: usize, wide: usize, out: &mut Columns) {
+        let start = self.start + row * self.row + from * self.column;
+        if self.column == 1 && wide == PANEL {
+            if let Some(floats) = self.data[start..].first_chunk::<PANEL>() {
+                *out = *floats;
+            }
+            return;
+        }
+        self.read(row, from, &mut out[..wide]);
+        out[wide..].fill(0.0);
+    }
+
     /// Packs the columns `k..k + depth` of rows as rows of a block of the left operand.
     #[inline(always)]
     pub(crate) fn rows(&self, first: usize, k: usize, depth: usize, out: &mut [Row]) {
         let depth = depth.min(DEPTH);
         if self.row == 1 && self.column != 1 {
-            // Neighbours are in one column: walk along them.
-            for (part, out) in out.chunks_mut(16).enumerate() {
-                for i in 0..depth {
-                    let start = self.start + first + part * 16 + (k + i) * self.column;
-                    let from = &self.data[start..start + out.len()];
-                    for (out, x) in out.iter_mut().zip(from) {
-                        out[i] = *x;
+            // Neighbours are in one column: walk along them, and turn squares. Columns are far from each other: 16 of them
+            // are read for all rows before the next.
+            for i in (0..depth).step_by(16) {
+                let count = (depth - i).min(16);
+                for (part, out) in out.chunks_mut(16).enumerate() {
+                    let mut square = [[0.0; 16]; 16];
+                    for (j, square) in square.iter_mut().enumerate().take(count) {
+                        let start = self.start + first + part * 16 + (k + i + j) * self.column;
+                        match self.data[start..].first_chunk::<16>() {
+                            Some(from) if out.len() == 16 => *square = *from,
+                            _ => square[..out.len()]
+                                .copy_from_slice(&self.data[start..start + out.len()]),
+                        }
+                    }
+                    // Behind the depth is room up to a whole square.
+                    for (out, row) in out.iter_mut().zip(turn(&square)) {
+                        out[i..i + 16].copy_from_slice(&row);
                     }
                 }
             }
@@ -70,6 +121,10 @@ impl Strided<'_> {
 }
 
 impl Panels for Strided<'_> {
+    fn has_long_rows(&self) -> bool {
+        self.column == 1
+    }
+
     #[inline(always)]
     fn block<'a, S: Simd>(
         &'a self,
@@ -106,9 +161,56 @@ impl Panels for Strided<'_> {
             return space;
         }
         for (i, space) in space.iter_mut().enumerate() {
-            self.read(k + i, first, &mut space[..wide]);
-            space[wide..].fill(0.0);
+            self.piece(k + i, first, wide, space);
         }
         space
+    }
+
+    #[inline(always)]
+    fn blocks<S: Simd>(
+        &self,
+        simd: S,
+        panels: Range<usize>,
+        k: usize,
+        depth: usize,
+        space: &mut [Columns],
+    ) {
+        if self.row == 1 && self.column != 1 {
+            for (panel, space) in panels.zip(space.chunks_mut(depth.max(1))) {
+                let _ = self.block(simd, panel, k, space);
+            }
+            return;
+        }
+        // A row goes on in the next panel: what is read is near what was read before.
+        for i in 0..depth {
+            for (at, panel) in panels.clone().enumerate() {
+                let first = panel * PANEL;
+                let wide = PANEL.min(self.columns - first);
+                self.piece(k + i, first, wide, &mut space[at * depth + i]);
+            }
+        }
+    }
+}
+
+/// Panels that were packed for all tasks: those of one after the other.
+pub(crate) struct Packed<'a> {
+    pub floats: &'a [Columns],
+    pub depth: usize,
+}
+
+impl Panels for Packed<'_> {
+    fn is_ready(&self) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    fn block<'a, S: Simd>(
+        &'a self,
+        _: S,
+        panel: usize,
+        k: usize,
+        space: &'a mut [Columns],
+    ) -> &'a [Columns] {
+        &self.floats[panel * self.depth + k..][..space.len()]
     }
 }

@@ -5,8 +5,8 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::finish::Ending;
-use super::panels::{Panels, Strided};
-use super::tile::{Columns, DEPTH, PANEL, Row, even, most_rows, multiply};
+use super::panels::{Packed, Panels, Strided};
+use super::tile::{Columns, DEPTH, PANEL, Row, even, most_rows, multiply_at};
 use crate::Level;
 use crate::scratch::{lend, lend_parts};
 
@@ -16,12 +16,24 @@ pub(crate) const ROW: usize = size_of::<Row>() / 4;
 /// The most rows that are packed at once.
 const ROWS: usize = 448;
 
+/// The rows that one thread packs at once.
+const PACKED: usize = 64;
+
 /// The floats of the left operand that a task goes through for each panel: they stay in the second
 /// level of the cache.
 const TASK_FLOATS: usize = 256 << 10;
 
 /// The most rows of a task.
 const MOST: usize = 224;
+
+/// The most panels that are packed at once, where their rows go on from one to the next and the operand is not large.
+const GROUP: usize = 4;
+
+/// The floats of a large right operand: 16 MiB.
+const LARGE: usize = 4 << 20;
+
+/// The most floats of a right operand that is packed for all tasks.
+const SHARED: usize = 1 << 20;
 
 /// Products of fewer multiply-adds run on the calling thread: about 50 us.
 pub(crate) const SERIAL: usize = 4 << 20;
@@ -52,6 +64,48 @@ impl<B: Panels> Product<'_, B> {
         if self.columns == 0 || self.rows == 0 {
             return;
         }
+        let panels = self.columns.div_ceil(PANEL);
+        let floats = panels * PANEL * self.depth;
+        // Else each band of rows would pack the right operand for itself.
+        if !self.right.is_ready() && self.rows > MOST && (1..=SHARED).contains(&floats) {
+            lend(floats, |floats| {
+                let floats: &mut [Columns] = floats.as_chunks_mut().0;
+                let pack = |(panel, floats): (usize, &mut [Columns])| {
+                    level.run(Pack {
+                        right: self.right,
+                        panel,
+                        floats,
+                    });
+                };
+                let chunks = floats.par_chunks_mut(self.depth).enumerate();
+                match panels * self.depth < 4 * ROWS {
+                    true => floats.chunks_mut(self.depth).enumerate().for_each(pack),
+                    false => chunks.for_each(pack),
+                }
+                let right = &Packed {
+                    floats,
+                    depth: self.depth,
+                };
+                let Product {
+                    rows,
+                    columns,
+                    depth,
+                    left,
+                    ending,
+                    ..
+                } = *self;
+                Product {
+                    rows,
+                    columns,
+                    depth,
+                    left,
+                    right,
+                    ending,
+                }
+                .run(level, out);
+            });
+            return;
+        }
         for (first, rows) in even(self.rows, ROWS) {
             let out = &mut out[first * self.columns..][..rows * self.columns];
             self.part(level, first, rows, out);
@@ -66,7 +120,10 @@ impl<B: Panels> Product<'_, B> {
             let packed: &mut [Row] = packed.as_chunks_mut().0;
             let pack = |(i, out): (usize, &mut [Row])| {
                 // A chunk is inside of one block: `rows` is cut again for each.
-                let (block, row) = (i / rows.div_ceil(32), i % rows.div_ceil(32) * 32);
+                let (block, row) = (
+                    i / rows.div_ceil(PACKED),
+                    i % rows.div_ceil(PACKED) * PACKED,
+                );
                 let k = block * DEPTH;
                 crate::vector::plain(level, || {
                     self.left.rows(first + row, k, self.depth - k, out);
@@ -78,24 +135,35 @@ impl<B: Panels> Product<'_, B> {
                 false => chunks.into_par_iter().enumerate().for_each(pack),
             }
             let packed: &[Row] = packed;
+            // Rectangles, 32 or more where each has work for 50 us: bands of rows, in strips.
+            let most = (TASK_FLOATS / self.depth.max(1)).clamp(56, MOST);
+            let bands = even(rows, most);
+            let panels = self.columns.div_ceil(PANEL);
+            let wanted = (work / SERIAL).clamp(1, 32);
+            let mut strip = (panels * bands.len()).div_ceil(wanted).clamp(1, panels);
+            // Rows of the right operand are read in long pieces, as far as there is work for all threads: of a large one,
+            // each row is in a page of memory of its own.
+            let longest = match (self.right.has_long_rows(), self.columns * self.depth) {
+                (false, _) => 1,
+                (true, ..LARGE) => GROUP,
+                (true, _) => 4 * GROUP,
+            };
+            strip = strip.max((panels / rayon::current_num_threads()).min(longest));
+            let group = strip.min(longest);
+            let strip = strip * PANEL;
             let run = |task: Task<'_, '_>| {
-                lend((DEPTH + MOST) * PANEL, |space| {
+                lend(group * (DEPTH + MOST) * PANEL, |space| {
                     let space = space.as_chunks_mut().0;
                     level.run(Job {
                         product: self,
                         packed,
                         rows,
                         task,
+                        group,
                         space,
                     });
                 });
             };
-            // Rectangles, 32 or more where each has work for 50 us: bands of rows, in strips.
-            let most = (TASK_FLOATS / self.depth.max(1)).clamp(56, MOST);
-            let bands = even(rows, most);
-            let panels = self.columns.div_ceil(PANEL);
-            let wanted = (work / SERIAL).clamp(1, 32);
-            let strip = (panels * bands.len()).div_ceil(wanted).clamp(1, panels) * PANEL;
             let strips = self.columns.div_ceil(strip);
             lend_parts(rows * strips, |parts| {
                 let mut lines = out.chunks_mut(self.columns);
@@ -126,11 +194,11 @@ impl<B: Panels> Product<'_, B> {
     }
 }
 
-/// The packed rows, block by block, in chunks of 32 rows.
+/// The packed rows, block by block, in chunks.
 fn packed_chunks(packed: &mut [Row], rows: usize) -> Vec<&mut [Row]> {
     packed
         .chunks_mut(rows)
-        .flat_map(|block| block.chunks_mut(32))
+        .flat_map(|block| block.chunks_mut(PACKED))
         .collect()
 }
 
@@ -141,7 +209,9 @@ struct Job<'a, 't, 'o, B> {
     /// The rows of a block of `packed`.
     rows: usize,
     task: Task<'t, 'o>,
-    /// Room for a block of a panel and the sums of a panel.
+    /// How many panels are packed at once.
+    group: usize,
+    /// Room for a block of so many panels and their sums.
     space: &'a mut [Columns],
 }
 
@@ -155,34 +225,93 @@ impl<B: Panels> WithSimd for Job<'_, '_, '_, B> {
             packed,
             rows,
             task,
+            group,
             space,
         } = self;
         let wide = task.out.first().map_or(0, |row| row.len());
         let blocks = product.depth.div_ceil(DEPTH).max(1);
-        let (space, sums) = space.split_at_mut(DEPTH);
-        let sums = &mut sums[..task.out.len()];
-        for column in (0..wide).step_by(PANEL) {
-            let end = wide.min(column + PANEL);
-            let from = task.column + column;
+        let (space, sums) = space.split_at_mut(group * DEPTH);
+        let rows_of = task.out.len();
+        let step = match product.right.is_ready() {
+            true => PANEL,
+            false => group * PANEL,
+        };
+        for column in (0..wide).step_by(step) {
+            let end = wide.min(column + step);
+            let panels = (end - column).div_ceil(PANEL);
+            let first_panel = (task.column + column) / PANEL;
             for block in 0..blocks {
                 let k = block * DEPTH;
                 let depth = (product.depth - k).min(DEPTH);
-                let a = &packed[block * rows + task.packed..][..task.out.len()];
-                let b = product
-                    .right
-                    .block(simd, from / PANEL, k, &mut space[..depth]);
-                for (first, count) in even(task.out.len(), most_rows::<S>()) {
-                    let (a, sums) = (&a[first..first + count], &mut sums[first..first + count]);
-                    multiply(simd, a, b, block > 0, sums, 0);
+                let a = &packed[block * rows + task.packed..][..rows_of];
+                if !product.right.is_ready() {
+                    let panels = first_panel..first_panel + panels;
+                    product.right.blocks(simd, panels, k, depth, space);
+                }
+                for panel in 0..panels {
+                    let b = match product.right.is_ready() {
+                        true => product
+                            .right
+                            .block(simd, first_panel, k, &mut space[..depth]),
+                        false => &space[panel * depth..][..depth],
+                    };
+                    // The columns of a tile stay in the first level of the cache while the rows go by.
+                    for at in (0..PANEL).step_by(2 * S::F32_LANES) {
+                        for (first, count) in even(rows_of, most_rows::<S>()) {
+                            let a = &a[first..first + count];
+                            if blocks == 1 {
+                                let out = &mut task.out[first..first + count];
+                                multiply_at(
+                                    simd,
+                                    a,
+                                    b,
+                                    at,
+                                    false,
+                                    out,
+                                    column + panel * PANEL + at,
+                                );
+                            } else {
+                                let sums = &mut sums[panel * rows_of..][first..first + count];
+                                multiply_at(simd, a, b, at, block > 0, sums, at);
+                            }
+                        }
+                    }
                 }
             }
-            for (i, (out, sums)) in task.out.iter_mut().zip(sums.iter()).enumerate() {
+            for (i, out) in task.out.iter_mut().enumerate() {
                 let out = &mut out[column..end];
-                out.copy_from_slice(&sums[..out.len()]);
+                if blocks > 1 {
+                    let parts = out.chunks_mut(PANEL).zip(sums[i..].iter().step_by(rows_of));
+                    for (out, sums) in parts {
+                        match out.as_chunks_mut::<PANEL>().0 {
+                            [out] => *out = *sums,
+                            _ => out.copy_from_slice(&sums[..out.len()]),
+                        }
+                    }
+                }
+                let from = task.column + column;
                 product
                     .ending
                     .apply(simd, out, task.row + i, from, product.columns);
             }
         }
+    }
+}
+
+/// Packs a panel of the right operand.
+struct Pack<'a, B> {
+    right: &'a B,
+    panel: usize,
+    floats: &'a mut [Columns],
+}
+
+impl<B: Panels> WithSimd for Pack<'_, B> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let depth = self.floats.len();
+        let panels = self.panel..self.panel + 1;
+        self.right.blocks(simd, panels, 0, depth, self.floats);
     }
 }

@@ -54,35 +54,48 @@ macro_rules! tiles {
             }
         )*
 
-        /// Multiplies rows of `a` (at most [`most_rows`]) by the panel block `b`, and writes the sums
-        /// to the rows of `out` from column `column`, or adds them to what is there.
+        /// Multiplies rows of `a` (at most [`most_rows`]) by the columns of the panel block `b` from `at` on, two vectors
+        /// of them, and writes the sums to the rows of `out` from `column` on, or adds them to what is there.
         #[inline(always)]
-        pub(crate) fn multiply<S: Simd, R: AsMut<[f32]>>(
+        pub(crate) fn multiply_at<S: Simd, R: AsMut<[f32]>>(
             simd: S,
             a: &[Row],
             b: &[Columns],
+            at: usize,
             add: bool,
             out: &mut [R],
             column: usize,
         ) {
-            let step = 2 * S::F32_LANES;
-            for at in (0..PANEL).step_by(step) {
-                let column = column + at;
-                match a.len() {
-                    $(
-                        $rows if $rows <= most_rows::<S>() => {
-                            let Some((a, _)) = a.split_first_chunk::<$rows>() else { return };
-                            let (left, right) = $name(simd, a, b, at);
-                            for ((out, left), right) in out.iter_mut().zip(left).zip(right) {
-                                put(simd, out.as_mut(), column, left, right, add);
-                            }
+            match a.len() {
+                $(
+                    $rows if $rows <= most_rows::<S>() => {
+                        let Some((a, _)) = a.split_first_chunk::<$rows>() else { return };
+                        let (left, right) = $name(simd, a, b, at);
+                        for ((out, left), right) in out.iter_mut().zip(left).zip(right) {
+                            put(simd, out.as_mut(), column, left, right, add);
                         }
-                    )*
-                    _ => {}
-                }
+                    }
+                )*
+                _ => {}
             }
         }
     };
+}
+
+/// Multiplies rows of `a` (at most [`most_rows`]) by the panel block `b`, and writes the sums to the rows of `out` from
+/// column `column`, or adds them to what is there.
+#[inline(always)]
+pub(crate) fn multiply<S: Simd, R: AsMut<[f32]>>(
+    simd: S,
+    a: &[Row],
+    b: &[Columns],
+    add: bool,
+    out: &mut [R],
+    column: usize,
+) {
+    for at in (0..PANEL).step_by(2 * S::F32_LANES) {
+        multiply_at(simd, a, b, at, add, out, column + at);
+    }
 }
 
 /// Writes two vectors of sums at `at`, as far as the row goes.

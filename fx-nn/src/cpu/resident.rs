@@ -71,14 +71,20 @@ impl Carried {
 }
 
 impl Resident {
-    /// The program of a graph whose last arguments are carried: it gives a number, then dicts of what these become.
-    pub(super) fn of(gm: &GraphModule, carried: usize, options: &Options) -> Result<Self> {
+    /// A graph in the functions that have kernels, each value computed once.
+    pub fn prepared(gm: &GraphModule) -> Result<GraphModule> {
         let mut gm = gm.clone();
         gm.apply(&MethodsToFunctions)?;
         gm.apply(&decompositions()?)?;
         gm.apply(&FoldConstants::new())?;
         gm.apply(&Cse::new())?;
         gm.eliminate_dead_code()?;
+        Ok(gm)
+    }
+
+    /// The program of a [prepared](Resident::prepared) graph whose last arguments are carried: it gives a number, then
+    /// dicts of what these become.
+    pub(super) fn of(gm: &GraphModule, carried: usize, options: &Options) -> Result<Self> {
         let is_floats: Vec<bool> = gm
             .graph()
             .placeholders()
@@ -86,7 +92,7 @@ impl Resident {
             .collect();
         let given = is_floats.len().checked_sub(carried);
         let given = given.ok_or_else(|| Error::msg("a step carries more than it takes"))?;
-        let mut draft = lower::lower(&gm, &is_floats)?;
+        let mut draft = lower::lower(gm, &is_floats)?;
         draft.without_dead();
         absorb::absorb(&mut draft)?;
         fuse::fuse(&mut draft);

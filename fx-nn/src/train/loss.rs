@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::sync::Arc;
 
-use fx_core::ir::{Effects, Function, ParamSpec};
+use fx_core::ir::{Effects, Function, ParamSpec, operator};
 use fx_core::module::Module;
 use fx_core::trace::{FromValue, Recorder};
 use fx_core::value::{IntoValue, NodeId, Tree, Value};
@@ -13,8 +13,8 @@ use fx_core::{Error, Result, function};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::func::known;
-use crate::func::source::{Replay, Source, add_param, flat, replayed};
-use crate::func::tape::node_of;
+use crate::func::source::{Replay, Source, add_param, flat};
+use crate::func::tape::{composite_of, expanded, node_of};
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -127,7 +127,11 @@ impl Recorder for Loss {
         }
         let buffers = values(buffers)?;
         let statistics = Statistics::default();
-        let mut instead = |function: Function, args: &[Value]| statistics.instead(function, args);
+        let mut instead =
+            |function: Function, args: &[Value]| match statistics.instead(function, args)? {
+                Some(value) => Ok(Some(value)),
+                None => shared(function, args),
+            };
         let gm = self.model.graph(inputs)?;
         let mut replay = Replay::with(&mut instead, given);
         let result = gm.interpretation().run(&mut replay, flat(&gm, inputs)?)?;
@@ -135,7 +139,11 @@ impl Recorder for Loss {
             .chain(extra.iter().cloned())
             .collect();
         let loss = self.loss.graph(&of_loss)?;
-        let number = replayed(&loss, flat(&loss, &of_loss)?)?;
+        let mut instead = |function: Function, args: &[Value]| shared(function, args);
+        let mut replay = Replay::new(&mut instead);
+        let number = loss
+            .interpretation()
+            .run(&mut replay, flat(&loss, &of_loss)?)?;
         let paths = || self.buffers.iter().map(|(path, _)| path);
         let moved: FxHashSet<&str> = paths()
             .zip(&buffers)
@@ -156,6 +164,16 @@ impl Recorder for Loss {
 
     fn duplicate(&self) -> Box<dyn Recorder> {
         Box::new(self.clone())
+    }
+}
+
+/// What a function gives by the functions that its gradient is taken of, if it has no rule of its own: the forward and the
+/// backward part share their values.
+fn shared(function: Function, args: &[Value]) -> Result<Option<Value>> {
+    let is_item = function == operator::getitem;
+    match composite_of(function)? {
+        Some(composite) if !is_item => expanded(composite, function, args).map(Some),
+        _ => Ok(None),
     }
 }
 

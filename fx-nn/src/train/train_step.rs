@@ -18,9 +18,9 @@ use super::loss::{Loss, dict, values};
 use super::step::{Options, StepGraph, state_of};
 use crate::cpu::Cpu;
 use crate::cpu::resident::{Carried, Resident};
-use crate::func::Transform;
 use crate::func::source::{FunctionsOnly, Source};
 use crate::func::transform::key_of;
+use crate::func::{Recompute, Transform};
 use crate::ops;
 use crate::optim::{Optimizer, tensors_of};
 use crate::tensor::Tensor;
@@ -52,6 +52,7 @@ pub struct TrainStep {
     /// Parameters, state and buffers.
     carried: Carrying,
     is_compiled: bool,
+    recompute: Option<Recompute>,
     made: Vec<(String, Arc<Made>)>,
 }
 
@@ -125,6 +126,7 @@ impl TrainStep {
                 tensor.is_some_and(|tensor| matches!(tensor.dtype(), Ok(DType::F32)))
             }),
             carried: Carrying::Tensors(carried),
+            recompute: None,
             graph: StepGraph::new(loss, rule, options),
             lr: optimizer.learning_rate(),
             steps: 0,
@@ -143,6 +145,15 @@ impl TrainStep {
     #[must_use]
     pub fn accumulate(self, parts: usize) -> Self {
         self.with(|options| options.parts = parts)
+    }
+
+    /// Has the backward part compute values again instead of keeping them, so that a step takes less memory: those inside
+    /// of modules with [`checkpoint`](crate::func::checkpoint), or as little as is needed with [`Recompute::within`].
+    #[must_use]
+    pub fn recompute(mut self, recompute: Recompute) -> Self {
+        self.recompute = Some(recompute);
+        self.made.clear();
+        self
     }
 
     /// Whether steps are compiled for the CPU, as they are unless this says otherwise; else the graph runs. Parameters
@@ -178,7 +189,11 @@ impl TrainStep {
     /// # Errors
     /// Returns an error if a call has no gradient, or the shapes do not fit.
     pub fn graph_module(&self, inputs: &[Spec]) -> Result<GraphModule> {
-        self.graph.graph_module(&self.graph.specs(inputs))
+        let mut gm = self.graph.graph_module(&self.graph.specs(inputs))?;
+        if let Some(recompute) = &self.recompute {
+            recompute.apply(&mut gm)?;
+        }
+        Ok(gm)
     }
 
     /// One step: the loss before it.
@@ -201,6 +216,21 @@ impl TrainStep {
         self.run_with(inputs.into_args(), Some(on_step))
     }
 
+    fn make(&self, inputs: &[Spec]) -> Result<Made> {
+        let gm = self.graph_module(inputs)?;
+        if !self.is_compiled {
+            return Ok(Made::Graph(gm));
+        }
+        // What is kept is chosen among the values that the kernels compute.
+        let of = self.graph.graph_module(&self.graph.specs(inputs))?;
+        let mut of = Resident::prepared(&of)?;
+        if let Some(recompute) = &self.recompute {
+            recompute.apply(&mut of)?;
+        }
+        let program = Cpu::new().resident(&of, self.paths().count())?;
+        Ok(Made::Program(program, gm))
+    }
+
     fn run_with(
         &mut self,
         inputs: CallArgs,
@@ -208,19 +238,15 @@ impl TrainStep {
     ) -> Result<Tensor> {
         let mut args = self.inputs(inputs)?;
         let key = key_of(&args)?;
-        let made = match self.made.iter().find(|(like, _)| *like == key) {
-            Some((_, made)) => made.clone(),
+        let made = match self.made.iter().position(|(like, _)| *like == key) {
+            // The last one is that of the last run.
+            Some(at) => self.made.remove(at).1,
             None => {
                 let specs: Vec<Spec> = args.iter().map(|arg| Spec::of(arg.clone())).collect();
-                let gm = self.graph_module(&specs)?;
-                let made = Arc::new(match self.is_compiled {
-                    true => Made::Program(Cpu::new().resident(&gm, self.paths().count())?, gm),
-                    false => Made::Graph(gm),
-                });
-                self.made.push((key, made.clone()));
-                made
+                Arc::new(self.make(&specs)?)
             }
         };
+        self.made.push((key, made.clone()));
         args.push(self.lr.into_value());
         args.push(((self.steps + 1) as f64).into_value());
         let loss = crate::no_grad(|| match &*made {
