@@ -1,7 +1,7 @@
 //! The fx side of `train.py`, which compares training steps with PyTorch, JAX and candle, and builds this program. It
 //! answers lines of standard input: `load FOLDER` (a model with its inputs), `step COUNT` (the time of each step in
-//! ms), `state FILE` (the parameters as they are), `profile` (what each kind of step took in one run, in ms), `memory`
-//! (the planned bytes of the last step).
+//! ms), `recompute SHARE` (the steps from now on keep less), `tape COUNT` (the time of each step by candle's tape),
+//! `state FILE` (the parameters as they are), `profile` (what each kind of step took in one run, in ms).
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -10,11 +10,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
+use fx_nn::func::Recompute;
 use fx_nn::models::convnext::CNBlock;
 use fx_nn::models::gpt2::{Config, Gpt2};
 use fx_nn::models::resnet::resnet18;
-use fx_nn::module::Module;
-use fx_nn::optim::AdamW;
+use fx_nn::module::{Component, Module};
+use fx_nn::optim::{AdamW, Optimizer};
 use fx_nn::prelude::*;
 use fx_nn::trace::{CallArgs, TracedFn};
 use fx_nn::train::TrainStep;
@@ -24,8 +25,33 @@ use fx_nn::weights::{self, Checkpoint};
 use lines::answer_each;
 
 struct Loaded {
-    step: TrainStep,
+    /// It is taken out while it is changed.
+    step: Option<TrainStep>,
     args: CallArgs,
+    tape: Option<Tape>,
+}
+
+/// The same step by candle's tape, operation by operation.
+struct Tape {
+    model: GraphModule,
+    loss: GraphModule,
+    optimizer: AdamW,
+}
+
+impl Tape {
+    fn step(&mut self, args: &CallArgs) -> Result<()> {
+        let [x, y] = &args.args[..] else {
+            return Err(Error::msg("a step takes two inputs"));
+        };
+        let found: Value = self.model.forward(x.clone())?;
+        let loss: Tensor = self.loss.forward((found, y.clone()))?;
+        self.optimizer.step(&loss.backward()?)
+    }
+}
+
+/// The optimizer; its divisor is not small, since the direction of a gradient near zero is noise.
+fn optimizer(model: &(impl Component + ?Sized)) -> Result<AdamW> {
+    Ok(AdamW::new(model)?.lr(1e-3).weight_decay(0.01).eps(1e-4))
 }
 
 fn scores() -> TracedFn {
@@ -46,9 +72,15 @@ fn loaded(mut model: impl Module, loss: TracedFn, folder: &Path) -> Result<Loade
     model.train();
     let inputs = Checkpoint::open(folder.join("inputs.safetensors"))?;
     let args = ["x", "y"].map(|name| inputs.tensor(name).map(IntoValue::into_value));
-    let optimizer = AdamW::new(&model)?.lr(1e-3).weight_decay(0.01);
+    // The step has copies of the parameters, the tape those of the model.
+    let traced = symbolic_trace(&model)?;
     Ok(Loaded {
-        step: TrainStep::new(&model, loss, optimizer)?,
+        step: Some(TrainStep::new(&model, loss.clone(), optimizer(&model)?)?),
+        tape: Some(Tape {
+            optimizer: optimizer(&traced)?,
+            model: traced,
+            loss: symbolic_trace(loss)?,
+        }),
         args: CallArgs {
             args: args.into_iter().collect::<Result<_>>()?,
             kwargs: Vec::new(),
@@ -88,19 +120,37 @@ fn answer(line: &str, loaded: &mut Option<Loaded>) -> Result<String> {
         *loaded = Some(load(Path::new(folder))?);
         return Ok("loaded".to_string());
     }
-    let Loaded { step, args } = loaded
+    let Loaded { step, args, tape } = loaded
         .as_mut()
         .ok_or_else(|| Error::msg("no model is loaded"))?;
-    Ok(match words[..] {
-        ["step", count] => {
-            let mut times = Vec::new();
-            for _ in 0..count.parse::<usize>().map_err(Error::other)? {
-                let start = Instant::now();
-                step.run(args.clone())?;
-                times.push(format!("{:.3}", start.elapsed().as_secs_f64() * 1e3));
-            }
-            times.join(" ")
+    let times = |count: &str, run: &mut dyn FnMut() -> Result<()>| -> Result<String> {
+        let mut times = Vec::new();
+        for _ in 0..count.parse::<usize>().map_err(Error::other)? {
+            let start = Instant::now();
+            run()?;
+            times.push(format!("{:.3}", start.elapsed().as_secs_f64() * 1e3));
         }
+        Ok(times.join(" "))
+    };
+    if let ["recompute", share] = words[..] {
+        let share = share.parse().map_err(Error::other)?;
+        *step = step
+            .take()
+            .map(|step| step.recompute(Recompute::share(share)));
+        *tape = None;
+        return Ok("recompute".to_string());
+    }
+    if let ["tape", count] = words[..] {
+        let tape = tape
+            .as_mut()
+            .ok_or_else(|| Error::msg("there is no tape"))?;
+        return times(count, &mut || tape.step(args));
+    }
+    let step = step
+        .as_mut()
+        .ok_or_else(|| Error::msg("there is no step"))?;
+    Ok(match words[..] {
+        ["step", count] => times(count, &mut || step.run(args.clone()).map(drop))?,
         ["state", file] => {
             weights::save_tensors(step.state_dict()?, file)?;
             "saved".to_string()

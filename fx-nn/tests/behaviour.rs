@@ -25,6 +25,7 @@ mod functorch;
 mod functorch_vmap;
 mod hf;
 mod inspect;
+mod mixed_precision;
 mod models;
 mod ops;
 mod passes;

@@ -43,7 +43,8 @@ impl Lowering<'_> {
     }
 
     fn updated(&mut self, args: &Args<'_>, rule: UpdateRule, changed: &[&str]) -> Option<Id> {
-        if !args.is_none("found_inf") || changed.len() != 1 + rule.state().len() {
+        let is_alone = args.is_none("grad_scale") && !args.is_none("found_inf");
+        if is_alone || changed.len() != 1 + rule.state().len() {
             return None;
         }
         let mut inputs = vec![self.floats(args, "gradient")?];
@@ -53,8 +54,10 @@ impl Lowering<'_> {
         for name in changed {
             inputs.push(self.floats(args, name)?);
         }
-        if !args.is_none("grad_scale") {
-            inputs.push(self.floats(args, "grad_scale")?);
+        for name in ["grad_scale", "found_inf"] {
+            if !args.is_none(name) {
+                inputs.push(self.floats(args, name)?);
+            }
         }
         let id = self.push(args, Kind::Update(rule), inputs)?;
         self.draft.items[id].is_floats = false;
@@ -93,14 +96,15 @@ impl Reading<'_> {
         let gradient = self.in_order(inputs[0], pool)?;
         let gradient = self.floats(&gradient);
         let [lr, step] = [self.float(inputs[1])?, self.float(inputs[2])?];
-        let scale = match inputs.get(CHANGED + taken.len()) {
+        let mut one = |at: usize, otherwise: f32| match inputs.get(CHANGED + taken.len() + at) {
             Some(id) => {
-                let scale = self.in_order(*id, pool)?;
-                let found = self.floats(&scale).first().copied();
-                found.ok_or_else(|| Error::msg("what multiplies a gradient has no elements"))?
+                let number = self.in_order(*id, pool)?;
+                let found = self.floats(&number).first().copied();
+                found.ok_or_else(|| Error::msg("what multiplies a gradient has no elements"))
             }
-            None => 1.0,
+            None => Ok(otherwise),
         };
+        let (scale, found_inf) = (one(0, 1.0)?, one(1, 0.0)?);
         let dims: SmallVec<[_; 3]> = taken.iter().map(|array| array.dims.clone()).collect();
         let buffers = taken.into_iter().map(|array| alone(self, array, pool));
         let mut buffers = buffers.collect::<Result<SmallVec<[Arc<Buffer>; 3]>>>()?;
@@ -110,6 +114,7 @@ impl Reading<'_> {
             floats.push(buffer.ok_or_else(|| Error::msg("a parameter is still read"))?);
         }
         match (rule, &mut floats[..]) {
+            _ if found_inf > 0.0 => Ok(()),
             (
                 UpdateRule::Adam {
                     betas: (beta1, beta2),

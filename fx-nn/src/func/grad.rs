@@ -67,6 +67,16 @@ impl Grad {
     }
 
     pub(crate) fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
+        self.recorded_from(cx, args, None)
+    }
+
+    /// The same; the gradient of the value is `seed`, and 1 if there is none.
+    pub(crate) fn recorded_from(
+        &self,
+        cx: &TraceContext,
+        args: &[Value],
+        seed: Option<&Tensor>,
+    ) -> Result<Value> {
         let run = forward(cx, &self.source, args, &self.wrt)?;
         let (value, aux) = match (&run.result, self.has_aux) {
             (value, false) => (value.clone(), None),
@@ -100,7 +110,13 @@ impl Grad {
                 known::dtype(&number)?
             )));
         }
-        let seed = Cotangent::One(ops::ones_like(&number, None)?);
+        let seed = match seed {
+            Some(seed) => {
+                ops::to_dtype(seed, known::dtype(&number)?)?.reshape(known::sizes(&number)?)?
+            }
+            None => ops::ones_like(&number, None)?,
+        };
+        let seed = Cotangent::One(seed);
         let grads = run.pulled(cx, vec![(value.clone(), seed)])?;
         Ok(match (self.with_value, aux) {
             (false, None) => grads,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use fx_core::ir::{Effects, Function, ParamSpec, operator};
 use fx_core::module::Module;
 use fx_core::trace::{FromValue, Recorder};
-use fx_core::value::{IntoValue, NodeId, Tree, Value};
+use fx_core::value::{DType, IntoValue, NodeId, Tree, Value};
 use fx_core::{Error, Result, function};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -26,6 +26,8 @@ pub(super) struct Loss {
     loss: Source,
     pub parameters: Arc<[(String, Value)]>,
     pub buffers: Arc<[(String, Value)]>,
+    /// The type that the model computes with, if it is another than that of its parameters.
+    pub computes_in: Option<DType>,
     params: Vec<ParamSpec>,
     trees: Vec<Tree>,
 }
@@ -56,6 +58,7 @@ impl Loss {
             loss,
             parameters: parameters.into(),
             buffers: buffers.into(),
+            computes_in: None,
             params,
             trees,
         })
@@ -118,8 +121,16 @@ impl Recorder for Loss {
             return Err(Error::msg("an input of the model is missing"));
         };
         let mut given = FxHashMap::default();
-        for (named, dict) in [(&self.parameters, parameters), (&self.buffers, buffers)] {
+        let narrow = |value: Value| match self.computes_in {
+            Some(dtype) => in_type(value, dtype),
+            None => Ok(value),
+        };
+        for (named, dict, is_parameter) in [
+            (&self.parameters, parameters, true),
+            (&self.buffers, buffers, false),
+        ] {
             for ((_, tensor), value) in named.iter().zip(values(dict)?) {
+                let value = if is_parameter { narrow(value)? } else { value };
                 if let Some(id) = tensor.as_object().and_then(|object| object.object_id()) {
                     given.insert(id, value);
                 }
@@ -133,8 +144,14 @@ impl Recorder for Loss {
                 None => shared(function, args),
             };
         let gm = self.model.graph(inputs)?;
+        let inputs = inputs.iter().cloned().map(narrow);
+        let inputs = &inputs.collect::<Result<Vec<_>>>()?;
         let mut replay = Replay::with(&mut instead, given);
         let result = gm.interpretation().run(&mut replay, flat(&gm, inputs)?)?;
+        let result = match self.computes_in {
+            Some(_) => in_type(result, DType::F32)?,
+            None => result,
+        };
         let of_loss: Vec<Value> = std::iter::once(result)
             .chain(extra.iter().cloned())
             .collect();
@@ -165,6 +182,21 @@ impl Recorder for Loss {
     fn duplicate(&self) -> Box<dyn Recorder> {
         Box::new(self.clone())
     }
+}
+
+/// A value whose tensors of floats are of a type.
+fn in_type(value: Value, dtype: DType) -> Result<Value> {
+    let tree = Tree::of(&value)?;
+    let leaves =
+        tree.flatten(value)?
+            .into_iter()
+            .map(|leaf| match Tensor::from_value(leaf.clone()) {
+                Ok(x) if known::dtype(&x)?.is_floating_point() => {
+                    ops::to_dtype(&x, dtype).map(IntoValue::into_value)
+                }
+                _ => Ok(leaf),
+            });
+    tree.unflatten(leaves.collect::<Result<_>>()?)
 }
 
 /// What a function gives by the functions that its gradient is taken of, if it has no rule of its own: the forward and the
@@ -233,13 +265,21 @@ impl Statistics {
     }
 }
 
-/// A batch norm by the statistics of its batch; the mean, and the variance of the population, of each channel.
+/// A batch norm by the statistics of its batch; the mean, and the variance of the population, of each channel. It computes
+/// in `f32` at least.
 fn batch_norm(
     x: &Tensor,
     weight: Option<&Tensor>,
     bias: Option<&Tensor>,
     eps: f64,
 ) -> Result<(Tensor, Tensor, Tensor)> {
+    let dtype = known::dtype(x)?;
+    if matches!(dtype, DType::BF16 | DType::F16) {
+        let wide = |x: &Tensor| ops::to_dtype(x, DType::F32);
+        let (weight, bias) = (weight.map(wide).transpose()?, bias.map(wide).transpose()?);
+        let (y, mean, var) = batch_norm(&wide(x)?, weight.as_ref(), bias.as_ref(), eps)?;
+        return Ok((ops::to_dtype(&y, dtype)?, mean, var));
+    }
     let sizes = known::shape(x, "a batch norm in a training step")?;
     let (Some(channels), true) = (sizes.get(1).copied(), sizes.len() >= 2) else {
         return Err(Error::msg("a batch norm is over two dims or more"));

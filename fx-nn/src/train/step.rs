@@ -9,6 +9,7 @@ use fx_core::value::{DType, Float, IntoValue, Tree, Value};
 use fx_core::{Error, Result};
 
 use super::loss::{Loss, dict, tree, values};
+use super::loss_scale::{self, LossScale, Scaling};
 use crate::func::grad::Grad;
 use crate::func::known;
 use crate::func::source::Source;
@@ -37,6 +38,8 @@ pub(super) struct Options {
     pub clip: Option<f64>,
     /// Into how many parts a batch is cut.
     pub parts: usize,
+    /// By what the loss is multiplied.
+    pub scale: Option<LossScale>,
 }
 
 transform! { StepGraph, "training step", |step| &step.params }
@@ -48,7 +51,7 @@ impl StepGraph {
     pub fn new(loss: Loss, rule: UpdateRule, options: Options) -> Self {
         let (inputs, trees) = loss.inputs();
         let (mut params, mut trees) = (inputs.to_vec(), trees.to_vec());
-        let state = state_of(&loss, rule);
+        let state = state_of(&loss, rule, options.scale);
         let behind = [
             ("lr", Tree::Leaf),
             ("step", Tree::Leaf),
@@ -88,9 +91,14 @@ impl StepGraph {
         let mut specs = inputs.to_vec();
         specs.extend([Spec::float(), Spec::float()]);
         specs.push(of(&self.loss.parameters));
-        specs.push(of(&state_of(&self.loss, self.rule)));
+        specs.push(of(&self.state()));
         specs.push(of(&self.loss.buffers));
         specs
+    }
+
+    /// What is like the state, by name.
+    pub fn state(&self) -> Vec<(String, Value)> {
+        state_of(&self.loss, self.rule, self.options.scale)
     }
 
     fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
@@ -105,13 +113,21 @@ impl StepGraph {
         );
         let of = Grad::of_source(self.source.clone(), true).wrt(0).has_aux();
         let mut total: Option<(Tensor, Vec<Tensor>)> = None;
+        let state = values(state)?;
+        let of_parameters = self.loss.parameters.len() * self.rule.state().len();
+        let scaling = match self.options.scale {
+            Some(scale) => Some(scale.of(&state[of_parameters..])?),
+            None => None,
+        };
+        let seed = scaling.as_ref().map(|scaling| &scaling.scale);
+        let before = buffers;
         let mut buffers = buffers.clone();
         for part in 0..self.options.parts {
             let mut args = vec![parameters.clone(), buffers];
             for input in inputs {
                 args.push(part_of(input, part, self.options.parts)?);
             }
-            let found = of.recorded(cx, &args)?;
+            let found = of.recorded_from(cx, &args, seed)?;
             let [loss, aux, grads] = parts_of(&found)?;
             buffers = aux;
             let loss = Tensor::from_value(loss)?;
@@ -133,6 +149,17 @@ impl StepGraph {
             loss = (loss * share)?;
             scale = Some(ops::full_like(&loss, share, None)?);
         }
+        let found_inf = match &scaling {
+            Some(scaling) => {
+                let back = ops::reciprocal(&scaling.scale)?;
+                scale = Some(match scale {
+                    Some(scale) => (scale * back)?,
+                    None => back,
+                });
+                Some(scaling.found_inf(&grads)?)
+            }
+            None => None,
+        };
         if let Some(largest) = self.options.clip {
             let norm = norm_of(&grads)?;
             let norm = match &scale {
@@ -149,7 +176,7 @@ impl StepGraph {
         }
         let paths: Vec<&String> = self.loss.parameters.iter().map(|(path, _)| path).collect();
         let names = self.rule.state();
-        let mut state = values(state)?.into_iter().map(Tensor::from_value);
+        let mut state = state.into_iter().map(Tensor::from_value);
         let mut after = Vec::with_capacity(paths.len());
         let mut state_after = Vec::with_capacity(paths.len() * names.len());
         for (parameter, gradient) in values(parameters)?.into_iter().zip(&grads) {
@@ -164,17 +191,23 @@ impl StepGraph {
                 lr,
                 step,
                 grad_scale: scale.as_ref(),
-                found_inf: None,
+                found_inf: found_inf.as_ref(),
             })?;
             state_after.extend(found.split_off(1).into_iter().map(IntoValue::into_value));
             after.extend(found.into_iter().map(IntoValue::into_value));
         }
-        let state = state_of(&self.loss, self.rule);
+        if let (Some(scaling), Some(found_inf)) = (&scaling, &found_inf) {
+            state_after.extend(scaling.after(found_inf)?);
+            let pairs = values(before)?.into_iter().zip(values(&buffers)?);
+            let chosen = pairs.map(|(old, new)| Scaling::chosen(found_inf, &old, &new));
+            let paths = self.loss.buffers.iter().map(|(path, _)| path);
+            buffers = dict(paths, chosen.collect::<Result<Vec<_>>>()?);
+        }
         Ok(Value::Tuple(
             vec![
                 loss.into_value(),
                 dict(paths, after),
-                dict(state.iter().map(|(path, _)| path), state_after),
+                dict(self.state().iter().map(|(path, _)| path), state_after),
                 buffers,
             ]
             .into(),
@@ -182,13 +215,19 @@ impl StepGraph {
     }
 }
 
-/// The state of the optimizer at the first step: zeros, by `path.name`.
-pub(super) fn state_of(loss: &Loss, rule: UpdateRule) -> Vec<(String, Value)> {
+/// What is like the state of a step: that of the optimizer for each parameter, by `path.name`, and that of the loss scale.
+fn state_of(loss: &Loss, rule: UpdateRule, scale: Option<LossScale>) -> Vec<(String, Value)> {
     let each = loss.parameters.iter().flat_map(|(path, value)| {
         let names = rule.state().iter();
         names.map(move |name| (format!("{path}.{name}"), value.clone()))
     });
-    each.collect()
+    let initial = scale
+        .and_then(|scale| scale.initial().ok())
+        .unwrap_or_default();
+    let names = loss_scale::STATE
+        .iter()
+        .map(|name| format!("loss_scale.{name}"));
+    each.chain(names.zip(initial)).collect()
 }
 
 /// The loss, the buffers and the gradients.

@@ -15,7 +15,8 @@ use fx_core::{Error, GraphModule, IndexMap, Result};
 use rustc_hash::FxHashSet;
 
 use super::loss::{Loss, dict, values};
-use super::step::{Options, StepGraph, state_of};
+use super::loss_scale::{self, LossScale};
+use super::step::{Options, StepGraph};
 use crate::cpu::Cpu;
 use crate::cpu::resident::{Carried, Resident};
 use crate::func::source::{FunctionsOnly, Source};
@@ -103,6 +104,7 @@ impl TrainStep {
         let options = Options {
             clip: None,
             parts: 1,
+            scale: None,
         };
         // The model keeps its own.
         let copied = |named: &[(String, Value)]| -> Result<Vec<Value>> {
@@ -113,21 +115,22 @@ impl TrainStep {
             });
             each.collect()
         };
-        let zeros = state_of(&loss, rule).into_iter().map(|(_, value)| {
+        let graph = StepGraph::new(loss, rule, options);
+        let zeros = graph.state().into_iter().map(|(_, value)| {
             let like = Tensor::from_value(value)?.detach()?;
             ops::zeros_like(&like, None).map(IntoValue::into_value)
         });
-        let mut carried = copied(&loss.parameters)?;
+        let mut carried = copied(&graph.loss.parameters)?;
         carried.extend(zeros.collect::<Result<Vec<_>>>()?);
-        carried.extend(copied(&loss.buffers)?);
+        carried.extend(copied(&graph.loss.buffers)?);
         Ok(TrainStep {
-            is_compiled: loss.parameters.iter().all(|(_, value)| {
+            is_compiled: graph.loss.parameters.iter().all(|(_, value)| {
                 let tensor = value.downcast_ref::<Tensor>();
                 tensor.is_some_and(|tensor| matches!(tensor.dtype(), Ok(DType::F32)))
             }),
             carried: Carrying::Tensors(carried),
             recompute: None,
-            graph: StepGraph::new(loss, rule, options),
+            graph,
             lr: optimizer.learning_rate(),
             steps: 0,
             made: Vec::new(),
@@ -145,6 +148,68 @@ impl TrainStep {
     #[must_use]
     pub fn accumulate(self, parts: usize) -> Self {
         self.with(|options| options.parts = parts)
+    }
+
+    /// Has the model compute in a type of fewer digits, as `bf16`: parameters, their gradients and the state of the optimizer
+    /// stay as they are, and so do the statistics of batch norms and the loss.
+    ///
+    /// ```
+    /// use fx_nn::optim::AdamW;
+    /// use fx_nn::prelude::*;
+    /// use fx_nn::train::{LossScale, TrainStep};
+    /// fx_nn::manual_seed(0);
+    /// let model = nn::Linear::new(3, 1)?;
+    /// let loss = traced!(|found: &Tensor, y: &Tensor| ops::mse_loss(found, y, "mean"));
+    /// let mut step = TrainStep::new(&model, loss, AdamW::new(&model)?.lr(0.1))?
+    ///     .mixed_precision(DType::BF16)
+    ///     .loss_scale(LossScale::default())?;
+    /// let (x, y) = (Tensor::rand((8, 3))?, Tensor::zeros((8, 1))?);
+    /// let first = step.run((&x, &y))?.item()?;
+    /// for _ in 0..20 {
+    ///     step.run((&x, &y))?;
+    /// }
+    /// assert!(step.run((&x, &y))?.item()? < first / 10.0);
+    /// assert_eq!(step.state_dict()?["weight"].dtype()?, DType::F32);
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub fn mixed_precision(mut self, dtype: DType) -> Self {
+        self.graph.loss.computes_in = Some(dtype);
+        self.with(|_| ())
+    }
+
+    /// Multiplies the loss before its gradient is taken, and leaves out steps whose gradients are not finite.
+    ///
+    /// # Errors
+    /// Returns an error if the number is not above 0.
+    pub fn loss_scale(mut self, scale: LossScale) -> Result<Self> {
+        let initial = scale.initial()?;
+        let mut tensors = self.tensors()?;
+        let loss = &self.graph.loss;
+        let behind = loss.parameters.len() * (1 + self.graph.rule.state().len());
+        let former = match self.graph.options.scale {
+            Some(_) => loss_scale::STATE.len(),
+            None => 0,
+        };
+        tensors.splice(behind..behind + former, initial);
+        self.carried = Carrying::Tensors(tensors);
+        Ok(self.with(|options| options.scale = Some(scale)))
+    }
+
+    /// How many steps were left out, since a gradient was not finite; none are without a [loss scale](TrainStep::loss_scale).
+    ///
+    /// # Errors
+    /// Returns no errors of its own.
+    pub fn skipped(&self) -> Result<u64> {
+        if self.graph.options.scale.is_none() {
+            return Ok(0);
+        }
+        let at = self.graph.loss.parameters.len() + self.graph.state().len() - 1;
+        let skipped = match &self.carried {
+            Carrying::Tensors(tensors) => tensors[at].clone(),
+            Carrying::Memory(memory) => memory[at].tensor()?,
+        };
+        Ok(Tensor::from_value(skipped)?.item()? as u64)
     }
 
     /// Has the backward part compute values again instead of keeping them, so that a step takes less memory: those inside
@@ -248,7 +313,7 @@ impl TrainStep {
         };
         self.made.push((key, made.clone()));
         args.push(self.lr.into_value());
-        args.push(((self.steps + 1) as f64).into_value());
+        args.push(((self.steps + 1 - self.skipped()?) as f64).into_value());
         let loss = crate::no_grad(|| match &*made {
             Made::Graph(gm) => self.run_graph(gm, args),
             Made::Program(program, gm) => {
@@ -351,12 +416,12 @@ impl TrainStep {
             |named: &[(String, Value)]| named.iter().map(|(path, _)| path.clone()).collect();
         [
             paths(&loss.parameters),
-            paths(&state_of(loss, self.graph.rule)),
+            paths(&self.graph.state()),
             paths(&loss.buffers),
         ]
     }
 
-    /// How many steps there were.
+    /// How many steps there were, with those that were left out.
     pub fn steps(&self) -> u64 {
         self.steps
     }
