@@ -1,5 +1,9 @@
 //! What kind of operation a function is, and why no gradient runs through it: entries of tables.
 
+use fx_core::{function, function_table};
+
+use crate::optim;
+
 /// How the dims of a result relate to those of the arguments: an entry of a [`function_table!`](fx_core::function_table).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -37,3 +41,8 @@ pub enum OpKind {
 /// Why no gradient runs through a function: an entry of a [`function_table!`](fx_core::function_table).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoGradient(pub &'static str);
+
+function_table! { OpKind {
+    function!(optim::fused_adam) => OpKind::Update,
+    function!(optim::fused_sgd) => OpKind::Update,
+} }

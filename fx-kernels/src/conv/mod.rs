@@ -20,6 +20,7 @@ mod pool;
 mod share;
 mod spec;
 mod tile;
+mod windows;
 mod winograd;
 
 pub use self::depthwise_weight::{DepthwiseSizes, depthwise_weight};
@@ -31,3 +32,4 @@ pub use epilogue::ConvFinish;
 pub use moved::{pad, places, pointwise};
 pub use pool::{PoolSpec, adaptive_average_pool, average_pool, global_average_pool, max_pool};
 pub use spec::{ConvOptions, ConvSpec};
+pub use windows::{WindowSizes, sum_windows, windows};

@@ -3,7 +3,7 @@
 //! Invariant: what is summed is summed by one thread, in one order.
 
 use fx_core::{Error, Result};
-use fx_kernels::conv::{ConvSpec, DepthwiseSizes, depthwise_weight};
+use fx_kernels::conv::{self, ConvSpec, DepthwiseSizes, WindowSizes, depthwise_weight};
 use fx_kernels::gather;
 use fx_kernels::matrix::{Finish, Matrices, Sizes, matmul};
 use smallvec::SmallVec;
@@ -47,6 +47,20 @@ impl Lowering<'_> {
     }
 }
 
+/// The most floats of windows for which a convolution is a product: 16 MiB.
+const MOST_WINDOWS: usize = 4 << 20;
+
+/// A matrix in order.
+fn whole(data: &[f32], columns: usize) -> Matrices<'_> {
+    Matrices {
+        data,
+        start: 0,
+        batch: &[],
+        row: columns,
+        column: 1,
+    }
+}
+
 fn four(dims: &[usize]) -> Result<[usize; 4]> {
     <[usize; 4]>::try_from(dims).map_err(|_| Error::msg("images have four dimensions"))
 }
@@ -72,6 +86,69 @@ impl Reading<'_> {
                 "a convolution and its gradient are of other sizes",
             ));
         }
+        if group_in == 1 && outputs == channels {
+            return self.depthwise_weight(x, grad, dims, steps, pool);
+        }
+        let sizes = WindowSizes {
+            batch,
+            channels,
+            image: [height, width],
+            count: [rows, columns],
+            kernel: [k_rows, k_columns],
+            stride: steps.stride,
+            padding: steps.padding,
+            dilation: steps.dilation,
+        };
+        let windows = self.windows(&x, sizes, pool)?;
+        // The gradient as [group, channel, n, y, x].
+        let group_out = outputs / groups;
+        let grad = grad.permuted(&[1, 0, 2, 3]);
+        let grad = self.contiguous(grad, pool)?;
+        let (depth, width) = (batch * rows * columns, group_in * k_rows * k_columns);
+        let strides = [[group_out * depth], [depth * width]];
+        let left = Matrices {
+            data: self.floats(&grad),
+            start: 0,
+            batch: &strides[0],
+            row: depth,
+            column: 1,
+        };
+        let right = Matrices {
+            data: self.floats(&windows),
+            start: 0,
+            batch: &strides[1],
+            row: 1,
+            column: depth,
+        };
+        let sizes = Sizes {
+            batch: &[groups],
+            rows: group_out,
+            depth,
+            columns: width,
+        };
+        array(dims, pool, |out| {
+            matmul(self.level, sizes, left, right, 1.0, Finish::default(), out)
+        })
+    }
+
+    /// The windows of images as the rows of a matrix.
+    fn windows(&self, x: &Array, sizes: WindowSizes, pool: &mut Pool) -> Result<Array> {
+        filled(SmallVec::from_slice(&[sizes.floats()]), pool, |out| {
+            conv::windows(self.level, sizes, self.floats(x), out).map_err(sizes_differ)
+        })
+    }
+
+    fn depthwise_weight(
+        &self,
+        x: Array,
+        grad: Array,
+        dims: Dims,
+        steps: ConvSteps,
+        pool: &mut Pool,
+    ) -> Result<Register> {
+        let [batch, channels, height, width] = four(&x.dims)?;
+        let [.., rows, columns] = four(&grad.dims)?;
+        let [.., k_rows, k_columns] = four(&dims)?;
         let [top, left] = steps.padding;
         let image = [height + 2 * top, width + 2 * left];
         let padded = filled(
@@ -83,72 +160,145 @@ impl Reading<'_> {
                     .map_err(sizes_differ)
             },
         )?;
-        if group_in == 1 && outputs == channels {
-            let grad = self.contiguous(grad, pool)?;
-            let sizes = DepthwiseSizes {
-                batch,
-                channels,
-                image,
-                out: [rows, columns],
-                kernel: [k_rows, k_columns],
-                stride: steps.stride,
-                dilation: steps.dilation,
-            };
-            return array(dims, pool, |out| {
-                depthwise_weight(sizes, self.floats(&padded), self.floats(&grad), out)
-            });
-        }
-        let reach = |out: usize, kernel: usize, at: usize| {
-            out.saturating_sub(1) * steps.stride[at]
-                + kernel.saturating_sub(1) * steps.dilation[at]
-                + 1
-        };
-        if reach(rows, k_rows, 0) > image[0] || reach(columns, k_columns, 1) > image[1] {
-            return Err(Error::msg("a window of a convolution leaves the image"));
-        }
-        // The windows as the rows of a matrix: [group, n, y, x, channel, window].
-        let own = &padded.strides;
-        let windows = Array {
-            memory: padded.memory.clone(),
-            start: padded.start,
-            dims: SmallVec::from_slice(&[
-                groups, batch, rows, columns, group_in, k_rows, k_columns,
-            ]),
-            strides: SmallVec::from_slice(&[
-                group_in * own[1],
-                own[0],
-                steps.stride[0] * own[2],
-                steps.stride[1] * own[3],
-                own[1],
-                steps.dilation[0] * own[2],
-                steps.dilation[1] * own[3],
-            ]),
-        };
-        let windows = self.contiguous(windows, pool)?;
-        // The gradient as [group, channel, n, y, x].
-        let group_out = outputs / groups;
-        let grad = grad.permuted(&[1, 0, 2, 3]);
         let grad = self.contiguous(grad, pool)?;
-        let (depth, width) = (batch * rows * columns, group_in * k_rows * k_columns);
-        let strides = [[group_out * depth], [depth * width]];
-        let matrices = |array, batch, row| Matrices {
-            data: self.floats(array),
-            start: 0,
+        let sizes = DepthwiseSizes {
             batch,
-            row,
-            column: 1,
-        };
-        let left = matrices(&grad, &strides[0][..], depth);
-        let right = matrices(&windows, &strides[1][..], width);
-        let sizes = Sizes {
-            batch: &[groups],
-            rows: group_out,
-            depth,
-            columns: width,
+            channels,
+            image,
+            out: [rows, columns],
+            kernel: [k_rows, k_columns],
+            stride: steps.stride,
+            dilation: steps.dilation,
         };
         array(dims, pool, |out| {
-            matmul(self.level, sizes, left, right, 1.0, Finish::default(), out)
+            depthwise_weight(sizes, self.floats(&padded), self.floats(&grad), out)
         })
+    }
+
+    /// A convolution as a product of its weights with the windows of images, if these are not too many.
+    pub fn convolved_as_product(
+        &self,
+        x: &Array,
+        weight: &Array,
+        spec: ConvSpec,
+        pool: &mut Pool,
+    ) -> Result<Option<Register>> {
+        let (Ok([batch, channels, height, width]), Ok([outputs, group_in, k_rows, k_columns])) =
+            (four(&x.dims), four(&weight.dims))
+        else {
+            return Ok(None);
+        };
+        let spec = ConvSpec {
+            kernel: [k_rows, k_columns],
+            ..spec
+        };
+        let is_empty = x.numel() == 0 || weight.numel() == 0;
+        if spec.groups != 1 || group_in != channels || is_empty {
+            return Ok(None);
+        }
+        let (rows, columns) = spec.out_size(height, width);
+        let sizes = WindowSizes {
+            batch,
+            channels,
+            image: [height, width],
+            count: [rows, columns],
+            kernel: spec.kernel,
+            stride: spec.stride,
+            padding: spec.padding,
+            dilation: spec.dilation,
+        };
+        if sizes.floats() > MOST_WINDOWS {
+            return Ok(None);
+        }
+        let x = self.contiguous(x.clone(), pool)?;
+        let weight = self.contiguous(weight.clone(), pool)?;
+        let windows = self.windows(&x, sizes, pool)?;
+        let (depth, places) = (channels * k_rows * k_columns, batch * rows * columns);
+        let left = whole(self.floats(&weight), depth);
+        let right = whole(self.floats(&windows), places);
+        let sizes = Sizes {
+            batch: &[],
+            rows: outputs,
+            depth,
+            columns: places,
+        };
+        let made = filled(
+            SmallVec::from_slice(&[outputs, batch, rows, columns]),
+            pool,
+            |out| {
+                matmul(self.level, sizes, left, right, 1.0, Finish::default(), out)
+                    .map_err(sizes_differ)
+            },
+        )?;
+        let made = self.contiguous(made.permuted(&[1, 0, 2, 3]), pool)?;
+        Ok(Some(Register::Array(made)))
+    }
+
+    /// A transposed convolution as a sum of windows, each a product with the weights, if these are not too many.
+    fn transposed_as_product(
+        &self,
+        x: &Array,
+        weight: &Array,
+        steps: ConvSteps,
+        pool: &mut Pool,
+    ) -> Result<Option<Register>> {
+        let [batch, channels, height, width] = four(&x.dims)?;
+        let [_, outputs, k_rows, k_columns] = four(&weight.dims)?;
+        let kernel = [k_rows, k_columns];
+        let size = |at: usize, count: usize| {
+            let reach = (count - 1) * steps.stride[at]
+                + steps.dilation[at] * kernel[at].saturating_sub(1)
+                + 1
+                + steps.added[at];
+            reach.checked_sub(2 * steps.padding[at])
+        };
+        let (Some(rows), Some(columns)) = (size(0, height), size(1, width)) else {
+            return Ok(None);
+        };
+        let sizes = WindowSizes {
+            batch,
+            channels: outputs,
+            image: [rows, columns],
+            count: [height, width],
+            kernel,
+            stride: steps.stride,
+            padding: steps.padding,
+            dilation: steps.dilation,
+        };
+        if steps.groups != 1 || sizes.floats() > MOST_WINDOWS {
+            return Ok(None);
+        }
+        let x = self.contiguous(x.permuted(&[1, 0, 2, 3]), pool)?;
+        let (places, width) = (batch * height * width, outputs * k_rows * k_columns);
+        let left = Matrices {
+            row: 1,
+            column: width,
+            ..whole(self.floats(weight), width)
+        };
+        let right = whole(self.floats(&x), places);
+        let product = Sizes {
+            batch: &[],
+            rows: width,
+            depth: channels,
+            columns: places,
+        };
+        let windows = filled(SmallVec::from_slice(&[sizes.floats()]), pool, |out| {
+            matmul(
+                self.level,
+                product,
+                left,
+                right,
+                1.0,
+                Finish::default(),
+                out,
+            )
+            .map_err(sizes_differ)
+        })?;
+        let dims = SmallVec::from_slice(&[batch, outputs, rows, columns]);
+        let made = array(dims, pool, |out| {
+            conv::sum_windows(self.level, sizes, self.floats(&windows), out)
+        })?;
+        Ok(Some(made))
     }
 
     pub fn conv_transpose(
@@ -175,6 +325,9 @@ impl Reading<'_> {
                 "a transposed convolution cuts off more than a window",
             ));
         };
+        if let Some(made) = self.transposed_as_product(&x, &weight, steps, pool)? {
+            return Ok(made);
+        }
         // Images whose pixels are a stride apart, with zeros between.
         let sizes = [
             (height - 1) * steps.stride[0] + 1 + steps.added[0],

@@ -694,6 +694,11 @@ impl Reading<'_> {
         let (x, weight) = (self.array(inputs[0], pool)?, self.array(inputs[1], pool)?);
         let bias = inputs.get(2).map(|id| self.in_order(*id, pool));
         let bias = bias.transpose()?;
+        if bias.is_none()
+            && let Some(made) = self.convolved_as_product(&x, &weight, spec, pool)?
+        {
+            return Ok(made);
+        }
         self.convolved_arrays(x, weight, bias, spec, pool)
     }
 

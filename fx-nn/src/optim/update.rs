@@ -9,7 +9,6 @@ use fx_core::trace::FromValue;
 use fx_core::value::{Float, IntoValue, Value};
 use fx_core::{Result, function, function_table, operator, wrap};
 
-use crate::op_kind::OpKind;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -358,9 +357,4 @@ fn changed(call: &mut RuleCall<'_>, names: &[&str]) -> Result<ValueMeta> {
 function_table! { ShapeRule {
     function!(fused_adam) => ShapeRule(|call| changed(call, &["parameter", "exp_avg", "exp_avg_sq"])),
     function!(fused_sgd) => ShapeRule(|call| changed(call, &["parameter", "momentum_buffer"])),
-} }
-
-function_table! { OpKind {
-    function!(fused_adam) => OpKind::Update,
-    function!(fused_sgd) => OpKind::Update,
 } }
