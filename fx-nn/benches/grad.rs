@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use fx_nn::cpu::Cpu;
 use fx_nn::func::{Transform, grad, vmap};
+use fx_nn::passes::GramNorms;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 use fx_nn::shapes::{Spec, spec};
@@ -40,8 +41,9 @@ fn mlp() -> TracedFn {
     )
 }
 
-/// The time of 64 gradients, one for each example, over that of the one gradient of the batch; both compiled.
-fn per_sample() -> Result<f64> {
+/// The times of 64 gradients, one for each example, and of their norms alone, over that of the one gradient of the batch;
+/// all compiled.
+fn per_sample() -> Result<(f64, f64)> {
     let sizes = [(256, 128), (256, 256), (10, 256)];
     let mut inputs = sizes
         .map(|(rows, columns)| Tensor::randn((rows, columns))? * 0.05)
@@ -51,27 +53,37 @@ fn per_sample() -> Result<f64> {
     inputs.push(Tensor::randn((EXAMPLES, 10))?);
     let specs: Vec<Spec> = inputs.iter().map(Spec::of).collect();
     let of = || grad(mlp()).wrt([0, 1, 2]);
-    let each = vmap(&of()).in_axes([None, None, None, Some(0), Some(0)]);
+    let axes = [None, None, None, Some(0), Some(0)];
+    let slopes = of();
+    let norm = traced!(
+        move |w1: &Tensor, w2: &Tensor, w3: &Tensor, x: &Tensor, y: &Tensor| {
+            let (a, b, c): (Tensor, Tensor, Tensor) = slopes.call((w1, w2, w3, x, y))?;
+            let first = (a.square()?.sum(..)? + b.square()?.sum(..)?)?;
+            (first + c.square()?.sum(..)?)?.sqrt()
+        }
+    );
     let compiled = |gm: GraphModule| {
         let args: (&Tensor, &Tensor, &Tensor, &Tensor, &Tensor) =
             (&inputs[0], &inputs[1], &inputs[2], &inputs[3], &inputs[4]);
         gm.compile(Compile::new(Cpu::new()).like(args))
     };
-    let (one, all) = (
-        compiled(of().graph_module(&specs)?)?,
-        compiled(each.graph_module(&specs)?)?,
-    );
+    let one = compiled(of().graph_module(&specs)?)?;
+    let all = compiled(vmap(&of()).in_axes(axes).graph_module(&specs)?)?;
+    let mut norms = vmap(norm).in_axes(axes).graph_module(&specs)?;
+    norms.apply(&GramNorms)?;
+    let norms = compiled(norms)?;
     let run = |gm: &GraphModule| {
         let args = (&inputs[0], &inputs[1], &inputs[2], &inputs[3], &inputs[4]);
         gm.forward::<Value>(args)
     };
-    let (mut step, mut examples) = (f64::INFINITY, f64::INFINITY);
-    // In turns, so that a slowdown of the machine affects both.
+    let mut times = [f64::INFINITY; 3];
+    // In turns, so that a slowdown of the machine affects all.
     for _ in 0..30 {
-        step = step.min(shortest(2, || run(&one))?);
-        examples = examples.min(shortest(2, || run(&all))?);
+        for (time, gm) in times.iter_mut().zip([&one, &all, &norms]) {
+            *time = time.min(shortest(2, || run(gm))?);
+        }
     }
-    Ok(examples / step)
+    Ok((times[1] / times[0], times[2] / times[0]))
 }
 
 /// The time to make the gradient of a chain of so many operations, in seconds.
@@ -89,7 +101,9 @@ fn graph(count: usize) -> Result<f64> {
 
 fn main() -> Result<()> {
     if wanted("per_sample") {
-        println!("grad.per_sample_ratio: {:.2}", per_sample()?);
+        let (gradients, norms) = per_sample()?;
+        println!("grad.per_sample_ratio: {gradients:.2}");
+        println!("grad.per_sample_norm_ratio: {norms:.2}");
     }
     if wanted("graph") {
         let (few, many) = (graph(10_000)?, graph(100_000)?);

@@ -99,7 +99,8 @@ MODELS = {
 
 
 def model_of(name):
-    torch.manual_seed(0)
+    # With this seed no unit is at the kink of its relu, where rounding decides whether a gradient runs through it.
+    torch.manual_seed(3)
     return MODELS[name]()
 
 

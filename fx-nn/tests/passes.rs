@@ -9,6 +9,8 @@ mod effects;
 mod fold;
 #[path = "passes/fusion.rs"]
 mod fusion;
+#[path = "passes/gram_norms.rs"]
+mod gram_norms;
 #[path = "passes/inference.rs"]
 mod inference;
 #[path = "passes/manager.rs"]

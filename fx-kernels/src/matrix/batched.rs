@@ -5,9 +5,9 @@ use rayon::prelude::*;
 use super::finish::{Ending, Finish};
 use super::panels::Strided;
 use super::product::{Product, SERIAL};
-use crate::Level;
 use crate::error::{SizeError, check};
 use crate::transpose::span;
+use crate::{Activation, Level};
 
 /// A batch of matrices inside of a slice: transposed, permuted and broadcast views are read where
 /// they are.
@@ -128,6 +128,13 @@ pub fn matmul(
             factor: (factor != 1.0).then_some(factor),
         };
         let (left, right) = (a.at(i, batch, depth), &b.at(i, batch, columns));
+        let Finish {
+            bias, activation, ..
+        } = finish;
+        let is_plain = bias.is_none() && residual.is_none() && activation == Activation::None;
+        if depth == 1 && right.column == 1 && factor == 1.0 && is_plain {
+            return crate::vector::plain(level, || outer(left, right, out));
+        }
         Product {
             rows,
             columns,
@@ -145,4 +152,16 @@ pub fn matmul(
         .with_min_len(together)
         .for_each(one);
     Ok(())
+}
+
+/// The products of the floats of a column with those of a row.
+#[inline(always)]
+fn outer(left: Strided<'_>, right: &Strided<'_>, out: &mut [f32]) {
+    let row = &right.data[right.start..][..right.columns];
+    for (i, out) in out.chunks_exact_mut(right.columns).enumerate() {
+        let x = left.data[left.start + i * left.row];
+        for (out, y) in out.iter_mut().zip(row) {
+            *out = x * y;
+        }
+    }
 }

@@ -14,6 +14,7 @@
 mod counts;
 mod foldable;
 mod fuse_batch_norm;
+mod gram_norms;
 mod merge_matmul;
 pub mod pipeline;
 mod remove_identity;
@@ -22,5 +23,6 @@ pub use fx_core::passes::*;
 
 pub use counts::{Counts, NodeCounts, counts};
 pub use fuse_batch_norm::{FuseBatchNorm, Fusion, FusionPlan, Skipped};
+pub use gram_norms::GramNorms;
 pub use merge_matmul::MergeMatmul;
 pub use remove_identity::{RemoveDropout, RemoveIdentity};
