@@ -178,8 +178,12 @@ def memory(options):
             print(f"{name.ljust(15)} torch {peer:8.0f} MiB   fx {own:8.0f} MiB   ratio {own / peer:.2f}", flush=True)
             if own / peer > bar:
                 missed.append(f"{name} memory {own / peer:.2f} > {bar:.2f}")
+            less, slower = own, ms
             for share in SHARES:
-                less, slower = fx_memory(folder, options, share)
+                try:
+                    less, slower = fx_memory(folder, options, share)
+                except SystemExit:
+                    break  # So little is not enough.
                 ratios = f"ratio {less / peer:.2f}   time {slower / ms:.2f}"
                 print(f"{''.ljust(15)} share {share}: {less:8.0f} MiB   {ratios}", flush=True)
                 if less / peer <= LESS:

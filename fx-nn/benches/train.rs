@@ -99,7 +99,7 @@ fn load(folder: &Path) -> Result<Loaded> {
                 .push(nn::Linear::new(1024, 10)?);
             loaded(layers, scores(), folder)
         }
-        Some("resnet18") => loaded(resnet18(1000)?, scores(), folder),
+        Some(name) if name.starts_with("resnet18") => loaded(resnet18(1000)?, scores(), folder),
         Some(name) if name.starts_with("gpt2") => {
             let config = Config {
                 block_size: 256,
