@@ -69,11 +69,18 @@ impl JointGraph {
                 Some(OpKind::Update) => 0,
                 _ => bytes_of(node)?,
             };
-            let read: u64 = inputs.iter().map(|at| nodes[*at as usize].bytes).sum();
-            let moved = if is_view { 0 } else { bytes + read };
+            let read = inputs.iter().map(|at| nodes[*at as usize].bytes);
+            let moved = match is_view {
+                true => 0,
+                false => read.fold(bytes, u64::saturating_add),
+            };
             let may_repeat = node.function().is_some() && !ordered.contains(node);
             let cost = match may_repeat {
-                true => Some(1 + products_of(node)? * COST_OF_PRODUCT + moved * COST_OF_BYTE),
+                true => {
+                    let products = products_of(node)?.saturating_mul(COST_OF_PRODUCT);
+                    let moved = moved.saturating_mul(COST_OF_BYTE);
+                    Some(products.saturating_add(moved).saturating_add(1))
+                }
                 false => None,
             };
             nodes.push(JointNode {

@@ -58,7 +58,7 @@ pub fn checkpoint(pattern: impl Into<String>) -> Recompute {
 impl Recompute {
     /// As little as is needed so that the values of a run take at most so many bytes at once: those that are computed,
     /// without inputs and parameters. Which ones is a minimum cut between what it costs to compute them and the bytes of
-    /// those that are kept.
+    /// those that are kept. The bytes are those of the graph's values: compiled code joins some, and keeps fewer.
     pub fn within(bytes: u64) -> Self {
         Recompute(How::Within(bytes))
     }

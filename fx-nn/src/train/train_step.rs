@@ -282,13 +282,12 @@ impl TrainStep {
     }
 
     fn make(&self, inputs: &[Spec]) -> Result<Made> {
-        let gm = self.graph_module(inputs)?;
         if !self.is_compiled {
-            return Ok(Made::Graph(gm));
+            return Ok(Made::Graph(self.graph_module(inputs)?));
         }
-        // What is kept is chosen among the values that the kernels compute.
-        let of = self.graph.graph_module(&self.graph.specs(inputs))?;
-        let mut of = Resident::prepared(&of)?;
+        let gm = self.graph.graph_module(&self.graph.specs(inputs))?;
+        let mut of = Resident::prepared(&gm)?;
+        // What is kept is chosen among the values that kernels compute.
         if let Some(recompute) = &self.recompute {
             recompute.apply(&mut of)?;
         }
