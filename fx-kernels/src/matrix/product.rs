@@ -244,7 +244,7 @@ impl<B: Panels> WithSimd for Job<'_, '_, '_, B> {
                 let k = block * DEPTH;
                 let depth = (product.depth - k).min(DEPTH);
                 let a = &packed[block * rows + task.packed..][..rows_of];
-                if !product.right.is_ready() {
+                if depth > 0 && !product.right.is_ready() {
                     let panels = first_panel..first_panel + panels;
                     product.right.blocks(simd, panels, k, depth, space);
                 }

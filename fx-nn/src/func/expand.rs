@@ -2,7 +2,7 @@
 
 use fx_core::ir::{Effects, Function, FunctionTable, ParamSpec, ValueMeta, operator};
 use fx_core::module::Module;
-use fx_core::passes::{CoreSet, DecomposedCall, MethodsToFunctions};
+use fx_core::passes::{CoreSet, MethodsToFunctions};
 use fx_core::trace::{Recorder, Trace};
 use fx_core::value::{Tree, Value};
 use fx_core::{GraphModule, Result};
@@ -11,7 +11,7 @@ use super::batching::{BatchCall, Batching};
 use super::derivative::Derivative;
 use super::kinds::by_kind;
 use super::source::{Replay, flat, meta_of, with_arguments};
-use super::tape::expanded;
+use super::tape::{Composite, expanded};
 use crate::lowering::Composed;
 use crate::op_kind::OpKind;
 
@@ -26,8 +26,6 @@ pub(super) struct Rules {
 
 /// What a function is called by for many examples.
 type BatchRule = fn(&BatchCall<'_>) -> Result<Value>;
-
-type Composite = fn(&DecomposedCall<'_>) -> Result<Value>;
 
 impl Rules {
     pub fn registered() -> Result<Self> {

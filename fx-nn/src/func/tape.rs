@@ -19,10 +19,13 @@ use crate::lowering::Composed;
 use crate::op_kind::{NoGradient, OpKind};
 use crate::ops;
 
+/// What other functions give for the arguments of a call.
+pub(crate) type Composite = fn(&DecomposedCall<'_>) -> Result<Value>;
+
 /// How a function is taken back.
 enum Way {
     Rule(fn(&mut Pullback<'_>) -> Result<()>),
-    Composite(fn(&DecomposedCall<'_>) -> Result<Value>),
+    Composite(Composite),
     /// No gradient runs through it.
     Flat,
     Missing,
@@ -89,7 +92,7 @@ impl Ways {
     }
 
     /// The one draw by which a random function is written, if it is.
-    pub fn draw(&self, function: Function) -> Option<fn(&DecomposedCall<'_>) -> Result<Value>> {
+    pub fn draw(&self, function: Function) -> Option<Composite> {
         match self.derivatives.get(function) {
             Some(Derivative::Composite(composite))
                 if self.kinds.get(function) == Some(&OpKind::Draw) =>
@@ -103,9 +106,7 @@ impl Ways {
 
 /// The functions that a call is written by when its gradient is taken: those of a function without a rule that draws no
 /// numbers and writes nothing.
-pub(crate) fn composite_of(
-    function: Function,
-) -> Result<Option<fn(&DecomposedCall<'_>) -> Result<Value>>> {
+pub(crate) fn composite_of(function: Function) -> Result<Option<Composite>> {
     let ways = Ways::registered(|_| Err(Error::msg("a function is no region")))?;
     Ok(match ways.of(function) {
         Way::Composite(composite) if function.def().effects.is_pure() => Some(composite),
@@ -131,11 +132,7 @@ struct Recorded {
 }
 
 /// What a composite gives for the arguments of a call.
-pub(crate) fn expanded(
-    composite: fn(&DecomposedCall<'_>) -> Result<Value>,
-    function: Function,
-    args: &[Value],
-) -> Result<Value> {
+pub(crate) fn expanded(composite: Composite, function: Function, args: &[Value]) -> Result<Value> {
     let metas: Vec<Option<ValueMeta>> = args.iter().map(|arg| meta_of(arg).ok()).collect();
     composite(&DecomposedCall::new(function, args, &metas)?)
 }
