@@ -38,7 +38,7 @@ fn main() -> Result<()> {
     let residual = traced!(move |time: &Tensor, parameters: Parameters| {
         let (value, _): (Tensor, Tensor) = of_both.call((time, parameters.clone()))?;
         let curvature: Tensor = second.call((time, parameters))?;
-        Ok((curvature + value)?)
+        curvature + value
     });
     let residuals = vmap(residual).in_axes(tree!((0, None)));
     let at_start = both.clone();
@@ -47,7 +47,7 @@ fn main() -> Result<()> {
         let start = Tensor::zeros(())?;
         let (value, slope): (Tensor, Tensor) = at_start.call((&start, parameters))?;
         let outside = (value.square()? + (slope - 1.0)?.square()?)?;
-        Ok((inside.square()?.mean(..)? + outside)?)
+        inside.square()?.mean(..)? + outside
     });
     let inputs: Vec<Spec> = vec![
         Spec::dict(
