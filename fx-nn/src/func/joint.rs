@@ -63,11 +63,17 @@ fn parameters_first(gm: &mut GraphModule) -> Result<()> {
 /// use fx_nn::func::{Recompute, Transform, split_joint, value_and_grad};
 /// use fx_nn::prelude::*;
 /// use fx_nn::shapes::spec;
-/// let f = traced!(|x: &Tensor, w: &Tensor| x.matmul(w)?.sin()?.exp()?.tanh()?.sum(..));
+/// let f = traced!(|x: &Tensor, w: &Tensor| {
+///     let mut h = x.matmul(w)?;
+///     for _ in 0..8 {
+///         h = h.sin()?.exp()?;
+///     }
+///     h.sum(..)
+/// });
 /// let joint = value_and_grad(f).wrt("w").graph_module(&[spec![64, 8; F32], spec![8, 32; F32]])?;
 /// let all = split_joint(&joint, &Recompute::within(u64::MAX))?;
-/// assert_eq!(all.kept.len(), 3); // the product, the exponential and the result
-/// let less = split_joint(&joint, &Recompute::share(0.7))?;
+/// assert!(all.recomputed.is_empty());
+/// let less = split_joint(&joint, &Recompute::share(0.8))?;
 /// assert!(less.kept_bytes() < all.kept_bytes() && less.peak < all.peak);
 /// assert!(!less.recomputed.is_empty());
 ///
