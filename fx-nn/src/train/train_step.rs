@@ -312,7 +312,8 @@ impl TrainStep {
         };
         self.made.push((key, made.clone()));
         args.push(self.lr.into_value());
-        args.push(((self.steps + 1 - self.skipped()?) as f64).into_value());
+        let counted = (self.steps + 1).saturating_sub(self.skipped()?);
+        args.push((counted as f64).into_value());
         let loss = crate::no_grad(|| match &*made {
             Made::Graph(gm) => self.run_graph(gm, args),
             Made::Program(program, gm) => {
