@@ -7,19 +7,28 @@ import sys
 from pathlib import Path
 
 
-class Fx:
-    def __init__(self, program, threads):
-        env = dict(os.environ, RAYON_NUM_THREADS=str(threads))
+class Lines:
+    """A program that answers lines."""
+
+    def __init__(self, command, **env):
         pipe = subprocess.PIPE
-        self.process = subprocess.Popen([program], stdin=pipe, stdout=pipe, text=True, env=env)
+        env = dict(os.environ, **env)
+        self.name = Path(command[-1]).stem
+        self.process = subprocess.Popen(command, stdin=pipe, stdout=pipe, text=True, env=env)
 
     def ask(self, line):
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
         answer = self.process.stdout.readline().strip()
         if not answer or answer.startswith("error"):
-            sys.exit(f"fx: {line}: {answer or 'it ended'}")
+            sys.exit(f"{self.name}: {line}: {answer or 'it ended'}")
         return answer
+
+
+class Fx(Lines):
+    def __init__(self, program, threads):
+        super().__init__([program], RAYON_NUM_THREADS=str(threads))
+        self.name = "fx"
 
 
 def build(bench):

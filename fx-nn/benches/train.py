@@ -1,20 +1,22 @@
-"""Compares training steps on the CPU: fx with PyTorch eager and with candle's tape, in turns.
+"""Compares training steps on the CPU: fx with PyTorch eager, JAX and candle's tape, in turns.
 
-    pip install torch torchvision safetensors
+    pip install torch torchvision safetensors jax
     python fx-nn/benches/train.py
 
 It builds the fx program (`cargo build --release`), writes weights and inputs into a temporary folder, and prints a line
 per model: the median time of a step in ms, that of fx over PyTorch eager (the better of AdamW with `foreach` and
-`fused`, for images in both memory formats) and over candle's tape, the share of the optimizer, and the norm of the
+`fused`, for images in both memory formats), over JAX (`jit` with donated arguments) and over candle's tape, the share of the optimizer, and the norm of the
 difference of all parameters after three steps over that of the parameters. AdamW's `eps` is 1e-4 in all of them: by a
 smaller one, the direction of a gradient that is zero but for rounding decides about a whole step. The last line is
 `all bars held`, or the bars that were missed; then the exit code is 1. Names of models as arguments choose them;
-`--turns N` (15), `--threads N` (2), `--profile` prints what the steps of fx took. `--memory` prints, each in a process
+`--turns N` (15), `--threads N` (2), `--jax PYTHON` is a Python with JAX and safetensors if this one has no JAX,
+`--profile` prints what the steps of fx took. `--memory` prints, each in a process
 of its own, how far the peak of memory is above that before the first step, and the same of steps that compute values
 again, so that they take less than 0.6 of PyTorch's, with their time.
 """
 
 import argparse
+import importlib.util
 import resource
 import statistics
 import subprocess
@@ -31,7 +33,7 @@ except ImportError as error:
     sys.exit(MISSING.format(error.name))
 
 import train_models as models
-from fx_program import Fx, build
+from fx_program import Fx, Lines, build
 
 # What a step of fx may take, over PyTorch eager.
 BARS = {"mlp": 0.75, "resnet18": 0.8, "gpt2": 0.85, "convnext_block": 0.8}
@@ -104,45 +106,64 @@ def write(name, folder):
     save_file(inputs, str(folder / "inputs.safetensors"))
 
 
-def difference(name, fx, folder):
-    """The norm of the difference of all parameters after three steps, over that of the parameters."""
+def difference(name, programs, folder):
+    """The norm of the difference of all parameters after three steps, over that of the parameters, of each program."""
     run = Torch(name, "foreach", "contiguous")
     for _ in range(3):
         run.step()
-    step(fx, 3)
-    fx.ask(f"state {folder / 'after.safetensors'}")
-    found = load_file(str(folder / "after.safetensors"))
-    differences, all = 0.0, 0.0
-    for path, expected in run.model.named_parameters():
-        expected = expected.detach().double()
-        differences += (found[path].double() - expected).square().sum().item()
-        all += expected.square().sum().item()
-    return (differences / all) ** 0.5
+    found = []
+    for program in programs:
+        step(program, 3)
+        program.ask(f"state {folder / 'after.safetensors'}")
+        after = load_file(str(folder / "after.safetensors"))
+        differences, all = 0.0, 0.0
+        for path, expected in run.model.named_parameters():
+            expected = expected.detach().double()
+            differences += (after[path].double() - expected).square().sum().item()
+            all += expected.square().sum().item()
+        found.append((differences / all) ** 0.5)
+    return found
 
 
-def compare(name, fx, turns, profile):
+def compare(name, fx, jax, turns, profile):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder) / name
         write(name, folder)
-        fx.ask(f"load {folder}")
-        worst = difference(name, fx, folder)
+        programs = [fx] + ([jax] if jax else [])
+        for program in programs:
+            program.ask(f"load {folder}")
+        worst = difference(name, programs, folder)
         run = Torch(name, *(kind := best_of_torch(name)))
         for _ in range(2):
             run.step()
-        step(fx, 2)
-        times = {"torch": [], "fx": [], "tape": []}
+        for program in programs:
+            step(program, 2)
+        times = {"torch": [], "fx": [], "jax": [], "tape": []}
         for turn in range(turns):
             times["torch"].append(run.step())
             times["fx"] += step(fx)
+            times["jax"] += step(jax) if jax else [float("nan")]
             if turn % 3 == 0:
                 times["tape"] += [float(ms) for ms in fx.ask("tape 1").split()]
-        torch_ms, fx_ms, tape_ms = (statistics.median(times[engine]) for engine in times)
+        torch_ms, fx_ms, jax_ms, tape_ms = (statistics.median(times[engine]) for engine in times)
         steps = [step.split(" ", 2) for step in fx.ask("profile").split("; ") if not step.startswith("  ")]
         total = sum(float(step[0]) for step in steps)
         updates = sum(float(step[0]) for step in steps if "update" in step[2])
         if profile:
             print("\n".join("    " + " ".join(step) for step in steps[:20]))
-    return torch_ms, run.share, " ".join(kind), fx_ms, tape_ms, updates / total, worst
+    return torch_ms, run.share, " ".join(kind), fx_ms, jax_ms, tape_ms, updates / total, worst
+
+
+def jax_program(options):
+    """The program with JAX, if there is one."""
+    python = options.jax or (sys.executable if importlib.util.find_spec("jax") else None)
+    if python is None:
+        print("no JAX here: its column is empty", file=sys.stderr)
+        return None
+    # XLA takes as many threads as it may run on.
+    cores = ",".join(str(core) for core in range(options.threads))
+    script = str(Path(__file__).with_name("train_jax.py"))
+    return Lines(["taskset", "--cpu-list", cores, python, script])
 
 
 def torch_memory(name):
@@ -198,6 +219,7 @@ def main():
     parser.add_argument("models", nargs="*", default=list(BARS))
     parser.add_argument("--turns", type=int, default=15)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--jax", help="a Python that has JAX")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--memory", action="store_true")
     parser.add_argument("--torch-memory", help=argparse.SUPPRESS)
@@ -211,17 +233,20 @@ def main():
     else:
         missed = []
         fx = Fx(options.program or build("train"), options.threads)
+        jax = jax_program(options)
         print(f"torch {torch.__version__}, {options.threads} threads, ms a step")
         for name in options.models:
-            peer, share, kind, own, tape, own_share, worst = compare(name, fx, options.turns, options.profile)
+            found = compare(name, fx, jax, options.turns, options.profile)
+            peer, share, kind, own, jax_ms, tape, own_share, worst = found
+            differ = " ".join(f"{value:.1e}" for value in worst)
             print(
                 f"{name.ljust(15)} torch {peer:8.1f} (optimizer {share:.2f}, {kind})   fx {own:8.1f} "
-                f"(optimizer {own_share:.2f})   ratio {own / peer:.2f}   tape {tape:8.1f} ratio {own / tape:.2f}   "
-                f"differ {worst:.1e}",
+                f"(optimizer {own_share:.2f})   ratio {own / peer:.2f}   jax {jax_ms:8.1f} ratio {own / jax_ms:.2f}   "
+                f"tape {tape:8.1f} ratio {own / tape:.2f}   differ {differ}",
                 flush=True,
             )
-            if worst > DIFFERENCE:
-                missed.append(f"{name} differs by {worst:.1e}: void")
+            if max(worst) > DIFFERENCE:
+                missed.append(f"{name} differs by {differ}: void")
             elif own / peer > BARS[name]:
                 missed.append(f"{name} {own / peer:.2f} > {BARS[name]:.2f}")
             if own / tape > TAPE:

@@ -19,6 +19,7 @@ mod from_candle;
 mod func;
 mod func_cases;
 mod func_control;
+mod func_custom;
 mod func_joint;
 mod func_models;
 mod functorch;

@@ -1,6 +1,6 @@
 //! `Resident`: a program whose last arguments stay with it from run to run, and are changed where they are.
 //!
-//! Invariant: updates are the last steps, and after a run that fails before them what is carried is as it was.
+//! Invariant: nothing that can fail runs behind an update, so that after a run that fails what is carried is as it was.
 
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use fx_core::value::{DType, IntoValue, Value};
 use fx_core::{Error, GraphModule, Result};
 use fx_kernels::Buffer;
 use fx_kernels::transpose::contiguous;
+use rustc_hash::FxHashSet;
 
 use super::array::{Array, Memory};
 use super::draft::{Draft, Id, Kind};
@@ -21,6 +22,7 @@ use super::program::{Program, floats_of};
 use super::{absorb, fuse, layout, lower};
 use crate::Tensor;
 use crate::lowering::Composed;
+use crate::op_kind::OpKind;
 
 /// A program, and what is carried from run to run.
 pub(crate) struct Resident {
@@ -97,7 +99,7 @@ impl Resident {
         absorb::absorb(&mut draft)?;
         fuse::fuse(&mut draft);
         layout::choose(&mut draft);
-        last(&mut draft);
+        place_updates(&mut draft)?;
         let mut nodes = Vec::new();
         if let Some(output) = &draft.output {
             output.for_each_node(&mut |node| nodes.push(node));
@@ -225,27 +227,53 @@ fn copied(reading: &Reading<'_>, register: Register) -> Result<Register> {
     Ok(Register::Array(Array::of(memory, array.dims.clone())))
 }
 
-/// Puts updates behind all that may read what they change.
-fn last(draft: &mut Draft) {
-    let is_late = |draft: &Draft, id: usize| match draft.items[id].kind {
-        Kind::Update(_) => true,
-        Kind::Part(_) => matches!(draft.items[draft.items[id].inputs[0]].kind, Kind::Update(_)),
-        _ => false,
+/// Puts updates where nothing that follows reads what they change, or can fail: as soon as their gradients are there, so
+/// that these do not wait for each other.
+fn place_updates(draft: &mut Draft) -> Result<()> {
+    let update_of = |draft: &Draft, id: Id| match draft.items[id].kind {
+        Kind::Update(_) => Some(id),
+        Kind::Part(_) => update_of_part(draft, id),
+        _ => None,
     };
-    let order: Vec<usize> = {
-        let all = 0..draft.items.len();
-        let (late, early): (Vec<usize>, Vec<usize>) = all.partition(|id| is_late(draft, *id));
-        early.into_iter().chain(late).collect()
+    let from = first_without_failure(draft)?;
+    // The item whose memory an item looks at.
+    let mut viewed: Vec<Id> = (0..draft.items.len()).collect();
+    let mut last_read = vec![0; draft.items.len()];
+    for id in 0..draft.items.len() {
+        if update_of(draft, id).is_some() {
+            continue;
+        }
+        let item = &mut draft.items[id];
+        item.visit_uses(&mut |used| last_read[viewed[*used]] = id);
+        if let (Kind::View(_), [of, ..]) = (&item.kind, &item.inputs[..]) {
+            viewed[id] = viewed[*of];
+        }
+    }
+    // Behind which item each update runs.
+    let behind = |update: Id| {
+        let item = &draft.items[update];
+        let read = item
+            .inputs
+            .iter()
+            .map(|id| (*id).max(last_read[viewed[*id]]));
+        read.chain(from).max()
     };
+    let mut order: Vec<(Option<Id>, Id)> = (0..draft.items.len())
+        .map(|id| match update_of(draft, id) {
+            Some(update) => (behind(update), id),
+            None => (Some(id), id),
+        })
+        .collect();
+    order.sort_unstable_by_key(|(behind, id)| (*behind, update_of(draft, *id).is_some(), *id));
     let mut renamed = vec![0; order.len()];
-    for (new, old) in order.iter().enumerate() {
+    for (new, (_, old)) in order.iter().enumerate() {
         renamed[*old] = new;
     }
     let mut items: Vec<_> = std::mem::take(&mut draft.items)
         .into_iter()
         .map(Some)
         .collect();
-    for old in order {
+    for (_, old) in order {
         if let Some(mut item) = items[old].take() {
             item.visit_uses(&mut |id| *id = renamed[*id]);
             draft.items.push(item);
@@ -255,4 +283,50 @@ fn last(draft: &mut Draft) {
         .returned
         .values_mut()
         .for_each(|id| *id = renamed[*id]);
+    Ok(())
+}
+
+/// The update that an item is one of the results of.
+fn update_of_part(draft: &Draft, part: Id) -> Option<Id> {
+    let of = draft.items[part].inputs[0];
+    matches!(draft.items[of].kind, Kind::Update(_)).then_some(of)
+}
+
+/// The last item that can fail where another run has succeeded: a function of the host, but for views, or one that reads
+/// at indices of a run that none before it has read at.
+fn first_without_failure(draft: &Draft) -> Result<Option<Id>> {
+    let kinds = FunctionTable::<OpKind>::registered()?;
+    let mut indices: Vec<Id> = (0..draft.items.len()).collect();
+    let mut read: FxHashSet<Id> = FxHashSet::default();
+    let mut last = None;
+    for (id, item) in draft.items.iter().enumerate() {
+        let is_known = |at: usize| {
+            let of = indices[item.inputs[at]];
+            matches!(draft.items[of].kind, Kind::Constant(_)) || read.contains(&of)
+        };
+        let can_fail = match &item.kind {
+            Kind::Host {
+                function, items, ..
+            } if kinds.get(*function) == Some(&OpKind::View) => {
+                // The same indices, in another shape.
+                if let [of] = items.values().collect::<Vec<_>>()[..] {
+                    indices[id] = indices[*of];
+                }
+                false
+            }
+            Kind::Host { .. } | Kind::Floats => true,
+            Kind::EmbeddingOf => !is_known(0),
+            Kind::TakeAlong(_) | Kind::AddRows | Kind::AddAlong(_) => !is_known(1),
+            _ => false,
+        };
+        match item.kind {
+            Kind::EmbeddingOf => read.insert(indices[item.inputs[0]]),
+            Kind::TakeAlong(_) => read.insert(indices[item.inputs[1]]),
+            _ => false,
+        };
+        if can_fail {
+            last = Some(id);
+        }
+    }
+    Ok(last)
 }

@@ -8,16 +8,19 @@ use fx_core::ir::{
 use fx_core::module::Module;
 use fx_core::passes::{CoreSet, DecomposedCall};
 use fx_core::trace::{FromValue, List, TraceContext, placed};
-use fx_core::value::{NodeId, Value};
-use fx_core::{Error, Result};
+use fx_core::value::{IntoValue, NodeId, Value};
+use fx_core::{Error, Result, function};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::derivative::{Cotangent, Derivative, Pullback};
+use super::custom::with_vjp;
+use super::derivative::{Cotangent, Derivative, Pullback, args_of, sum_to};
+use super::known;
 use super::region::Region;
 use super::source::meta_of;
 use crate::lowering::Composed;
 use crate::op_kind::{NoGradient, OpKind};
 use crate::ops;
+use crate::tensor::Tensor;
 
 /// What other functions give for the arguments of a call.
 pub(crate) type Composite = fn(&DecomposedCall<'_>) -> Result<Value>;
@@ -131,6 +134,9 @@ struct Recorded {
     name: String,
 }
 
+/// Which argument of [`with_vjp`] the gradients are of.
+const CUSTOM_ARGS: usize = 1;
+
 /// What a composite gives for the arguments of a call.
 pub(crate) fn expanded(composite: Composite, function: Function, args: &[Value]) -> Result<Value> {
     let metas: Vec<Option<ValueMeta>> = args.iter().map(|arg| meta_of(arg).ok()).collect();
@@ -224,6 +230,15 @@ impl Walk<'_> {
             let node = graph.node(*id)?;
             if let Some(function) = node.function() {
                 match self.ways.of(function) {
+                    // Its rule stands for what the results are made of.
+                    _ if function == function!(with_vjp) => {
+                        if let Some((_, args)) = node.normalized_arguments()?.get(CUSTOM_ARGS) {
+                            args.for_each_node(&mut |id| {
+                                reached.extend(self.active.contains(&id).then_some(id));
+                            });
+                        }
+                        continue;
+                    }
                     Way::Flat => continue,
                     Way::Missing => {
                         let at = node
@@ -318,6 +333,15 @@ impl Walk<'_> {
     }
 
     fn recorded(&self, node: NodeId) -> Result<Option<Recorded>> {
+        self.recorded_with(node, &FxHashMap::default())
+    }
+
+    /// The same with other values for some nodes.
+    fn recorded_with(
+        &self,
+        node: NodeId,
+        others: &FxHashMap<NodeId, Value>,
+    ) -> Result<Option<Recorded>> {
         let graph = self.cx.graph()?;
         let node = graph.node(node)?;
         let module = match node.op() {
@@ -351,7 +375,10 @@ impl Walk<'_> {
             Callee::Module(_) => node.args().to_vec(),
         };
         for argument in arguments {
-            let value = argument.to_value(&mut |id| Ok(Value::Proxy(self.cx.proxy(id))))?;
+            let value = argument.to_value(&mut |id| {
+                let other = others.get(&id).cloned();
+                Ok(other.unwrap_or_else(|| Value::Proxy(self.cx.proxy(id))))
+            })?;
             let mut inside = Vec::new();
             each_node(&value, &mut |node| inside.push(node));
             args.push(value);
@@ -388,6 +415,9 @@ impl Walk<'_> {
             };
         if is_item {
             return self.item_back(call, grad);
+        }
+        if function == function!(with_vjp) {
+            return self.custom_back(node, call, &grad);
         }
         match self.ways.of(function) {
             Way::Flat => Ok(()),
@@ -454,6 +484,79 @@ impl Walk<'_> {
             needed: &self.needed(call),
         })?;
         self.add_all(&call.args, given)
+    }
+
+    /// The rule of a custom derivative, recorded anew for the gradients of the results.
+    fn custom_back(&mut self, node: NodeId, call: &Recorded, grad: &Cotangent) -> Result<()> {
+        let [results, args, cotangents, grads] = &call.args[..] else {
+            return Err(Error::msg("its call has other arguments"));
+        };
+        let given = match grad {
+            Cotangent::Items(items) => &items[..],
+            _ => return Err(Error::msg("its results are a list")),
+        };
+        let mut anew: FxHashMap<NodeId, Value> = FxHashMap::default();
+        let (results, cotangents) = (known::items(results)?, known::items(cotangents)?);
+        for (at, (result, cotangent)) in results.iter().zip(&cotangents).enumerate() {
+            let grad = match given.get(at) {
+                Some(Some(Cotangent::One(grad))) => grad.clone(),
+                _ => ops::zeros_like(result, None)?,
+            };
+            let stand_in = node_of(&cotangent.into_value());
+            let stand_in = stand_in
+                .ok_or_else(|| Error::msg("what stands for the gradient of a result is known"))?;
+            anew.insert(stand_in, grad.into_value());
+        }
+        for id in self.between(&anew, node)? {
+            let Some(call) = self.recorded_with(id, &anew)? else {
+                continue;
+            };
+            let value = match &call.callee {
+                Callee::Function(function) => function.call(args_of(call.args))?,
+                Callee::Module(module) => {
+                    let lent: Vec<&Value> = call.args.iter().collect();
+                    let mut out = Value::None;
+                    module.run(&lent, &mut out)?;
+                    out
+                }
+            };
+            anew.insert(id, value);
+        }
+        for (arg, grad) in known::items(args)?.into_iter().zip(known::items(grads)?) {
+            let (arg, grad) = (arg.into_value(), grad.into_value());
+            let grad = node_of(&grad)
+                .and_then(|id| anew.remove(&id))
+                .unwrap_or(grad);
+            let grad = Tensor::from_value(grad)?;
+            let grad = sum_to(&grad, &Tensor::from_value(arg.clone())?)?;
+            self.add(&arg, Cotangent::One(grad))?;
+        }
+        Ok(())
+    }
+
+    /// The nodes in front of one that are made of others, in order.
+    fn between(&self, of: &FxHashMap<NodeId, Value>, node: NodeId) -> Result<Vec<NodeId>> {
+        let graph = self.cx.graph()?;
+        let mut left = of.len();
+        let mut inside: FxHashSet<NodeId> = FxHashSet::default();
+        // Backward to the first of them, then forward.
+        let mut at = graph.node(node)?.prev();
+        let mut passed = Vec::new();
+        while let Some(node) = at.filter(|_| left > 0) {
+            left -= usize::from(of.contains_key(&node.id()));
+            passed.push(node.id());
+            at = node.prev();
+        }
+        let mut found = Vec::new();
+        for id in passed.into_iter().rev().filter(|id| !of.contains_key(id)) {
+            let is_made =
+                |input: NodeRef<'_>| of.contains_key(&input.id()) || inside.contains(&input.id());
+            if graph.node(id)?.all_input_nodes().any(is_made) {
+                inside.insert(id);
+                found.push(id);
+            }
+        }
+        Ok(found)
     }
 
     /// The gradient of an item is one of the whole.

@@ -49,7 +49,7 @@ pub fn routes() -> Vec<&'static dyn Route> {
     ROUTES.iter().map(|way| way as &dyn Route).collect()
 }
 
-static ROUTES: [Way; 13] = [
+static ROUTES: [Way; 14] = [
     Way {
         name: "eager",
         run: |sample| sample.eager().map(Given::Value),
@@ -93,6 +93,10 @@ static ROUTES: [Way; 13] = [
     Way {
         name: "vjp",
         run: transforms::reverse,
+    },
+    Way {
+        name: "second derivative",
+        run: transforms::second,
     },
     Way {
         name: "jvp",

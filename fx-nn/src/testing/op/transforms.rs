@@ -2,6 +2,7 @@
 //! examples at once beside a call for each.
 
 use fx_core::ir::{FunctionTable, NodeRef};
+use fx_core::shapes::Spec;
 use fx_core::trace::CallArgs;
 use fx_core::value::{DType, Value};
 use fx_core::{Error, GraphModule, Result, function};
@@ -276,6 +277,81 @@ pub(super) fn forward(sample: &Sample<'_>) -> Result<Given> {
     }
 }
 
+/// How far arguments are moved for second derivatives, and how near their differences have to be.
+const STEP: f64 = 1e-5;
+const NEAR: f64 = 2e-6;
+
+/// The gradient of a gradient beside central differences of the gradient, where these agree for two steps.
+pub(super) fn second(sample: &Sample<'_>) -> Result<Given> {
+    let smooth = match Smooth::of(sample)? {
+        Ok(smooth) => smooth,
+        Err(reason) => return Ok(Given::Missing(reason)),
+    };
+    let mut given = smooth.args.clone();
+    given.push(changed(&smooth.result, &mut |y| pattern(y, 5))?);
+    let specs: Vec<Spec> = given.iter().map(|arg| Spec::of(arg.clone())).collect();
+    let of = vjp(smooth.gm).wrt(smooth.of.clone());
+    let first = match of.graph_module(&specs) {
+        Ok(first) => first,
+        Err(error) => return refused(error),
+    };
+    let run = |args: Vec<Value>| -> Result<Value> {
+        let (_, grads): (Value, Value) = first.forward(call(args))?;
+        Ok(grads)
+    };
+    let here = run(given.clone())?;
+    let weights = changed(&here, &mut |x| pattern(x, 7))?;
+    let dot = |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| a * b).sum() };
+    let of_weights = numbers(&weights)?;
+    let size: f64 = numbers(&here)?.iter().map(|x| x.abs()).sum();
+    // The weighted gradients where all arguments are moved.
+    let at = |step: f64| -> Result<f64> {
+        let mut moved = given.clone();
+        for place in &smooth.of {
+            moved[*place] = changed(&moved[*place], &mut |x| x + (pattern(x, 3)? * step)?)?;
+        }
+        Ok(dot(&numbers(&run(moved)?)?, &of_weights))
+    };
+    let slope = |step: f64| -> Result<[f64; 3]> {
+        let (above, here, below) = (at(step)?, at(0.0)?, at(-step)?);
+        Ok([
+            (above - below) / (2.0 * step),
+            (above - here) / step,
+            (here - below) / step,
+        ])
+    };
+    // What refuses numbers beside these has no differences.
+    let (Ok([wide, right, left]), Ok([near, ..])) = (slope(STEP), slope(STEP / 2.0)) else {
+        return Ok(Given::Missing(Missing::NotDifferentiable));
+    };
+    let scale = 1.0 + size + near.abs();
+    let is_smooth =
+        (wide - near).abs() <= NEAR / 4.0 * scale && (right - left).abs() <= 1e-3 * scale;
+    if !is_smooth || !scale.is_finite() {
+        return Ok(Given::Missing(Missing::NotDifferentiable));
+    }
+    let zeros = changed(&smooth.result, &mut |y| ops::zeros_like(y, None))?;
+    let mut args = given.clone();
+    args.push(Value::Tuple(vec![zeros, weights].into()));
+    let pair: Result<(Value, Value)> = vjp(&first).wrt(smooth.of.clone()).call(call(args));
+    let (_, found) = match pair {
+        Ok(pair) => pair,
+        Err(error) => return refused(error),
+    };
+    let directions = smooth
+        .of
+        .iter()
+        .map(|at| changed(&smooth.args[*at], &mut |x| pattern(x, 3)));
+    let directions = Value::Tuple(directions.collect::<Result<_>>()?);
+    let found = dot(&numbers(&found)?, &numbers(&directions)?);
+    match (found - near).abs() <= NEAR * scale {
+        true => Ok(Given::Agrees),
+        false => Ok(Given::Differs(format!(
+            "the second derivative is {found:e}, and by differences {near:e}"
+        ))),
+    }
+}
+
 /// The elements of an example in another order, or larger where their order counts.
 fn example(x: &Tensor, at: i64, is_sorted: bool) -> Result<Tensor> {
     let count: usize = x.dims()?.iter().product();
@@ -352,7 +428,14 @@ fn batch(smooth: &Smooth<'_>, chosen: &[usize]) -> Result<Option<Given>> {
         return Ok(None);
     }
     let mut args = smooth.args.clone();
+    let mut axes = vec![None; args.len()];
     for place in chosen {
+        // Each dim of some sample.
+        let tensors = leaves(&args[*place]);
+        let count: usize = tensors.iter().flat_map(|x| x.dims()).flatten().sum();
+        let ranks = tensors.iter().flat_map(|x| x.dims()).map(<[usize]>::len);
+        let axis = (count + place) % (ranks.min().unwrap_or(0) + 1);
+        axes[*place] = Some(axis as i64);
         let mut tensor = 0;
         args[*place] = close::map_tensors(&args[*place], &mut |_| {
             let parts: Vec<Tensor> = each
@@ -360,12 +443,9 @@ fn batch(smooth: &Smooth<'_>, chosen: &[usize]) -> Result<Option<Given>> {
                 .map(|(args, _)| leaves(&args[*place])[tensor].clone())
                 .collect();
             tensor += 1;
-            ops::stack(&parts, 0)
+            ops::stack(&parts, axis as i64)
         })?;
     }
-    let axes: Vec<Option<i64>> = (0..args.len())
-        .map(|at| chosen.contains(&at).then_some(0))
-        .collect();
     let transform = vmap(smooth.gm)
         .in_axes(axes)
         .randomness(Randomness::Different);
