@@ -49,13 +49,13 @@ class Block(nn.Module):
 
 
 class Gpt2(nn.Module):
-    def __init__(self, layers=12, width=768, heads=12, length=256):
+    def __init__(self, layers=12, width=768, heads=12, length=256, vocabulary=VOCABULARY):
         super().__init__()
-        self.wte = nn.Embedding(VOCABULARY, width)
+        self.wte = nn.Embedding(vocabulary, width)
         self.wpe = nn.Embedding(length, width)
         self.h = nn.ModuleList(Block(width, heads, length) for _ in range(layers))
         self.ln_f = nn.LayerNorm(width)
-        self.lm_head = nn.Linear(width, VOCABULARY, bias=False)
+        self.lm_head = nn.Linear(width, vocabulary, bias=False)
         self.register_buffer("pos", torch.arange(length))
         for name, parameter in self.named_parameters():
             if parameter.dim() == 2:

@@ -1,7 +1,8 @@
 //! Trains a small GPT on the text of a file, eager and as one compiled graph a step: the losses are equal, and so are
 //! the bits for any number of threads, and after a resume from a file.
 //!
-//! `cargo run --release -p fx-nn --example train_graph [STEPS]`
+//! `cargo run --release -p fx-nn --example train_graph [STEPS [FOLDER]]`; the weights before the first step and the losses
+//! are written into the folder, for `benches/train_graph.py`, which trains the same model by PyTorch.
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
 use std::time::Instant;
@@ -10,6 +11,7 @@ use fx_nn::models::gpt2::{Config, Gpt2};
 use fx_nn::optim::{AdamW, Optimizer};
 use fx_nn::prelude::*;
 use fx_nn::train::TrainStep;
+use fx_nn::weights;
 
 const TEXT: &str = include_str!("../docs/transforms.md");
 const BATCH: usize = 8;
@@ -107,6 +109,13 @@ fn main() -> Result<()> {
         .map(|threads| Ok(after(20, threads)? == first));
     let same = same.collect::<Result<Vec<bool>>>()?;
     println!("same_bits_for_threads: {}", same.iter().all(|same| *same));
+
+    if let Some(folder) = std::env::args().nth(2).map(std::path::PathBuf::from) {
+        weights::save(&model()?, folder.join("model.safetensors"))?;
+        let lines = losses.iter().map(|loss| format!("{loss}\n"));
+        let lines: String = lines.collect();
+        std::fs::write(folder.join("losses.txt"), lines).map_err(Error::other)?;
+    }
 
     let file =
         std::env::temp_dir().join(format!("fx_train_graph_{}.safetensors", std::process::id()));

@@ -53,6 +53,24 @@ impl Carried {
         }))
     }
 
+    /// All of some tensors, which are given up one by one, so that there are not two copies of all of them at once.
+    pub fn all(tensors: &mut [Value]) -> Result<Vec<Self>> {
+        let mut found: Vec<Carried> = Vec::with_capacity(tensors.len());
+        for at in 0..tensors.len() {
+            match Carried::of(&tensors[at]) {
+                Ok(carried) => found.push(carried),
+                Err(error) => {
+                    for (tensor, carried) in tensors.iter_mut().zip(&found) {
+                        *tensor = carried.tensor()?;
+                    }
+                    return Err(error);
+                }
+            }
+            tensors[at] = Value::None;
+        }
+        Ok(found)
+    }
+
     /// A copy of it, as a tensor.
     pub fn tensor(&self) -> Result<Value> {
         match &self.0 {

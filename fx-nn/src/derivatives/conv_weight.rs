@@ -3,11 +3,12 @@
 use fx_core::ir::ValueMeta;
 use fx_core::passes::{CoreSet, DecomposedCall};
 use fx_core::shapes::ShapeRule;
-use fx_core::value::IntoValue;
-use fx_core::{Result, function, function_table, wrap};
+use fx_core::value::{Int, IntoValue, Value};
+use fx_core::{Error, Result, function, function_table, wrap};
 
 use super::conv_steps::Steps;
-use crate::func::known;
+use crate::func::{BatchCall, Batching, known};
+use crate::ops;
 use crate::tensor::{Pair, Tensor};
 
 /// The gradient of the weights of [`conv2d`](crate::ops::conv2d) from that of its result
@@ -77,3 +78,69 @@ function_table! { CoreSet {
 function_table! { ShapeRule {
     function!(conv2d_weight) => ShapeRule(|call| Ok(ValueMeta::clone(call.arg("weight")?))),
 } }
+
+function_table! { Batching {
+    function!(conv2d_weight) => Batching(of_each_example),
+} }
+
+/// The gradient of each example: a product with the windows of its images.
+fn of_each_example(call: &BatchCall<'_>) -> Result<Value> {
+    let (x, grad) = (call.tensor("x")?, call.tensor("grad")?);
+    let (of_x, of_grad, weight) = (
+        known::sizes(&x)?,
+        known::sizes(&grad)?,
+        call.sizes("weight")?,
+    );
+    let ([n, images, .., height, width], [.., rows, columns], [outputs, inputs, kernel @ ..]) =
+        (&of_x[..], &of_grad[..], &weight[..])
+    else {
+        return Err(Error::msg(
+            "images, gradients and weights have other shapes",
+        ));
+    };
+    let sides = kernel.iter().map(|size| {
+        let size = known::number(size).and_then(|size| usize::try_from(size).ok());
+        size.ok_or_else(|| {
+            Error::msg("the gradient of a convolution needs a kernel whose sizes are numbers")
+        })
+    });
+    let [down, across] = sides.collect::<Result<Vec<_>>>()?[..] else {
+        return Err(Error::msg(
+            "the kernel of a convolution over images has two sizes",
+        ));
+    };
+    let pair = |name| call.arg::<Pair>(name);
+    let groups: usize = call.arg("groups")?;
+    let of_groups = Int::from(groups as i64);
+    let channels = (*inputs * of_groups)?;
+    let own = match groups {
+        1 => *outputs,
+        _ => outputs.floordiv(of_groups)?,
+    };
+    let places = (*rows * *columns)?;
+    let all = ops::reshape(&x, [(*n * *images)?, channels, *height, *width])?;
+    let windows = ops::unfold(
+        &all,
+        (down, across),
+        pair("dilation")?,
+        pair("padding")?,
+        pair("stride")?,
+    )?;
+    let size = (*inputs * (down * across) as i64)?;
+    // One row for each place of each image.
+    let windows = ops::reshape(&windows, [*n, *images, of_groups, size, places])?;
+    let windows = ops::permute(&windows, [0, 2, 1, 4, 3])?;
+    let grad = ops::reshape(&grad, [*n, *images, of_groups, own, places])?;
+    let grad = ops::permute(&grad, [0, 2, 3, 1, 4])?;
+    let several = (*images * places)?;
+    let mut left = vec![*n, of_groups, own, several];
+    let mut right = vec![*n, of_groups, several, size];
+    if groups == 1 {
+        left.remove(1);
+        right.remove(1);
+    }
+    let product = ops::matmul(&ops::reshape(&grad, left)?, &ops::reshape(&windows, right)?)?;
+    let mut sizes = vec![*n];
+    sizes.extend(&weight);
+    ops::reshape(&product, sizes).map(IntoValue::into_value)
+}

@@ -1,10 +1,10 @@
-//! `GramNorms`: the squares of products of matrices, summed, without the products.
+//! `GramNorms`: the squares of products of matrices, and of rows added at indices, summed, without these.
 //!
 //! Invariant: a product that something else reads stays.
 
 use fx_core::ir::{Argument, Graph, NodeRef, ValueMeta};
 use fx_core::passes::Pass;
-use fx_core::value::NodeId;
+use fx_core::value::{DType, NodeId};
 use fx_core::{GraphModule, Result, function, operator};
 
 use crate::ops;
@@ -14,7 +14,9 @@ use crate::ops;
 /// and the product of the norms of `a` and `b` where `k` is 1. The gradient of a layer's weights is such a product for each
 /// example, with `k` the places of its text: so the norms of 64 gradients take about as long as one gradient.
 ///
-/// A sum of products, as of weights that are used twice, counts as one product. What is larger than the products stays.
+/// A sum of products, as of weights that are used twice, counts as one product. The weights of a convolution are those of
+/// a product with the windows of its images. Of a table of rows, those at equal indices count: the sum of `rows rowsᵀ` where
+/// two indices are equal. What is larger than the products stays.
 /// The numbers stay, up to rounding. Shapes have to be known.
 ///
 /// ```
@@ -40,12 +42,25 @@ use crate::ops;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct GramNorms;
 
-/// A sum of squares of products, which are added to each other.
+/// A sum of squares.
 struct Found {
     sum: NodeId,
-    products: Vec<[NodeId; 2]>,
-    /// The columns of the left sides together.
-    depth: usize,
+    of: Squared,
+}
+
+/// What is squared.
+enum Squared {
+    /// Products, which are added to each other, and the columns of the left sides together.
+    Products {
+        products: Vec<[NodeId; 2]>,
+        depth: usize,
+    },
+    /// Rows, `[n, k, columns]`, that are added to zeros at indices: of shape `[n, k, 1]`, or `[k]` for all examples.
+    Rows {
+        rows: NodeId,
+        indices: NodeId,
+        dtype: DType,
+    },
 }
 
 impl Pass for GramNorms {
@@ -59,39 +74,15 @@ impl Pass for GramNorms {
             return Ok(false);
         }
         let mut edit = gm.graph_mut();
-        for Found {
-            sum,
-            products,
-            depth,
-        } in found
-        {
+        for Found { sum, of } in found {
             let mut graph = edit.inserting_before(sum)?;
-            let mut side = |at: usize| match &products[..] {
-                [one] => Ok(one[at]),
-                several => {
-                    let parts: Vec<NodeId> = several.iter().map(|product| product[at]).collect();
-                    let dim = 2 - at as i64;
-                    graph.call_function(function!(ops::cat), (parts, dim), ())
-                }
-            };
-            let (a, b) = (side(0)?, side(1)?);
-            let both = vec![1i64, 2];
-            let squares = |graph: &mut Graph, x: NodeId, y: NodeId| {
-                let product = graph.call_function(operator::mul, (x, y), ())?;
-                graph.call_function(function!(ops::sum), (product, both.clone(), false), ())
-            };
-            let new = if depth == 1 {
-                let (a, b) = (squares(&mut graph, a, a)?, squares(&mut graph, b, b)?);
-                graph.call_function(operator::mul, (a, b), ())?
-            } else {
-                let turned = |graph: &mut Graph, x: NodeId| {
-                    graph.call_function(function!(ops::transpose), (x, 1i64, 2i64), ())
-                };
-                let (of_a, of_b) = (turned(&mut graph, a)?, turned(&mut graph, b)?);
-                let product = function!(ops::matmul);
-                let left = graph.call_function(product, (of_a, a), ())?;
-                let right = graph.call_function(product, (b, of_b), ())?;
-                squares(&mut graph, left, right)?
+            let new = match of {
+                Squared::Products { products, depth } => of_products(&mut graph, &products, depth)?,
+                Squared::Rows {
+                    rows,
+                    indices,
+                    dtype,
+                } => of_rows(&mut graph, rows, indices, dtype)?,
             };
             drop(graph);
             edit.node_mut(sum)?.replace_all_uses_with(new)?;
@@ -101,6 +92,56 @@ impl Pass for GramNorms {
         gm.eliminate_dead_code()?;
         Ok(true)
     }
+}
+
+/// The sums of the products of the elements of two batches of matrices.
+fn sums(graph: &mut Graph, x: NodeId, y: NodeId) -> Result<NodeId> {
+    let product = graph.call_function(operator::mul, (x, y), ())?;
+    graph.call_function(function!(ops::sum), (product, vec![1i64, 2], false), ())
+}
+
+fn turned(graph: &mut Graph, x: NodeId) -> Result<NodeId> {
+    graph.call_function(function!(ops::transpose), (x, 1i64, 2i64), ())
+}
+
+fn of_products(graph: &mut Graph, products: &[[NodeId; 2]], depth: usize) -> Result<NodeId> {
+    let mut side = |at: usize| match products {
+        [one] => Ok(one[at]),
+        several => {
+            let parts: Vec<NodeId> = several.iter().map(|product| product[at]).collect();
+            let dim = 2 - at as i64;
+            graph.call_function(function!(ops::cat), (parts, dim), ())
+        }
+    };
+    let (a, b) = (side(0)?, side(1)?);
+    if depth == 1 {
+        let (a, b) = (sums(graph, a, a)?, sums(graph, b, b)?);
+        return graph.call_function(operator::mul, (a, b), ());
+    }
+    let (of_a, of_b) = (turned(graph, a)?, turned(graph, b)?);
+    let product = function!(ops::matmul);
+    let left = graph.call_function(product, (of_a, a), ())?;
+    let right = graph.call_function(product, (b, of_b), ())?;
+    sums(graph, left, right)
+}
+
+fn of_rows(graph: &mut Graph, rows: NodeId, indices: NodeId, dtype: DType) -> Result<NodeId> {
+    let of_rows = turned(graph, rows)?;
+    let products = graph.call_function(function!(ops::matmul), (rows, of_rows), ())?;
+    let (down, across) = match sizes(graph.node(indices)?).map(|shape| shape.len()) {
+        Some(1) => {
+            let unsqueeze = function!(ops::unsqueeze);
+            (
+                graph.call_function(unsqueeze, (indices, 1i64), ())?,
+                graph.call_function(unsqueeze, (indices, 0i64), ())?,
+            )
+        }
+        _ => (indices, turned(graph, indices)?),
+    };
+    let is_equal = graph.call_function(operator::eq, (down, across), ())?;
+    let dtype = Argument::from(dtype);
+    let is_equal = graph.call_function(function!(ops::to_dtype), (is_equal, dtype), ())?;
+    sums(graph, products, is_equal)
 }
 
 fn sizes(node: NodeRef<'_>) -> Option<Vec<usize>> {
@@ -143,9 +184,88 @@ fn found<'g>(graph: &'g Graph, node: NodeRef<'g>) -> Option<Found> {
             return None;
         }
     }
+    let of = rows_added(graph, x).or_else(|| products_added(graph, x))?;
+    let sum = node.id();
+    Some(Found { sum, of })
+}
+
+/// Rows that are added to zeros at indices.
+fn rows_added<'g>(graph: &'g Graph, node: NodeRef<'g>) -> Option<Squared> {
+    let args = node.normalized_arguments().ok()?;
+    let arg = |name: &str| {
+        args.iter()
+            .find(|(of, _)| &**of == name)
+            .map(|(_, arg)| arg)
+    };
+    let node_of = |argument: &Argument| graph.node(argument.as_node()?).ok();
+    let is_scattered = node.function()? == function!(ops::scatter_add);
+    if !is_scattered && node.function()? != function!(ops::index_add) {
+        return None;
+    }
+    if arg("dim") != Some(&Argument::Int(1)) || !is_zeros(node_of(arg("x")?)?) {
+        return None;
+    }
+    let mut indices = node_of(arg("index")?)?;
+    let rows = node_of(arg(if is_scattered { "src" } else { "source" })?)?;
+    let shape = sizes(rows)?;
+    let [n, count, columns] = shape[..] else {
+        return None;
+    };
+    if is_scattered {
+        // One index for each row.
+        if indices.function()? != function!(ops::expand) || sizes(indices)? != shape {
+            return None;
+        }
+        indices = node_of(indices.args().first()?)?;
+        if sizes(indices)? != [n, count, 1] {
+            return None;
+        }
+    } else if sizes(indices)? != [count] || arg("alpha").is_some_and(|alpha| !is_one(alpha)) {
+        return None;
+    }
+    let [_, all, _] = sizes(node)?[..] else {
+        return None;
+    };
+    let dtype = rows.meta::<ValueMeta>()?.tensor()?.dtype?;
+    (count * (count + columns) < all * columns).then(|| Squared::Rows {
+        rows: rows.id(),
+        indices: indices.id(),
+        dtype,
+    })
+}
+
+fn is_one(argument: &Argument) -> bool {
+    match argument {
+        Argument::Int(1) => true,
+        Argument::Float(float) => *float == 1.0,
+        _ => false,
+    }
+}
+
+/// Zeros, in another shape.
+fn is_zeros(mut node: NodeRef<'_>) -> bool {
+    let views = [
+        function!(ops::expand),
+        function!(ops::reshape),
+        function!(ops::unsqueeze),
+    ];
+    loop {
+        match node.function() {
+            Some(function) if views.contains(&function) => {}
+            function => return function == Some(function!(ops::zeros_like)),
+        }
+        match node.all_input_nodes().next() {
+            Some(of) => node = of,
+            None => return false,
+        }
+    }
+}
+
+/// Products that are added to each other.
+fn products_added<'g>(graph: &'g Graph, node: NodeRef<'g>) -> Option<Squared> {
     let (mut products, mut depth) = (Vec::new(), 0);
-    let mut pending = vec![x];
-    let whole = sizes(x)?;
+    let mut pending = vec![node];
+    let whole = sizes(node)?;
     let [_, rows, columns] = whole[..] else {
         return None;
     };
@@ -174,11 +294,7 @@ fn found<'g>(graph: &'g Graph, node: NodeRef<'g>) -> Option<Found> {
         }
     }
     let is_less = depth == 1 || depth * (rows + columns) < rows * columns;
-    is_less.then(|| Found {
-        sum: node.id(),
-        products,
-        depth,
-    })
+    is_less.then_some(Squared::Products { products, depth })
 }
 
 /// What is squared, if nothing else reads it.

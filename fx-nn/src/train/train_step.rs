@@ -334,9 +334,8 @@ impl TrainStep {
         args: Vec<Value>,
         on_step: Option<&mut dyn FnMut(StepRun<'_>)>,
     ) -> Result<Value> {
-        if let Carrying::Tensors(tensors) = &self.carried {
-            let memory = tensors.iter().map(Carried::of);
-            self.carried = Carrying::Memory(memory.collect::<Result<_>>()?);
+        if let Carrying::Tensors(tensors) = &mut self.carried {
+            self.carried = Carrying::Memory(Carried::all(tensors)?);
         }
         let tree = args.into_iter().map(|arg| Tree::of(&arg)?.flatten(arg));
         let args: Vec<Value> = tree

@@ -112,3 +112,55 @@ fn a_gradient_that_is_read_stays() -> Result<()> {
     assert!(!gm.apply(&GramNorms)?.changed);
     Ok(())
 }
+
+#[test]
+fn of_convolutions_they_are_of_windows() -> Result<()> {
+    let loss = |stride: usize| {
+        traced!(move |w: &Tensor, x: &Tensor, y: &Tensor| {
+            let found = ops::conv2d(&x.unsqueeze(0)?, w, None, stride, 1, 1, 1)?;
+            (found.tanh()? * y)?.sum(..)
+        })
+    };
+    // The last windows of the second do not reach the edge.
+    for (stride, places) in [(2, 3), (3, 2)] {
+        let inputs = [
+            double(&[12, 5, 3, 3])?,
+            double(&[EXAMPLES, 5, 6, 6])?,
+            double(&[EXAMPLES, places, places])?,
+        ];
+        check(loss(stride), &inputs, true)?;
+    }
+    // With many places the gradients are smaller.
+    let inputs = [
+        double(&[3, 1, 3, 3])?,
+        double(&[EXAMPLES, 1, 6, 6])?,
+        double(&[EXAMPLES, 6, 6])?,
+    ];
+    check(loss(1), &inputs, false)
+}
+
+#[test]
+fn of_tables_rows_at_equal_indices_count() -> Result<()> {
+    let indices = |dims: &[usize]| {
+        let count: usize = dims.iter().product();
+        let all = (0..count).map(|at| (at * 7 % 11) as i64);
+        Tensor::from_vec(all.collect::<Vec<_>>(), dims)
+    };
+    let own = traced!(|w: &Tensor, x: &Tensor, y: &Tensor| {
+        (ops::embedding(x, w, None)?.tanh()? * y)?.sum(..)
+    });
+    let table = double(&[40, 6])?;
+    let y = double(&[EXAMPLES, 8, 6])?;
+    check(
+        own,
+        &[table.clone(), indices(&[EXAMPLES, 8])?, y.clone()],
+        true,
+    )?;
+    // The same for all examples.
+    let shared = indices(&[8])?;
+    let of_all = traced!(move |w: &Tensor, x: &Tensor, y: &Tensor| {
+        let rows = (ops::embedding(&shared, w, None)? * x)?;
+        (rows.tanh()? * y)?.sum(..)
+    });
+    check(of_all, &[table, y.sin()?, y], true)
+}
