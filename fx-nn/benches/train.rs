@@ -1,7 +1,7 @@
 //! The fx side of `train.py`, which compares training steps with PyTorch, JAX and candle, and builds this program. It
 //! answers lines of standard input: `load FOLDER` (a model with its inputs), `step COUNT` (the time of each step in
 //! ms), `recompute SHARE` (the steps from now on keep less), `tape COUNT` (the time of each step by candle's tape),
-//! `state FILE` (the parameters as they are), `profile` (what each kind of step took in one run, in ms).
+//! `state FILE` (the parameters as they are), `planned` (the bytes that steps hold), `profile` (what each kind of step took in one run, in ms).
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -155,6 +155,7 @@ fn answer(line: &str, loaded: &mut Option<Loaded>) -> Result<String> {
             weights::save_tensors(step.state_dict()?, file)?;
             "saved".to_string()
         }
+        ["planned"] => step.planned_bytes().to_string(),
         ["profile"] => {
             let (mut kinds, mut calls) = (BTreeMap::<String, (f64, usize)>::new(), Vec::new());
             step.run_timed(args.clone(), &mut |run| {

@@ -64,7 +64,7 @@ pub use fx_core as __core;
 
 /// Gradients of functions with weights, as functions (`torch.nn.grad`).
 pub mod grad {
-    pub use crate::derivatives::conv2d_weight;
+    pub use crate::derivatives::{attention, conv2d_weight};
 }
 
 /// The items that most programs use: `use fx_nn::prelude::*;`.

@@ -1,5 +1,6 @@
 //! One program of tests: tensors, layers, models, passes, files and compiled code. Each file here is a module of it.
 
+mod attention_gradients;
 mod bad_input;
 mod checkpoints;
 mod compiled;

@@ -1,18 +1,19 @@
 //! Scaled dot-product attention: how the work is cut into heads and blocks of queries. The matrix of scores is never in memory.
 
+mod backward;
 mod blocks;
 mod few;
 mod operands;
 
 use rayon::prelude::*;
 
+pub use self::backward::{AttentionGradients, attention_backward};
 pub use self::operands::{Attention, HeadRows, Mask, MaskData, OutOrder};
 use self::operands::{Operands, Task};
 use crate::Level;
 use crate::error::{SizeError, check};
 use crate::matrix::tile::even;
 use crate::scratch::lend_parts;
-use crate::transpose::span;
 
 /// The multiply-adds below which the calling thread does everything.
 const SERIAL: usize = 2 << 20;
@@ -49,31 +50,18 @@ pub fn attention(
     let Attention {
         batch,
         heads,
-        kv_heads,
         queries,
         keys,
         size,
         value_size,
         ..
     } = sizes;
-    let group = heads.checked_div(kv_heads).unwrap_or(0);
-    check("the list of heads", group * kv_heads, heads)?;
+    let group = sizes.check(q, k, v)?;
     check(
         "the result",
         batch * heads * queries * value_size,
         out.len(),
     )?;
-    q.check("the queries", [batch, heads, queries, size])?;
-    k.check("the keys", [batch, kv_heads, keys, size])?;
-    v.check("the values", [batch, kv_heads, keys, value_size])?;
-    if let Some(mask) = &sizes.mask {
-        let span = span(mask.start, &[batch, heads, queries, keys], &mask.strides);
-        let len = match mask.data {
-            MaskData::Add(data) => data.len(),
-            MaskData::Keep(data) => data.len(),
-        };
-        check("the mask", span.max(len), len)?;
-    }
     if out.is_empty() {
         return Ok(());
     }

@@ -162,6 +162,39 @@ impl<'a> Attention<'a> {
         }
     }
 
+    /// How many heads of the queries share one of the keys and values, where all lie inside of their slices.
+    pub(super) fn check(
+        &self,
+        q: HeadRows<'_>,
+        k: HeadRows<'_>,
+        v: HeadRows<'_>,
+    ) -> Result<usize, SizeError> {
+        let Attention {
+            batch,
+            heads,
+            kv_heads,
+            queries,
+            keys,
+            size,
+            value_size,
+            ..
+        } = *self;
+        let group = heads.checked_div(kv_heads).unwrap_or(0);
+        check("the list of heads", group * kv_heads, heads)?;
+        q.check("the queries", [batch, heads, queries, size])?;
+        k.check("the keys", [batch, kv_heads, keys, size])?;
+        v.check("the values", [batch, kv_heads, keys, value_size])?;
+        if let Some(mask) = &self.mask {
+            let span = span(mask.start, &[batch, heads, queries, keys], &mask.strides);
+            let len = match mask.data {
+                MaskData::Add(data) => data.len(),
+                MaskData::Keep(data) => data.len(),
+            };
+            check("the mask", span.max(len), len)?;
+        }
+        Ok(group)
+    }
+
     /// How many of the keys a query sees, by order alone.
     pub(super) fn seen(&self, query: usize) -> usize {
         match self.causal {

@@ -182,6 +182,8 @@ pub(super) enum Kind {
     },
     Matmul,
     Attention(Attending),
+    /// The gradients of the queries, keys and values, whose fourth input is that of the result; then the mask.
+    AttentionBack(Attending),
     LayerNorm {
         size: usize,
         weight: Option<Tensor>,

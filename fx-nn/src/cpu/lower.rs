@@ -297,11 +297,21 @@ impl<'g> Lowering<'g> {
         if args.float("dropout_p")? != 0.0 {
             return None;
         }
-        let mut inputs = vec![
-            self.floats(args, "query")?,
-            self.floats(args, "key")?,
-            self.floats(args, "value")?,
-        ];
+        let (inputs, how) = self.attending(args, &["query", "key", "value"])?;
+        self.push(args, Kind::Attention(how), inputs)
+    }
+
+    fn attention_back(&mut self, args: &Args<'_>) -> Option<Id> {
+        let (inputs, how) = self.attending(args, &["query", "key", "value", "grad"])?;
+        let id = self.push(args, Kind::AttentionBack(how), inputs)?;
+        self.draft.items[id].is_floats = false;
+        Some(id)
+    }
+
+    /// The inputs of attention or of its gradients, and how it attends.
+    fn attending(&mut self, args: &Args<'_>, names: &[&str]) -> Option<(Vec<Id>, Attending)> {
+        let inputs = names.iter().map(|name| self.floats(args, name));
+        let mut inputs = inputs.collect::<Option<Vec<Id>>>()?;
         let mut mask = Mask::None;
         if !args.is_none("attn_mask") {
             let given = self.item_of(&*args.get("attn_mask")?)?;
@@ -316,13 +326,13 @@ impl<'g> Lowering<'g> {
             true => None,
             false => Some(args.float("scale")? as f32),
         };
-        let kind = Kind::Attention(Attending {
+        let how = Attending {
             scale,
             is_causal: args.flag("is_causal"),
             mask,
             is_safe: true,
-        });
-        self.push(args, kind, inputs)
+        };
+        Some((inputs, how))
     }
 
     fn norm(&mut self, args: &Args<'_>, is_layer: bool) -> Option<Id> {
@@ -510,6 +520,7 @@ impl<'g> Lowering<'g> {
         let several = match &self.draft.items[x].kind {
             Kind::Recurrent(how, _) => Some(how.results()),
             Kind::Update(rule) => Some(1 + rule.state().len()),
+            Kind::AttentionBack(_) => Some(3),
             _ => None,
         };
         if let (Some(count), Argument::Int(at)) = (several, &*index) {
@@ -649,6 +660,7 @@ kernels! { work:
     function!(ops::conv1d) => |l, args| l.conv1d(args);
     function!(ops::conv2d) => |l, args| Ok(l.conv(args));
     function!(ops::conv_transpose2d) => |l, args| Ok(l.conv_transpose(args));
+    function!(crate::derivatives::attention) => |l, args| Ok(l.attention_back(args));
     function!(crate::derivatives::conv2d_weight) => |l, args| Ok(l.conv_weight(args));
     function!(ops::linear) => |l, args| l.linear(args);
     function!(ops::scaled_dot_product_attention) => |l, args| Ok(l.attention(args));

@@ -35,6 +35,14 @@ impl Pool {
         self.images.next = 0;
     }
 
+    /// The bytes of all of it.
+    pub fn bytes(&self) -> u64 {
+        let buffers = self.buffers.items.iter().map(|buffer| buffer.len());
+        let images = self.images.items.iter().map(|image| image.capacity());
+        let floats: usize = buffers.chain(images).sum();
+        (floats * size_of::<f32>()) as u64
+    }
+
     /// A buffer whose first `len` floats a closure fills; they hold what was there before.
     pub fn buffer(
         &mut self,

@@ -46,6 +46,7 @@
 
 mod absorb;
 mod array;
+mod attention;
 mod call;
 mod code;
 mod conv_of_run;

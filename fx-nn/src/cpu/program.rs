@@ -240,6 +240,12 @@ impl Program {
         frames.push(frame);
     }
 
+    /// The bytes of the memory of former runs.
+    pub fn bytes(&self) -> u64 {
+        let frames = self.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        frames.iter().map(|frame| frame.pool.bytes()).sum()
+    }
+
     /// What the steps do.
     pub fn report(&self) -> Vec<StepReport> {
         self.steps.iter().map(|step| step.report.clone()).collect()
@@ -297,6 +303,7 @@ impl Kernel {
                 Kind::ConvTranspose(_) => "transposed convolution by a weight of the run".into(),
                 Kind::Filled(_) => "one number".into(),
                 Kind::Attention(_) => "attention".into(),
+                Kind::AttentionBack(_) => "gradients of attention".into(),
                 Kind::Softmax(_) | Kind::LogSoftmax(_) => "softmax".into(),
                 Kind::Cat(_) | Kind::ImageCat => "concatenation".into(),
                 Kind::Reduce { how, .. } => match how {

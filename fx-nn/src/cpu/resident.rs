@@ -71,6 +71,17 @@ impl Carried {
         Ok(found)
     }
 
+    /// The bytes of its memory.
+    pub fn bytes(&self) -> u64 {
+        match &self.0 {
+            Register::Array(Array {
+                memory: Memory::Buffer(buffer),
+                ..
+            }) => size_of_val::<[f32]>(buffer) as u64,
+            _ => 0,
+        }
+    }
+
     /// A copy of it, as a tensor.
     pub fn tensor(&self) -> Result<Value> {
         match &self.0 {
@@ -144,6 +155,11 @@ impl Resident {
             loss,
             given,
         })
+    }
+
+    /// The bytes in which a run computes.
+    pub fn bytes(&self) -> u64 {
+        self.program.bytes()
     }
 
     /// What the steps do.

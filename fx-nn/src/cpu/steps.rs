@@ -319,6 +319,7 @@ impl Reading<'_> {
             Kind::ConvTranspose(steps) => self.conv_transpose(inputs, *steps, pool)?,
             Kind::Filled(number) => self.filled_like(inputs[0], *number, pool)?,
             Kind::Attention(how) => self.attention(inputs, *how, pool)?,
+            Kind::AttentionBack(how) => self.attention_back(inputs, *how, pool)?,
             Kind::Softmax(dim) | Kind::LogSoftmax(dim) => {
                 let x = self.array(inputs[0], pool)?;
                 let dim = place(*dim, x.dims.len())?;

@@ -13,6 +13,8 @@ mod products;
 mod reductions;
 mod views;
 
+pub(crate) use self::norms::{Attention, attention_shares, for_heads, scaled};
+
 use fx_core::passes::DecomposedCall;
 use fx_core::value::DType;
 use fx_core::{Error, Result};

@@ -104,11 +104,12 @@ fn group_norm(
     )
 }
 
-struct Attention {
-    dropout_p: f64,
-    is_causal: bool,
-    scale: Option<f64>,
-    enable_gqa: bool,
+/// The options of attention.
+pub(crate) struct Attention {
+    pub dropout_p: f64,
+    pub is_causal: bool,
+    pub scale: Option<f64>,
+    pub enable_gqa: bool,
 }
 
 fn unknown_mask() -> Error {
@@ -124,22 +125,45 @@ fn attention(
     mask: Option<(&Tensor, DType)>,
     options: &Attention,
 ) -> Result<Tensor> {
-    if mask.is_some() && options.is_causal {
-        return Err(Error::msg("a mask is given together with is_causal"));
-    }
-    let repeated = |x: &Tensor| match options.enable_gqa {
+    let shares = attention_shares(query, &for_heads(key, query, options)?, mask, options)?;
+    let shares = match options.dropout_p > 0.0 {
+        true => ops::dropout(&shares, options.dropout_p, true)?,
+        false => shares,
+    };
+    ops::matmul(&shares, &for_heads(value, query, options)?)
+}
+
+/// Keys or values for each head of the queries.
+pub(crate) fn for_heads(x: &Tensor, query: &Tensor, options: &Attention) -> Result<Tensor> {
+    match options.enable_gqa {
         true => {
             let times = query.size(-3)?.floordiv(x.size(-3)?)?;
             ops::repeat_interleave(x, times, Some(-3))
         }
         false => Ok(x.clone()),
-    };
-    let (key, value) = (repeated(key)?, repeated(value)?);
-    let scores = ops::matmul(query, &ops::transpose(&key, -2, -1)?)?;
-    let scores = match options.scale {
-        Some(scale) => (scores * scale)?,
-        None => (scores * query.size(-1)?.pow(-0.5)?)?,
-    };
+    }
+}
+
+/// What products of queries and keys are multiplied by.
+pub(crate) fn scaled(x: Tensor, query: &Tensor, options: &Attention) -> Result<Tensor> {
+    match options.scale {
+        Some(scale) => x * scale,
+        None => x * query.size(-1)?.pow(-0.5)?,
+    }
+}
+
+/// The share of each key in what a query gets: the softmax of its scores, or zeros.
+pub(crate) fn attention_shares(
+    query: &Tensor,
+    key: &Tensor,
+    mask: Option<(&Tensor, DType)>,
+    options: &Attention,
+) -> Result<Tensor> {
+    if mask.is_some() && options.is_causal {
+        return Err(Error::msg("a mask is given together with is_causal"));
+    }
+    let scores = ops::matmul(query, &ops::transpose(key, -2, -1)?)?;
+    let scores = scaled(scores, query, options)?;
     let scores = match (mask, options.is_causal) {
         // PyTorch adds the mask: what is infinite or no number is none where it is masked.
         (Some((mask, DType::Bool)), _) => {
@@ -157,10 +181,5 @@ fn attention(
     let shares = ops::softmax(&scores, -1)?;
     // A query that may see no key.
     let sees_none = ops::all(&scores.eq(f64::NEG_INFINITY)?, -1, true)?;
-    let shares = ops::masked_fill(&shares, &sees_none, 0.0)?;
-    let shares = match options.dropout_p > 0.0 {
-        true => ops::dropout(&shares, options.dropout_p, true)?,
-        false => shares,
-    };
-    ops::matmul(&shares, &value)
+    ops::masked_fill(&shares, &sees_none, 0.0)
 }

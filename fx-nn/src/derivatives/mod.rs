@@ -3,6 +3,7 @@
 //! Invariant: a rule is linear in the gradient of the result, and made of functions that have derivatives; at ties,
 //! bounds and infinities it gives what PyTorch gives.
 
+mod attending;
 mod composites;
 mod conv_steps;
 mod conv_weight;
@@ -40,6 +41,7 @@ use operators;
 
 use fx_core::Result;
 
+pub use self::attending::attention;
 pub use self::conv_weight::conv2d_weight;
 
 use crate::ops;

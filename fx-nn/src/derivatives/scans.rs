@@ -1,6 +1,7 @@
 //! Derivatives of functions of the elements along a dim, in order.
 
 use fx_core::Result;
+use fx_core::value::DType;
 
 use super::derivatives;
 use crate::func::{Pullback, known};
@@ -17,13 +18,19 @@ derivatives! {
             if known::rank(&x)? == 0 {
                 return Ok(grad);
             }
+            // Less than the logarithm of any number, and not infinite: infinities have no difference.
+            let least = match known::dtype(&grad)? {
+                DType::F16 => -6e4,
+                _ => -1e30,
+            };
             // Each part by itself in logarithms, so that nothing overflows.
-            let part = |grad: Tensor| {
-                let logs = ops::log(&grad)?;
+            let part = |is_part: Tensor, grad: &Tensor| {
+                let logs = ops::log(&ops::r#where(&is_part, grad, 1)?)?;
+                let logs = ops::r#where(&is_part, &logs, least)?;
                 let all = ops::flip(&ops::logcumsumexp(&ops::flip(&(logs - &y)?, dim)?, dim)?, dim)?;
                 ops::exp(&(all + &x)?)
             };
-            part(ops::r#where(&grad.gt(0)?, &grad, 0)?)? - part(ops::r#where(&grad.lt(0)?, &(-&grad)?, 0)?)?
+            part(grad.gt(0)?, &grad)? - part(grad.lt(0)?, &(-&grad)?)?
         })
     };
     ops::cummax => |call| running(call);

@@ -381,6 +381,20 @@ impl TrainStep {
         }
     }
 
+    /// The bytes that compiled steps hold between runs: the parameters, the state and the buffers of the model in `f32`, and
+    /// the buffers in which a step computes. The last are planned by the first run for inputs of a shape. None before it.
+    pub fn planned_bytes(&self) -> u64 {
+        let carried = match &self.carried {
+            Carrying::Tensors(_) => 0,
+            Carrying::Memory(memory) => memory.iter().map(Carried::bytes).sum::<u64>(),
+        };
+        let made = self.made.iter().map(|(_, made)| match &**made {
+            Made::Graph(_) => 0,
+            Made::Program(program, _) => program.bytes(),
+        });
+        carried + made.sum::<u64>()
+    }
+
     /// The values of what is carried.
     fn tensors(&self) -> Result<Vec<Value>> {
         match &self.carried {
