@@ -176,21 +176,29 @@ def torch_memory(name):
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 - before
 
 
+def empty_memory(options):
+    """The MiB of an fx process with nothing."""
+    fx = Fx(options.program or build("train"), options.threads)
+    found = peak(fx)[1]
+    fx.process.stdin.close()
+    fx.process.wait()
+    return found
+
+
 def fx_memory(folder, options, share):
     """How far the peak of memory is above that before the first step, and the time of a step."""
     fx = Fx(options.program or build("train"), options.threads)
     fx.ask(f"load {folder}")
     fx.ask(f"recompute {1.0 if share is None else share}")
-    before = peak(fx)[1]
+    # With the model, and before there is a step with its state, as PyTorch's.
+    before = int(fx.ask("before")) / 1024
+    empty = empty_memory(options)
     times = step(fx, 4)
-    found, after = peak(fx)[0] - before, peak(fx)[1] - before
+    found, after = peak(fx)
     planned = int(fx.ask("planned")) / 2**20
     fx.process.stdin.close()
     fx.process.wait()
-    # The parameters were there before; the step has them in memory of its own, and gives these up.
-    state = load_file(str(folder / "model.safetensors"))
-    given_up = sum(x.numel() * 4 for x in state.values() if x.is_floating_point()) / 2**20
-    return found, min(times[1:]), planned / (after + given_up)
+    return found - before, min(times[1:]), planned / (after - empty)
 
 
 def memory(options):

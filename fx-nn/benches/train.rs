@@ -1,8 +1,11 @@
 //! The fx side of `train.py`, which compares training steps with PyTorch, JAX and candle, and builds this program. It
 //! answers lines of standard input: `load FOLDER` (a model with its inputs), `step COUNT` (the time of each step in
 //! ms), `recompute SHARE` (the steps from now on keep less), `tape COUNT` (the time of each step by candle's tape),
-//! `state FILE` (the parameters as they are), `planned` (the bytes that steps hold), `profile` (what each kind of step took in one run, in ms).
+//! `state FILE` (the parameters as they are), `before` (the KiB that the process had
+//! before there was a step), `planned` (the bytes that steps hold), `profile` (what each kind of step took in one run, in ms).
 
+#[path = "support/gpt2.rs"]
+mod gpt2;
 #[path = "support/lines.rs"]
 mod lines;
 
@@ -12,7 +15,6 @@ use std::time::Instant;
 
 use fx_nn::func::Recompute;
 use fx_nn::models::convnext::CNBlock;
-use fx_nn::models::gpt2::{Config, Gpt2};
 use fx_nn::models::resnet::resnet18;
 use fx_nn::module::{Component, Module};
 use fx_nn::optim::{AdamW, Optimizer};
@@ -25,6 +27,8 @@ use fx_nn::weights::{self, Checkpoint};
 use lines::answer_each;
 
 struct Loaded {
+    /// The KiB that the process had with the model alone.
+    before: u64,
     /// It is taken out while it is changed.
     step: Option<TrainStep>,
     args: CallArgs,
@@ -72,9 +76,12 @@ fn loaded(mut model: impl Module, loss: TracedFn, folder: &Path) -> Result<Loade
     model.train();
     let inputs = Checkpoint::open(folder.join("inputs.safetensors"))?;
     let args = ["x", "y"].map(|name| inputs.tensor(name).map(IntoValue::into_value));
+    // Before there is a step.
+    let before = memory()?;
     // The step has copies of the parameters, the tape those of the model.
     let traced = symbolic_trace(&model)?;
     Ok(Loaded {
+        before,
         step: Some(TrainStep::new(&model, loss.clone(), optimizer(&model)?)?),
         tape: Some(Tape {
             optimizer: optimizer(&traced)?,
@@ -100,14 +107,7 @@ fn load(folder: &Path) -> Result<Loaded> {
             loaded(layers, scores(), folder)
         }
         Some(name) if name.starts_with("resnet18") => loaded(resnet18(1000)?, scores(), folder),
-        Some(name) if name.starts_with("gpt2") => {
-            let config = Config {
-                block_size: 256,
-                dropout: 0.0,
-                ..Config::default()
-            };
-            loaded(Gpt2::new(&config)?, scores(), folder)
-        }
+        Some(name) if name.starts_with("gpt2") => loaded(gpt2::Gpt2::new(256)?, scores(), folder),
         Some("convnext_block") => loaded(CNBlock::new(192, 0.0)?, squares(), folder),
         name => Err(Error::msg(format_args!("no model is named {name:?}"))),
     }
@@ -120,7 +120,12 @@ fn answer(line: &str, loaded: &mut Option<Loaded>) -> Result<String> {
         *loaded = Some(load(Path::new(folder))?);
         return Ok("loaded".to_string());
     }
-    let Loaded { step, args, tape } = loaded
+    let Loaded {
+        before,
+        step,
+        args,
+        tape,
+    } = loaded
         .as_mut()
         .ok_or_else(|| Error::msg("no model is loaded"))?;
     let times = |count: &str, run: &mut dyn FnMut() -> Result<()>| -> Result<String> {
@@ -155,6 +160,7 @@ fn answer(line: &str, loaded: &mut Option<Loaded>) -> Result<String> {
             weights::save_tensors(step.state_dict()?, file)?;
             "saved".to_string()
         }
+        ["before"] => before.to_string(),
         ["planned"] => step.planned_bytes().to_string(),
         ["profile"] => {
             let (mut kinds, mut calls) = (BTreeMap::<String, (f64, usize)>::new(), Vec::new());
@@ -176,6 +182,16 @@ fn answer(line: &str, loaded: &mut Option<Loaded>) -> Result<String> {
         }
         _ => return Err(Error::msg(format_args!("what is `{line}`?"))),
     })
+}
+
+/// The KiB of memory of this process.
+fn memory() -> Result<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").map_err(Error::other)?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number
+        .and_then(|number| number.parse().ok())
+        .ok_or_else(|| Error::msg("the system does not say how much memory a process has"))
 }
 
 fn main() {

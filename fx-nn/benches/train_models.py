@@ -9,13 +9,11 @@ VOCABULARY = 50257
 
 
 class Attention(nn.Module):
-    def __init__(self, width, heads, length):
+    def __init__(self, width, heads):
         super().__init__()
         self.heads = heads
         self.c_attn = nn.Linear(width, 3 * width)
         self.c_proj = nn.Linear(width, width)
-        mask = torch.ones(length, length).tril().bool()
-        self.register_buffer("mask", mask.view(1, 1, length, length))
 
     def forward(self, x):
         batch, length, width = x.shape
@@ -36,10 +34,10 @@ class Mlp(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, width, heads, length):
+    def __init__(self, width, heads):
         super().__init__()
         self.ln_1 = nn.LayerNorm(width)
-        self.attn = Attention(width, heads, length)
+        self.attn = Attention(width, heads)
         self.ln_2 = nn.LayerNorm(width)
         self.mlp = Mlp(width)
 
@@ -53,7 +51,7 @@ class Gpt2(nn.Module):
         super().__init__()
         self.wte = nn.Embedding(vocabulary, width)
         self.wpe = nn.Embedding(length, width)
-        self.h = nn.ModuleList(Block(width, heads, length) for _ in range(layers))
+        self.h = nn.ModuleList(Block(width, heads) for _ in range(layers))
         self.ln_f = nn.LayerNorm(width)
         self.lm_head = nn.Linear(width, vocabulary, bias=False)
         self.register_buffer("pos", torch.arange(length))

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use fx_core::ir::{Effects, Function, Op};
-use fx_core::module::{Component, ComponentExt, Module};
+use fx_core::module::{Component, ComponentExt, Module, TensorKind};
 use fx_core::passes::backend::{StepReport, StepRun};
 use fx_core::shapes::Spec;
 use fx_core::trace::{CallArgs, FromValue, IntoArgs, Root, Trace};
@@ -22,6 +22,7 @@ use crate::cpu::resident::{Carried, Resident};
 use crate::func::source::{FunctionsOnly, Source};
 use crate::func::transform::key_of;
 use crate::func::{Recompute, Transform};
+use crate::nn::replace::replace;
 use crate::ops;
 use crate::optim::{Optimizer, tensors_of};
 use crate::tensor::Tensor;
@@ -99,8 +100,6 @@ impl TrainStep {
         let written = written_buffers(model);
         let buffers = model.named_buffers().into_iter();
         let buffers: Vec<_> = buffers.filter(|(path, _)| written(path)).collect();
-        let model: Box<dyn Module> = model.duplicate_box();
-        let loss = Loss::new(Source::Module(model), Source::of(loss), parameters, buffers)?;
         let options = Options {
             clip: None,
             parts: 1,
@@ -115,12 +114,25 @@ impl TrainStep {
             });
             each.collect()
         };
+        let mut carried = copied(&parameters)?;
+        // The graph is of the shapes of what is trained, and needs none of the numbers.
+        let mut model: Box<dyn Module> = model.duplicate_box();
+        replace(&mut *model, |kind, tensor| match kind {
+            TensorKind::Parameter if tensor.requires_grad()? => shape_of(tensor).map(Some),
+            _ => Ok(None),
+        })?;
+        let mut shapes = model.named_parameters();
+        let parameters = parameters.into_iter().map(|(path, value)| {
+            let shape = shapes.swap_remove(&path);
+            (path, shape.unwrap_or(value))
+        });
+        let parameters = parameters.collect();
+        let loss = Loss::new(Source::Module(model), Source::of(loss), parameters, buffers)?;
         let graph = StepGraph::new(loss, rule, options);
         let zeros = graph.state().into_iter().map(|(_, value)| {
             let like = Tensor::from_value(value)?.detach()?;
             ops::zeros_like(&like, None).map(IntoValue::into_value)
         });
-        let mut carried = copied(&graph.loss.parameters)?;
         carried.extend(zeros.collect::<Result<Vec<_>>>()?);
         carried.extend(copied(&graph.loss.buffers)?);
         Ok(TrainStep {
@@ -518,6 +530,14 @@ impl TrainStep {
         self.lr = lr;
         Ok(())
     }
+}
+
+/// A tensor of the same shape with one number in memory.
+fn shape_of(tensor: &Tensor) -> Result<Tensor> {
+    let data = tensor.candle()?;
+    let one = candle_core::Tensor::zeros((), data.dtype(), data.device());
+    let all = one.and_then(|one| one.broadcast_as(data.shape()));
+    all.map(Tensor::from).map_err(Error::other)
 }
 
 /// Which buffers a model may write: others are constants of the graph.
