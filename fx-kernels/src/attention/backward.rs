@@ -82,7 +82,7 @@ pub fn attention_backward(
     check("the gradients of the queries", count * of_q, out.q.len())?;
     check("the gradients of the keys", count * of_k, out.k.len())?;
     check("the gradients of the values", count * of_v, out.v.len())?;
-    let run = |(at, ((dq, dk), dv)): (usize, ((&mut [f32], &mut [f32]), &mut [f32]))| {
+    let run = |at: usize, dq: &mut [f32], dk: &mut [f32], dv: &mut [f32]| {
         let (b, kv) = (at / kv_heads, at % kv_heads);
         dk.fill(0.0);
         dv.fill(0.0);
@@ -119,7 +119,7 @@ pub fn attention_backward(
         .zip(out.v.par_chunks_mut(chunks(of_v)))
         .enumerate()
         .with_min_len(least)
-        .for_each(run);
+        .for_each(|(at, ((dq, dk), dv))| run(at, dq, dk, dv));
     Ok(())
 }
 

@@ -62,7 +62,7 @@ pub fn attention(
             enable_gqa,
         },
     };
-    of.gradients(grad, |x, like| sum_to(x, like))
+    of.gradients(grad, sum_to)
         .map(|[query, key, value]| (query, key, value))
 }
 

@@ -3,20 +3,17 @@
 //! Invariant: the rule stands in the graph as what it gives for [`cotangent_of`] the results, and is recorded anew for the
 //! gradients that there are; without gradients, none of it is left in compiled code.
 
-use fx_core::ir::{ParamSpec, ValueMeta};
-use fx_core::passes::DecomposedCall;
-use fx_core::shapes::RuleCall;
-use fx_core::trace::{FromValue, List, Root, TraceContext};
+use fx_core::ir::ParamSpec;
+use fx_core::trace::{FromValue, Root, TraceContext};
 use fx_core::value::{IntoValue, Tree, Value};
-use fx_core::{Error, Result};
+use fx_core::{Error, Result, function, function_table};
 
-use super::batching::{BatchCall, repeated};
+use super::batching::{BatchCall, Batching, repeated};
 use super::forward::unpacked;
 use super::known;
 use super::source::{Source, flat, items_of, replayed};
+use super::stand_ins::{cotangent_of, with_vjp};
 use super::transform::{Graphs, transform};
-use crate::op;
-use crate::ops;
 use crate::tensor::Tensor;
 
 /// A function whose gradient is what `rule` gives, whatever the function computes: as `torch.autograd.Function` and
@@ -133,53 +130,10 @@ fn expect_params(params: &[ParamSpec], count: usize) -> Result<()> {
     )))
 }
 
-/// What stands for the gradient of a result in the rule of a custom derivative: zeros where no gradient is taken.
-///
-/// # Errors
-/// Returns the error of [`zeros_like`](ops::zeros_like).
-#[op(
-    rule = same_as_result,
-    decomposed = |call: &DecomposedCall<'_>| ops::zeros_like(&call.arg::<Tensor>("result")?, None),
-    flat = "stands for a gradient",
-    batch = |call: &BatchCall<'_>| Ok(cotangent_of(&call.tensor("result")?)?.into_value()),
-    path = "fx_nn::func::cotangent_of"
-)]
-pub fn cotangent_of(result: &Tensor) -> Result<Tensor> {
-    ops::zeros_like(result, None)
-}
-
-/// Some results, whose gradient gives `grads` for `args`; these are made of `cotangents`, for which the gradients of the
-/// results are put. [`custom_vjp`] records it.
-///
-/// # Errors
-/// Returns no errors of its own.
-#[op(
-    rule = same_as_results,
-    decomposed = the_results,
-    batch = of_many,
-    path = "fx_nn::func::with_vjp"
-)]
-pub fn with_vjp(
-    results: &[Tensor],
-    args: &[Tensor],
-    cotangents: &[Tensor],
-    grads: &[Tensor],
-) -> Result<List<Tensor>> {
-    let _ = (args, cotangents, grads);
-    Ok(results.to_vec().into())
-}
-
-fn same_as_result(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
-    call.arg("result").cloned()
-}
-
-fn same_as_results(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
-    call.arg("results").cloned()
-}
-
-fn the_results(call: &DecomposedCall<'_>) -> Result<Value> {
-    call.arg("results")
-}
+function_table! { Batching {
+    function!(cotangent_of) => Batching(|call| Ok(cotangent_of(&call.tensor("result")?)?.into_value())),
+    function!(with_vjp) => Batching(of_many),
+} }
 
 fn of_many(call: &BatchCall<'_>) -> Result<Value> {
     let results: Value = call.arg("results")?;

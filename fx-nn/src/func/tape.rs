@@ -12,11 +12,11 @@ use fx_core::value::{IntoValue, NodeId, Value};
 use fx_core::{Error, Result, function};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::custom::with_vjp;
 use super::derivative::{Cotangent, Derivative, Pullback, args_of, sum_to};
 use super::known;
 use super::region::Region;
 use super::source::meta_of;
+use super::stand_ins::with_vjp;
 use crate::lowering::Composed;
 use crate::op_kind::{NoGradient, OpKind};
 use crate::ops;
