@@ -1,6 +1,6 @@
 //! Every operation and layer of `docs/ops.md` by every route: eager, traced, interpreted, saved,
 //! normalized, decomposed, composed, compiled, as ONNX, as StableHLO, by the shape rule, and the
-//! gradient by differences. The samples are the recorded calls of PyTorch.
+//! gradient by differences, and the transforms of `func`. The samples are the recorded calls of PyTorch.
 //!
 //! `FX_EVERY_OP="hypot,linear"` runs these alone, `FX_EVERY_OP_LINES=1` prints a line for each problem.
 #![allow(clippy::print_stdout, reason = "a test says what it counted")]

@@ -11,7 +11,7 @@ use fx_nn::testing::{Missing, OpReport, RouteCount};
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/routes.md");
 
 /// The columns.
-const ROUTES: [&str; 12] = [
+const ROUTES: [&str; 16] = [
     "eager",
     "traced",
     "interpreted",
@@ -24,7 +24,14 @@ const ROUTES: [&str; 12] = [
     "stablehlo",
     "shape rule",
     "gradient",
+    "vjp",
+    "second derivative",
+    "jvp",
+    "vmap",
 ];
+
+/// Routes that compare what is smooth: how many samples are depends on the machine's last digits.
+const OF_SLOPES: [&str; 4] = ["gradient", "vjp", "second derivative", "jvp"];
 
 fn reason(missing: Missing) -> &'static str {
     match missing {
@@ -47,8 +54,7 @@ fn cell(route: &str, count: &RouteCount) -> String {
     match (count.compared, most) {
         (0, Some((missing, _))) => reason(*missing).to_string(),
         (0, None) => "refused".to_string(),
-        // How many are smooth enough to compare depends on the machine's last digits.
-        _ if route == "gradient" => "yes".to_string(),
+        _ if OF_SLOPES.contains(&route) => "yes".to_string(),
         (compared, _) => compared.to_string(),
     }
 }
