@@ -125,12 +125,14 @@ fn attention(
     mask: Option<(&Tensor, DType)>,
     options: &Attention,
 ) -> Result<Tensor> {
-    let shares = attention_shares(query, &for_heads(key, query, options)?, mask, options)?;
+    let own = |x: &Tensor| for_heads(x, query, options);
+    let (key, value) = (own(key)?, own(value)?);
+    let shares = attention_shares(query, &key, mask, options)?;
     let shares = match options.dropout_p > 0.0 {
         true => ops::dropout(&shares, options.dropout_p, true)?,
         false => shares,
     };
-    ops::matmul(&shares, &for_heads(value, query, options)?)
+    ops::matmul(&shares, &value)
 }
 
 /// Keys or values for each head of the queries.

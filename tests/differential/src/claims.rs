@@ -322,6 +322,9 @@ pub fn claims(recorded: &str) -> Result<Vec<Claim>> {
 /// What judges a function that is decomposed and that no recorded call is of.
 pub fn judged_elsewhere(function: Function) -> Option<&'static str> {
     match function.path() {
+        "fx_nn::func::cotangent_of" | "fx_nn::func::with_vjp" => {
+            Some("functions with a derivative of their own")
+        }
         "fx_nn::grad::attention" => Some("the gradients of attention"),
         "fx_nn::grad::conv2d_weight" => Some("the gradients of convolutions"),
         "fx_nn::optim::fused_adam" | "fx_nn::optim::fused_sgd" => {
