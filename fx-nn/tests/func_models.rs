@@ -1,5 +1,6 @@
 //! Gradients of whole models as graphs, beside the tape: of every parameter, in training and in evaluation; then compiled,
 //! in `f32`.
+#![allow(clippy::print_stdout, reason = "a test says what it measured")]
 
 use fx_nn::cpu::Cpu;
 use fx_nn::func::{Transform, parameters, vjp};
