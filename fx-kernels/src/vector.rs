@@ -84,3 +84,21 @@ impl<R, F: FnOnce() -> R> WithSimd for Plain<F> {
 pub(crate) fn plain<R>(level: Level, f: impl FnOnce() -> R) -> R {
     level.run(Plain(f))
 }
+
+/// The sum of the products of two rows of one length, in an order that does not depend on the level.
+#[inline(always)]
+pub(crate) fn dot(a: &[f32], b: &[f32]) -> f32 {
+    const LANES: usize = 8;
+    let (mut sums, mut rest) = ([0.0f32; LANES], 0.0);
+    let (a_parts, a_rest) = a.as_chunks::<LANES>();
+    let (b_parts, b_rest) = b.as_chunks::<LANES>();
+    for (a, b) in a_parts.iter().zip(b_parts) {
+        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
+            *sum += a * b;
+        }
+    }
+    for (a, b) in a_rest.iter().zip(b_rest) {
+        rest += a * b;
+    }
+    sums.iter().sum::<f32>() + rest
+}

@@ -185,14 +185,13 @@ def empty_memory(options):
     return found
 
 
-def fx_memory(folder, options, share):
+def fx_memory(folder, options, share, empty):
     """How far the peak of memory is above that before the first step, and the time of a step."""
     fx = Fx(options.program or build("train"), options.threads)
     fx.ask(f"load {folder}")
     fx.ask(f"recompute {1.0 if share is None else share}")
     # With the model, and before there is a step with its state, as PyTorch's.
     before = int(fx.ask("before")) / 1024
-    empty = empty_memory(options)
     times = step(fx, 4)
     found, after = peak(fx)
     planned = int(fx.ask("planned")) / 2**20
@@ -202,14 +201,14 @@ def fx_memory(folder, options, share):
 
 
 def memory(options):
-    missed = []
+    missed, empty = [], empty_memory(options)
     for name, bar in MEMORY.items():
         command = [sys.executable, __file__, "--torch-memory", name, "--threads", str(options.threads)]
         peer = float(subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout)
         with tempfile.TemporaryDirectory() as folder:
             folder = Path(folder) / name
             write(name, folder)
-            own, ms, planned = fx_memory(folder, options, None)
+            own, ms, planned = fx_memory(folder, options, None, empty)
             found = f"fx {own:8.0f} MiB   ratio {own / peer:.2f}   planned over measured {planned:.2f}"
             print(f"{name.ljust(15)} torch {peer:8.0f} MiB   {found}", flush=True)
             if own / peer > bar:
@@ -219,7 +218,7 @@ def memory(options):
             less, slower = own, ms
             for share in SHARES:
                 try:
-                    less, slower, _ = fx_memory(folder, options, share)
+                    less, slower, _ = fx_memory(folder, options, share, empty)
                 except SystemExit:
                     break  # So little is not enough.
                 ratios = f"ratio {less / peer:.2f}   time {slower / ms:.2f}"

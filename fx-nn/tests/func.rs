@@ -492,3 +492,21 @@ fn a_gradient_is_taken_inside_of_a_trace() -> Result<()> {
     assert!(text.contains("Trace::inputs"), "{text}");
     Ok(())
 }
+
+#[test]
+fn second_derivatives_hold_where_both_sides_are_equal() -> Result<()> {
+    use fx_nn::testing::{check_op, routes, samples};
+    let mut second = routes();
+    second.retain(|route| route.name() == "second derivative");
+    for function in [
+        function!(ops::hypot),
+        function!(ops::logaddexp),
+        function!(ops::logaddexp2),
+    ] {
+        // Some of these pairs are equal, and some numbers are 0.
+        let report = check_op(function.name(), &samples::two_floats(function)?, &second);
+        assert!(report.is_right(), "{report}");
+        assert!(report.routes["second derivative"].compared > 0, "{report}");
+    }
+    Ok(())
+}

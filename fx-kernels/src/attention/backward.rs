@@ -82,11 +82,17 @@ pub fn attention_backward(
     check("the gradients of the queries", count * of_q, out.q.len())?;
     check("the gradients of the keys", count * of_k, out.k.len())?;
     check("the gradients of the values", count * of_v, out.v.len())?;
+    if of_q == 0 || of_k == 0 || of_v == 0 {
+        for out in [out.q, out.k, out.v] {
+            out.fill(0.0);
+        }
+        return Ok(());
+    }
     let run = |at: usize, dq: &mut [f32], dk: &mut [f32], dv: &mut [f32]| {
         let (b, kv) = (at / kv_heads, at % kv_heads);
         dk.fill(0.0);
         dv.fill(0.0);
-        for (head, dq) in dq.chunks_mut((queries * size).max(1)).enumerate() {
+        for (head, dq) in dq.chunks_mut(queries * size).enumerate() {
             let head = kv * group + head;
             let job = Head {
                 level,
@@ -104,19 +110,12 @@ pub fn attention_backward(
             }
         }
     };
-    if size == 0 || value_size == 0 || keys == 0 || queries == 0 {
-        for out in [out.q, out.k, out.v] {
-            out.fill(0.0);
-        }
-        return Ok(());
-    }
-    let chunks = |x: usize| x.max(1);
     let is_small = batch * heads * queries * keys * (size + value_size) < SERIAL;
     let least = if is_small { count.max(1) } else { 1 };
     out.q
-        .par_chunks_mut(chunks(of_q))
-        .zip(out.k.par_chunks_mut(chunks(of_k)))
-        .zip(out.v.par_chunks_mut(chunks(of_v)))
+        .par_chunks_mut(of_q)
+        .zip(out.k.par_chunks_mut(of_k))
+        .zip(out.v.par_chunks_mut(of_v))
         .enumerate()
         .with_min_len(least)
         .for_each(|(at, ((dq, dk), dv))| run(at, dq, dk, dv));
@@ -170,11 +169,10 @@ impl Head<'_> {
                 columns: seen,
             };
             let partial_v = &mut partial[..seen * value_size];
-            let right = columns(grad, value_size);
             self.product(
                 [seen, rows, value_size],
                 turned(weights, rows),
-                right,
+                grad,
                 1.0,
                 partial_v,
             );
@@ -189,20 +187,19 @@ impl Head<'_> {
             );
             vector::plain(self.level, || {
                 for (of, weights) in a.chunks_exact_mut(seen).zip(b.chunks_exact(seen)) {
-                    let mean: f32 = dot(of, weights);
+                    let mean = vector::dot(of, weights);
                     for (x, weight) in of.iter_mut().zip(weights) {
                         *x = weight * (*x - mean);
                     }
                 }
             });
             let slopes = Strided { data: a, ..weights };
-            let keys = columns(self.operands.k, size);
-            self.product([rows, seen, size], slopes, keys, scale, dq);
+            self.product([rows, seen, size], slopes, self.operands.k, scale, dq);
             let partial_k = &mut partial[..seen * size];
             self.product(
                 [seen, rows, size],
                 turned(slopes, rows),
-                columns(q, size),
+                q,
                 scale,
                 partial_k,
             );
@@ -265,11 +262,6 @@ fn from(x: Strided<'_>, first: usize) -> Strided<'_> {
     }
 }
 
-/// The same with as many columns.
-fn columns(x: Strided<'_>, columns: usize) -> Strided<'_> {
-    Strided { columns, ..x }
-}
-
 /// The transpose of the first rows.
 fn turned(x: Strided<'_>, rows: usize) -> Strided<'_> {
     Strided {
@@ -278,22 +270,6 @@ fn turned(x: Strided<'_>, rows: usize) -> Strided<'_> {
         columns: rows,
         ..x
     }
-}
-
-/// The sum of the products, in an order that does not depend on the level.
-#[inline(always)]
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    const LANES: usize = 16;
-    let mut sums = [0.0f32; LANES];
-    let (a, rest_a) = a.as_chunks::<LANES>();
-    let (b, rest_b) = b.as_chunks::<LANES>();
-    for (a, b) in a.iter().zip(b) {
-        for ((sum, a), b) in sums.iter_mut().zip(a).zip(b) {
-            *sum += a * b;
-        }
-    }
-    let rest = rest_a.iter().zip(rest_b).map(|(a, b)| a * b);
-    sums.iter().sum::<f32>() + rest.sum::<f32>()
 }
 
 fn add(level: Level, from: &[f32], to: &mut [f32]) {

@@ -5,6 +5,7 @@
 use rayon::prelude::*;
 
 use crate::error::{SizeError, check};
+use crate::vector;
 
 /// The sizes of a depthwise convolution whose weights get a gradient.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,21 +98,8 @@ pub fn depthwise_weight(
 
 /// The sum of products of `grad` with every `step`th of `x`.
 fn dot(x: &[f32], grad: &[f32], step: usize) -> f32 {
-    const LANES: usize = 8;
-    if step != 1 {
-        return x.iter().step_by(step).zip(grad).map(|(x, g)| x * g).sum();
+    match step {
+        1 => vector::dot(&x[..grad.len()], grad),
+        _ => x.iter().step_by(step).zip(grad).map(|(x, g)| x * g).sum(),
     }
-    let x = &x[..grad.len()];
-    let (mut sums, mut rest) = ([0.0f32; LANES], 0.0);
-    let (x_parts, x_rest) = x.as_chunks::<LANES>();
-    let (g_parts, g_rest) = grad.as_chunks::<LANES>();
-    for (x, g) in x_parts.iter().zip(g_parts) {
-        for ((sum, x), g) in sums.iter_mut().zip(x).zip(g) {
-            *sum += x * g;
-        }
-    }
-    for (x, g) in x_rest.iter().zip(g_rest) {
-        rest += x * g;
-    }
-    sums.iter().sum::<f32>() + rest
 }

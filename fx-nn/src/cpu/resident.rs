@@ -135,10 +135,7 @@ impl Resident {
         }
         let mut results = nodes.iter().map(|node| {
             let id = draft.returned.get(node).copied()?;
-            let item = &draft.items[id];
-            let is_own = matches!(item.kind, Kind::Part(_))
-                && matches!(draft.items[item.inputs[0]].kind, Kind::Update(_));
-            Some((id, is_own))
+            Some((id, update_of(&draft, id).is_some()))
         });
         let loss = results.next().flatten();
         let results = results.collect::<Option<Vec<(Id, bool)>>>();
@@ -264,11 +261,6 @@ fn copied(reading: &Reading<'_>, register: Register) -> Result<Register> {
 /// Puts updates where nothing that follows reads what they change, or can fail: as soon as their gradients are there, so
 /// that these do not wait for each other.
 fn place_updates(draft: &mut Draft) -> Result<()> {
-    let update_of = |draft: &Draft, id: Id| match draft.items[id].kind {
-        Kind::Update(_) => Some(id),
-        Kind::Part(_) => update_of_part(draft, id),
-        _ => None,
-    };
     let from = first_without_failure(draft)?;
     // The item whose memory an item looks at.
     let mut viewed: Vec<Id> = (0..draft.items.len()).collect();
@@ -320,9 +312,12 @@ fn place_updates(draft: &mut Draft) -> Result<()> {
     Ok(())
 }
 
-/// The update that an item is one of the results of.
-fn update_of_part(draft: &Draft, part: Id) -> Option<Id> {
-    let of = draft.items[part].inputs[0];
+/// The update that an item is, or is one of the results of.
+fn update_of(draft: &Draft, id: Id) -> Option<Id> {
+    let of = match draft.items[id].kind {
+        Kind::Part(_) => draft.items[id].inputs[0],
+        _ => id,
+    };
     matches!(draft.items[of].kind, Kind::Update(_)).then_some(of)
 }
 

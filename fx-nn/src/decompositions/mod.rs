@@ -13,7 +13,7 @@ mod products;
 mod reductions;
 mod views;
 
-pub(crate) use self::norms::{Attention, attention_shares, for_heads, scaled};
+pub(crate) use self::norms::{Attention, attention_shares, for_heads, scaled, unknown_mask};
 
 use fx_core::passes::DecomposedCall;
 use fx_core::value::DType;

@@ -112,7 +112,7 @@ pub(crate) struct Attention {
     pub enable_gqa: bool,
 }
 
-fn unknown_mask() -> Error {
+pub(crate) fn unknown_mask() -> Error {
     Error::msg(
         "whether attn_mask holds truth values or numbers is not known: infer or propagate shapes first",
     )

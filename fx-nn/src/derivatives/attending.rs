@@ -5,10 +5,12 @@ use fx_core::ir::ValueMeta;
 use fx_core::passes::{CoreSet, DecomposedCall};
 use fx_core::shapes::ShapeRule;
 use fx_core::value::{DType, IntoValue, Value};
-use fx_core::{Error, Result, function, function_table, wrap};
+use fx_core::{Result, function, function_table, wrap};
 
-use super::derivatives;
-use crate::decompositions::{Attention, attention_shares, for_heads, scaled};
+use super::{derivatives, turned};
+use crate::decompositions::{
+    Attention, attention_shares, dtype_of, for_heads, scaled, unknown_mask,
+};
 use crate::func::{Pullback, known, sum_to};
 use crate::ops;
 use crate::tensor::Tensor;
@@ -50,18 +52,8 @@ pub fn attention(
         Some(mask) => Some((mask.clone(), known::dtype(mask)?)),
         None => None,
     };
-    let of = Call {
-        query: query.clone(),
-        key: key.clone(),
-        value: value.clone(),
-        mask,
-        options: Attention {
-            dropout_p: 0.0,
-            is_causal,
-            scale,
-            enable_gqa,
-        },
-    };
+    let tensors = [query.clone(), key.clone(), value.clone()];
+    let of = Call::new(tensors, mask, is_causal, scale, enable_gqa);
     of.gradients(grad, sum_to)
         .map(|[query, key, value]| (query, key, value))
 }
@@ -76,6 +68,27 @@ struct Call {
 }
 
 impl Call {
+    fn new(
+        [query, key, value]: [Tensor; 3],
+        mask: Option<(Tensor, DType)>,
+        is_causal: bool,
+        scale: Option<f64>,
+        enable_gqa: bool,
+    ) -> Self {
+        Call {
+            query,
+            key,
+            value,
+            mask,
+            options: Attention {
+                dropout_p: 0.0,
+                is_causal,
+                scale,
+                enable_gqa,
+            },
+        }
+    }
+
     fn shares(&self, key: &Tensor) -> Result<Tensor> {
         let mask = self.mask.as_ref().map(|(mask, dtype)| (mask, *dtype));
         attention_shares(&self.query, key, mask, &self.options)
@@ -83,7 +96,7 @@ impl Call {
 
     /// The gradient of the scores, from that of the result.
     fn of_scores(&self, shares: &Tensor, value: &Tensor, grad: &Tensor) -> Result<Tensor> {
-        let of_shares = ops::matmul(grad, &ops::transpose(value, -2, -1)?)?;
+        let of_shares = ops::matmul(grad, &turned(value)?)?;
         let weighted = (shares * of_shares)?;
         let all = ops::sum(&weighted, -1, true)?;
         weighted - (shares * all)?
@@ -106,7 +119,6 @@ impl Call {
         let (all_keys, all_values) = (own(key)?, own(value)?);
         let shares = self.shares(&all_keys)?;
         let of_products = scaled(self.of_scores(&shares, &all_values, grad)?, query, options)?;
-        let turned = |x: &Tensor| ops::transpose(x, -2, -1);
         // The heads that share a key or a value.
         let of_group = |x: Tensor, of: &Tensor| -> Result<Tensor> {
             if !options.enable_gqa {
@@ -129,25 +141,14 @@ function_table! { CoreSet {
         let tensor = |name| call.arg::<Tensor>(name);
         let mask = match call.arg::<Option<Tensor>>("attn_mask")? {
             Some(mask) => {
-                let dtype = call.meta("attn_mask").and_then(|meta| meta.tensor()?.dtype);
-                Some((mask, dtype.ok_or_else(|| {
-                    Error::msg("whether attn_mask holds booleans or numbers is not known: infer or propagate shapes first")
-                })?))
+                let dtype = dtype_of(call, "attn_mask").ok_or_else(unknown_mask)?;
+                Some((mask, dtype))
             }
             None => None,
         };
-        let of = Call {
-            query: tensor("query")?,
-            key: tensor("key")?,
-            value: tensor("value")?,
-            mask,
-            options: Attention {
-                dropout_p: 0.0,
-                is_causal: call.arg("is_causal")?,
-                scale: call.arg("scale")?,
-                enable_gqa: call.arg("enable_gqa")?,
-            },
-        };
+        let tensors = [tensor("query")?, tensor("key")?, tensor("value")?];
+        let (is_causal, scale) = (call.arg("is_causal")?, call.arg("scale")?);
+        let of = Call::new(tensors, mask, is_causal, scale, call.arg("enable_gqa")?);
         // A rule is only for shapes that do not broadcast.
         let [query, key, value] = of.gradients(&tensor("grad")?, |x, _| Ok(x.clone()))?;
         Ok(Value::Tuple([query, key, value].map(IntoValue::into_value).into()))
@@ -166,12 +167,6 @@ derivatives! {
 }
 
 fn gradients(call: &mut Pullback<'_>) -> Result<()> {
-    if call.arg::<f64>("dropout_p")? > 0.0 {
-        return Err(Error::msg(
-            "it draws random numbers, and what it is written by would draw others: call it with `dropout_p = 0`, and \
-             `dropout` beside it",
-        ));
-    }
     let tensor = |call: &Pullback<'_>, name| call.arg::<Tensor>(name);
     let (mut query, mut key, mut value) = (
         tensor(call, "query")?,
@@ -189,18 +184,9 @@ fn gradients(call: &mut Pullback<'_>) -> Result<()> {
     let enable_gqa: bool = call.arg("enable_gqa")?;
     if call.needs("attn_mask") {
         let dtype = mask.as_ref().map(known::dtype).transpose()?;
-        let of = Call {
-            query: query.clone(),
-            key: key.clone(),
-            value: value.clone(),
-            mask: mask.clone().zip(dtype),
-            options: Attention {
-                dropout_p: 0.0,
-                is_causal,
-                scale,
-                enable_gqa,
-            },
-        };
+        let tensors = [query.clone(), key.clone(), value.clone()];
+        let mask = mask.clone().zip(dtype);
+        let of = Call::new(tensors, mask, is_causal, scale, enable_gqa);
         call.give("attn_mask", |_| {
             let own = |x: &Tensor| for_heads(x, &of.query, &of.options);
             let shares = of.shares(&own(&of.key)?)?;

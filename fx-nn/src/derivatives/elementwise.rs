@@ -113,6 +113,15 @@ derivatives! {
         call.give("x", |call| share(call)? * &other)?;
         call.give("other", |call| minus(share(call)? * &x))
     };
+    // What these are written by has corners where both sides are equal, or one is 0.
+    ops::logaddexp => |call| of_sum(call, 1.0);
+    ops::logaddexp2 => |call| of_sum(call, std::f64::consts::LN_2);
+    ops::hypot => |call| {
+        let (x, other): (Tensor, Tensor) = (call.arg("x")?, call.arg("other")?);
+        let length: Tensor = call.result()?;
+        call.give("x", |call| call.grad()? * (&x / &length)?)?;
+        call.give("other", |call| call.grad()? * (&other / &length)?)
+    };
     ops::maximum => |call| extreme(call, |own, beside| own.lt(beside));
     ops::minimum => |call| extreme(call, |own, beside| own.gt(beside));
     ops::clamp => |call| {
@@ -197,6 +206,15 @@ operators! {
 
 /// sqrt(2π).
 const ROOT_OF_TURN: f64 = 2.506_628_274_631_000_7;
+
+/// Of the logarithm of a sum of two powers: the share of each; halves where both are the same infinity.
+fn of_sum(call: &mut Pullback<'_>, scale: f64) -> Result<()> {
+    let (x, other): (Tensor, Tensor) = (call.arg("x")?, call.arg("other")?);
+    let is_infinite = ops::logical_and(&x.eq(&other)?, &ops::isinf(&x)?)?;
+    let apart = (ops::r#where(&is_infinite, 0.0, (&x - &other)?)? * scale)?;
+    call.give("x", |call| call.grad()? * ops::sigmoid(&apart)?)?;
+    call.give("other", |call| call.grad()? * ops::sigmoid(&(-&apart)?)?)
+}
 
 /// A slope that is 1/2 where x is nearly 0.
 fn half_at_zero(x: &Tensor, slope: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {

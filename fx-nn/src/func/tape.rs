@@ -422,7 +422,7 @@ impl Walk<'_> {
         match self.ways.of(function) {
             Way::Flat => Ok(()),
             Way::Missing => Err(Error::msg("it has none")),
-            Way::Composite(_) if draws_inside(function, &call.args) => Err(Error::msg(
+            _ if draws_inside(function, &call.args) => Err(Error::msg(
                 "it draws random numbers, and what it is written by would draw others: call it with `dropout_p = 0`, and \
                  `dropout` beside it",
             )),

@@ -312,18 +312,14 @@ pub(super) fn second(sample: &Sample<'_>) -> Result<Given> {
         }
         Ok(dot(&numbers(&run(moved)?)?, &of_weights))
     };
-    let slope = |step: f64| -> Result<[f64; 3]> {
-        let (above, here, below) = (at(step)?, at(0.0)?, at(-step)?);
-        Ok([
-            (above - below) / (2.0 * step),
-            (above - here) / step,
-            (here - below) / step,
-        ])
-    };
     // What refuses numbers beside these has no differences.
-    let (Ok([wide, right, left]), Ok([near, ..])) = (slope(STEP), slope(STEP / 2.0)) else {
+    let steps = [STEP, -STEP, STEP / 2.0, -STEP / 2.0].map(at);
+    let [Ok(above), Ok(below), Ok(near_above), Ok(near_below)] = steps else {
         return Ok(Given::Missing(Missing::NotDifferentiable));
     };
+    let base = dot(&numbers(&here)?, &of_weights);
+    let (right, left) = ((above - base) / STEP, (base - below) / STEP);
+    let (wide, near) = ((right + left) / 2.0, (near_above - near_below) / STEP);
     let scale = 1.0 + size + near.abs();
     let is_smooth =
         (wide - near).abs() <= NEAR / 4.0 * scale && (right - left).abs() <= 1e-3 * scale;
