@@ -230,6 +230,44 @@ fn what_is_beside_the_number_is_given_with_the_gradient() -> Result<()> {
 }
 
 #[test]
+fn what_is_beside_the_result_is_given_with_products_and_jacobians() -> Result<()> {
+    let x = numbers(&[3], 1)?;
+    let v = numbers(&[3], 2)?;
+    let both = || traced!(|t: &Tensor| Ok((t.sin()?, t.cos()?, t.sum(..)?)));
+    let expected = (x.cos()? * &v)?;
+    let (value, slope, (cos, sum)): (Tensor, Tensor, (Tensor, Tensor)) =
+        vjp(both()).has_aux().call((&x, &v))?;
+    close(&value, &x.sin()?)?;
+    close(&slope, &expected)?;
+    close(&cos, &x.cos()?)?;
+    close(&sum, &x.sum(..)?)?;
+    let (value, change, (cos, _)): (Tensor, Tensor, (Tensor, Value)) =
+        jvp(both()).has_aux().call((&x, &v))?;
+    close(&value, &x.sin()?)?;
+    close(&change, &expected)?;
+    close(&cos, &x.cos()?)?;
+    let by_hand: Tensor = jacrev(traced!(|t: &Tensor| t.sin())).call(&x)?;
+    let (jacobian, (cos, sum)): (Tensor, (Tensor, Tensor)) = jacrev(both()).has_aux().call(&x)?;
+    close(&jacobian, &by_hand)?;
+    close(&cos, &x.cos()?)?;
+    close(&sum, &x.sum(..)?)?;
+    let (jacobian, (cos, _)): (Tensor, (Tensor, Value)) = jacfwd(both()).has_aux().call(&x)?;
+    close(&jacobian, &by_hand)?;
+    close(&cos, &x.cos()?)?;
+    let cubes = traced!(|t: &Tensor| Ok((t.pow(3)?.sum(..)?, t.cos()?)));
+    let (curvature, cos): (Tensor, Tensor) = hessian(cubes).has_aux().call(&x)?;
+    close(&curvature, &(&x * 6.0)?.diag(0)?)?;
+    close(&cos, &x.cos()?)?;
+    refused(
+        jacrev(traced!(|t: &Tensor| t.sin()))
+            .has_aux()
+            .call::<Value>(&x),
+        &["with `has_aux` the function gives a tuple"],
+    );
+    Ok(())
+}
+
+#[test]
 fn what_is_beside_the_number_may_be_a_structure() -> Result<()> {
     let of = traced!(|x: &Tensor| {
         let (cos, tan) = (x.cos()?, x.tan()?);

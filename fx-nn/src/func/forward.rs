@@ -250,6 +250,22 @@ pub(crate) fn tuple(items: impl Into<Box<[Value]>>) -> Value {
     Value::Tuple(items.into())
 }
 
+/// A result as what a transform is of, and what else a function with `has_aux` gives.
+pub(crate) fn without_aux(result: Value, has_aux: bool) -> Result<(Value, Option<Value>)> {
+    match (&result, has_aux) {
+        (_, false) => Ok((result, None)),
+        (Value::Tuple(items), true) => match &items[..] {
+            [value, aux] => Ok((value.clone(), Some(aux.clone()))),
+            [value, aux @ ..] => Ok((value.clone(), Some(tuple(aux.to_vec())))),
+            [] => Err(Error::msg("the function gives nothing")),
+        },
+        (other, true) => Err(Error::msg(format_args!(
+            "with `has_aux` the function gives a tuple, not {}",
+            other.describe()
+        ))),
+    }
+}
+
 /// How often each value is among arguments.
 pub(crate) fn uses(args: &[Value]) -> FxHashMap<NodeId, usize> {
     let mut found = FxHashMap::default();

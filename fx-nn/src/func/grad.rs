@@ -7,10 +7,10 @@ use fx_core::{Error, Result};
 
 use super::control::forward;
 use super::derivative::Cotangent;
-use super::forward::{seeds, tuple};
+use super::forward::{seeds, tuple, without_aux};
 use super::known;
 use super::source::Source;
-use super::transform::{Graphs, transform, wrt};
+use super::transform::{Graphs, has_aux, transform, wrt};
 use super::wrt::Wrt;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -58,14 +58,6 @@ impl Grad {
         }
     }
 
-    /// The function gives a tuple: the number, and what else is of interest. Then the gradient is given with that.
-    #[must_use]
-    pub fn has_aux(mut self) -> Self {
-        self.has_aux = true;
-        self.graphs = Graphs::default();
-        self
-    }
-
     pub(crate) fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
         self.recorded_from(cx, args, None)
     }
@@ -78,20 +70,7 @@ impl Grad {
         seed: Option<&Tensor>,
     ) -> Result<Value> {
         let run = forward(cx, &self.source, args, &self.wrt)?;
-        let (value, aux) = match (&run.result, self.has_aux) {
-            (value, false) => (value.clone(), None),
-            (Value::Tuple(items), true) => match &items[..] {
-                [value, aux] => (value.clone(), Some(aux.clone())),
-                [value, aux @ ..] => (value.clone(), Some(tuple(aux.to_vec()))),
-                [] => return Err(Error::msg("the function gives nothing")),
-            },
-            (other, true) => {
-                return Err(Error::msg(format_args!(
-                    "with `has_aux` the function gives a tuple, not {}",
-                    other.describe()
-                )));
-            }
-        };
+        let (value, aux) = without_aux(run.result.clone(), self.has_aux)?;
         let number = Tensor::from_value(value.clone()).map_err(|_| {
             Error::msg(format_args!(
                 "a gradient is of one number, and the function gives {}; `vjp` takes others",
@@ -132,6 +111,7 @@ impl Grad {
 pub struct Vjp {
     source: Source,
     wrt: Wrt,
+    has_aux: bool,
     params: Vec<ParamSpec>,
     trees: Vec<Tree>,
     graphs: Graphs,
@@ -142,6 +122,7 @@ impl Vjp {
         let (params, trees) = source.with_argument("cotangent");
         Vjp {
             wrt: Wrt::all(source.params().len()),
+            has_aux: false,
             source,
             params,
             trees,
@@ -154,13 +135,16 @@ impl Vjp {
             return Err(Error::msg("the gradient of the result is missing"));
         };
         let run = forward(cx, &self.source, args, &self.wrt)?;
-        let seeds = seeds(&run.result, cotangent)?;
+        let (result, aux) = without_aux(run.result.clone(), self.has_aux)?;
+        let seeds = seeds(&result, cotangent)?;
         let grads = run.pulled(cx, seeds)?;
-        Ok(tuple([run.result, grads]))
+        Ok(tuple([result, grads].into_iter().chain(aux).collect::<Vec<_>>()))
     }
 }
 
 transform! { Grad, "grad", |grad| grad.source.params() }
 wrt! { Grad, "What the gradient is of." }
+has_aux! { Grad, "The gradient is given with that: `(gradient, aux)`, or `((value, aux), gradient)`." }
 transform! { Vjp, "vjp", |vjp| &vjp.params }
 wrt! { Vjp, "What the gradients are of: all arguments, unless this says otherwise." }
+has_aux! { Vjp, "The results are `(result, gradients, aux)`." }

@@ -6,12 +6,12 @@ use fx_core::{Error, Result};
 
 use super::axes::Randomness;
 use super::control::forward;
-use super::forward::tuple;
+use super::forward::{tuple, without_aux};
 use super::grad::Vjp;
 use super::jvp::Jvp;
 use super::known;
 use super::source::Source;
-use super::transform::{Graphs, transform, wrt};
+use super::transform::{Graphs, has_aux, transform, wrt};
 use super::vmap::Vmap;
 use super::wrt::Wrt;
 use crate::ops;
@@ -41,12 +41,14 @@ macro_rules! jacobian {
         pub struct $name {
             source: Source,
             wrt: Wrt,
+            has_aux: bool,
             trees: Vec<Tree>,
             graphs: Graphs,
         }
 
         transform! { $name, $text, |of| of.source.params() }
         wrt! { $name, "Which arguments it is of." }
+        has_aux! { $name, "The Jacobian is given with that: `(jacobian, aux)`." }
 
         impl $name {
             fn of_source(source: Source, wrt: Wrt) -> Self {
@@ -54,6 +56,7 @@ macro_rules! jacobian {
                     trees: source.trees(),
                     source,
                     wrt,
+                    has_aux: false,
                     graphs: Graphs::default(),
                 }
             }
@@ -67,8 +70,12 @@ jacobian! { Hessian, "hessian", "Second derivatives; made by [`hessian`]." }
 
 impl Hessian {
     fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
-        let inner = JacRev::of_source(self.source.clone(), self.wrt.clone());
-        JacFwd::of_source(Source::Recorder(Box::new(inner)), self.wrt.clone()).recorded(cx, args)
+        let mut inner = JacRev::of_source(self.source.clone(), self.wrt.clone());
+        inner.has_aux = self.has_aux;
+        let inner = Source::Recorder(Box::new(inner));
+        let mut outer = JacFwd::of_source(inner, self.wrt.clone());
+        outer.has_aux = self.has_aux;
+        outer.recorded(cx, args)
     }
 }
 
@@ -130,14 +137,22 @@ fn results_of(values: &[Value], name: &str) -> Result<Vec<Tensor>> {
     tensors(values)
 }
 
-/// The second of two results.
-fn second(pair: Value) -> Result<Value> {
-    match &pair {
-        Value::Tuple(items) if items.len() == 2 => Ok(items[1].clone()),
+/// The second of some results.
+fn second(results: Value) -> Result<Value> {
+    match &results {
+        Value::Tuple(items) if items.len() >= 2 => Ok(items[1].clone()),
         other => Err(Error::msg(format_args!(
-            "a pair of results is {}",
+            "two results or more are {}",
             other.describe()
         ))),
+    }
+}
+
+/// A Jacobian, with what is given beside it.
+fn with_aux(jacobian: Value, aux: Option<Value>) -> Value {
+    match aux {
+        Some(aux) => tuple([jacobian, aux]),
+        None => jacobian,
     }
 }
 
@@ -145,9 +160,13 @@ impl JacRev {
     fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
         let name = "jacrev";
         let result = forward(cx, &self.source, args, &self.wrt)?.result;
+        let (result, aux) = without_aux(result, self.has_aux)?;
         let tree = Tree::of(&result)?;
         let results = results_of(&tree.flatten(result)?, name)?;
-        let vjp = Vjp::of_source(self.source.clone()).wrt(self.wrt.clone());
+        let mut vjp = Vjp::of_source(self.source.clone()).wrt(self.wrt.clone());
+        if self.has_aux {
+            vjp = vjp.has_aux();
+        }
         let mut axes = vec![None; args.len()];
         axes.push(Some(0));
         let all = Vmap::of_source(Source::Recorder(Box::new(vjp)))
@@ -169,7 +188,7 @@ impl JacRev {
                 });
             jacobians.push(grads_tree.unflatten(shaped.collect::<Result<_>>()?)?);
         }
-        tree.unflatten(jacobians)
+        Ok(with_aux(tree.unflatten(jacobians)?, aux))
     }
 }
 
@@ -177,7 +196,13 @@ impl JacFwd {
     fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
         let name = "jacfwd";
         let places = self.wrt.places(self.source.params())?;
-        let jvp = Jvp::of_source(self.source.clone()).wrt(self.wrt.clone());
+        let mut jvp = Jvp::of_source(self.source.clone()).wrt(self.wrt.clone());
+        let mut aux = None;
+        if self.has_aux {
+            jvp = jvp.has_aux();
+            let result = forward(cx, &self.source, args, &self.wrt)?.result;
+            aux = without_aux(result, true)?.1;
+        }
         let mut axes = vec![None; args.len()];
         axes.push(Some(0));
         let all = Vmap::of_source(Source::Recorder(Box::new(jvp))).in_axes(axes);
@@ -219,6 +244,7 @@ impl JacFwd {
                 _ => all,
             })
         });
-        tree.unflatten(by_result.collect::<Result<_>>()?)
+        let jacobian = tree.unflatten(by_result.collect::<Result<_>>()?)?;
+        Ok(with_aux(jacobian, aux))
     }
 }

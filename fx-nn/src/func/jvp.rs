@@ -7,11 +7,11 @@ use fx_core::{Error, Result};
 
 use super::control::forward;
 use super::derivative::Cotangent;
-use super::forward::tuple;
+use super::forward::{tuple, without_aux};
 use super::known;
 use super::source::Source;
 use super::tape::{self, node_of};
-use super::transform::{Graphs, transform, wrt};
+use super::transform::{Graphs, has_aux, transform, wrt};
 use super::wrt::Wrt;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -28,6 +28,7 @@ pub fn jvp<'r>(of: impl Root<'r>) -> Jvp {
 pub struct Jvp {
     source: Source,
     wrt: Wrt,
+    has_aux: bool,
     params: Vec<ParamSpec>,
     trees: Vec<Tree>,
     graphs: Graphs,
@@ -35,6 +36,7 @@ pub struct Jvp {
 
 transform! { Jvp, "jvp", |jvp| &jvp.params }
 wrt! { Jvp, "What the tangents are of: all arguments, unless this says otherwise." }
+has_aux! { Jvp, "The results are `(result, change, aux)`." }
 
 fn other_structure(error: Error) -> Error {
     Error::msg(format_args!(
@@ -47,6 +49,7 @@ impl Jvp {
         let (params, trees) = source.with_argument("tangents");
         Jvp {
             wrt: Wrt::all(source.params().len()),
+            has_aux: false,
             source,
             params,
             trees,
@@ -94,8 +97,9 @@ impl Jvp {
         }
         // Backward from ones, which do not matter: the result is linear in them.
         let behind = tape::last(cx)?;
-        let tree = Tree::of(&run.result)?;
-        let results = tree.flatten(run.result.clone())?;
+        let (result, aux) = without_aux(run.result.clone(), self.has_aux)?;
+        let tree = Tree::of(&result)?;
+        let results = tree.flatten(result.clone())?;
         let mut starts = Vec::with_capacity(results.len());
         let mut seeds = Vec::new();
         for value in &results {
@@ -142,6 +146,6 @@ impl Jvp {
             }
         });
         let changes = tree.unflatten(changes.collect::<Result<_>>()?)?;
-        Ok(tuple([run.result.clone(), changes]))
+        Ok(tuple([result, changes].into_iter().chain(aux).collect::<Vec<_>>()))
     }
 }
