@@ -7,6 +7,7 @@ use rayon::prelude::*;
 use crate::Level;
 use crate::error::{SizeError, check};
 use crate::math::{exp_negative, map};
+use crate::scratch::lend;
 use crate::vector::{inlined, load_some, store_some};
 
 /// The floats of a task: about 20 us.
@@ -226,6 +227,40 @@ impl WithSimd for Rows<'_> {
     }
 }
 
+/// Each row of its own copy, which is in the cache.
+fn rows_in_place(
+    level: Level,
+    kind: Kind<'_>,
+    size: usize,
+    x: &mut [f32],
+) -> Result<(), SizeError> {
+    let whole = x.len().checked_div(size).unwrap_or(0) * size;
+    check("the input", whole, x.len())?;
+    if x.is_empty() {
+        return Ok(());
+    }
+    let part = |part: &mut [f32]| {
+        lend(size, |copy| {
+            for out in part.chunks_exact_mut(size) {
+                copy.copy_from_slice(out);
+                level.run(Rows {
+                    kind,
+                    size,
+                    first: 0,
+                    x: copy,
+                    out,
+                });
+            }
+        });
+    };
+    let chunk = TASK.div_ceil(size) * size;
+    match x.len() <= 2 * chunk {
+        true => part(x),
+        false => x.par_chunks_mut(chunk).for_each(part),
+    }
+    Ok(())
+}
+
 fn rows(level: Level, kind: Kind<'_>, size: usize, x: &[f32], out: &mut [f32]) {
     if x.is_empty() || size == 0 {
         return;
@@ -297,6 +332,33 @@ pub fn log_softmax(level: Level, size: usize, x: &[f32], out: &mut [f32]) -> Res
     check_rows(size, x, out)?;
     rows(level, Kind::LogSoftmax, size, x, out);
     Ok(())
+}
+
+/// [`softmax`] of each row of `size` floats of `x`, in its place.
+///
+/// # Errors
+///
+/// Where `x` is not a number of whole rows.
+///
+/// ```
+/// use fx_kernels::{Level, norm::softmax_in_place};
+///
+/// let mut x = [0.0, 0.0, 1.0, f32::NEG_INFINITY];
+/// softmax_in_place(Level::best(), 2, &mut x)?;
+/// assert_eq!(x, [0.5, 0.5, 1.0, 0.0]);
+/// # Ok::<(), fx_kernels::SizeError>(())
+/// ```
+pub fn softmax_in_place(level: Level, size: usize, x: &mut [f32]) -> Result<(), SizeError> {
+    rows_in_place(level, Kind::Softmax, size, x)
+}
+
+/// [`log_softmax`] of each row of `size` floats of `x`, in its place.
+///
+/// # Errors
+///
+/// Those of [`softmax_in_place`].
+pub fn log_softmax_in_place(level: Level, size: usize, x: &mut [f32]) -> Result<(), SizeError> {
+    rows_in_place(level, Kind::LogSoftmax, size, x)
 }
 
 /// `(x - mean) / sqrt(variance + eps) * weight + bias` of each row of `size` floats; the variance is

@@ -63,13 +63,16 @@ struct Shape {
     sizes: Vec<usize>,
     /// For each operand.
     strides: Vec<Vec<usize>>,
+    /// The operand that the output holds before it is written.
+    own: Option<usize>,
 }
 
 impl Shape {
-    fn new(sizes: &[usize], operands: &[Operand<'_>]) -> Shape {
+    fn new(sizes: &[usize], operands: &[Operand<'_>], own: Option<usize>) -> Shape {
         let mut shape = Shape {
             sizes: Vec::new(),
             strides: vec![Vec::new(); operands.len()],
+            own,
         };
         for (d, &size) in sizes.iter().enumerate() {
             if size == 1 {
@@ -97,9 +100,9 @@ impl Shape {
         shape
     }
 
-    /// Whether an operand is a plain slice.
+    /// Whether an operand is a plain slice that nothing writes.
     fn is_plain(&self, operand: usize) -> bool {
-        matches!(self.strides[operand][..], [] | [1])
+        matches!(self.strides[operand][..], [] | [1]) && self.own != Some(operand)
     }
 
     /// Copies the entries of an operand from number `from` on.
@@ -169,7 +172,9 @@ impl WithSimd for Job<'_, '_> {
             let size = BLOCK.min(len - from);
             for (i, (block, operand)) in gathered.chunks_exact_mut(BLOCK).zip(operands).enumerate()
             {
-                if !shape.is_plain(i) {
+                if shape.own == Some(i) {
+                    block[..size].copy_from_slice(&outputs[0][from..from + size]);
+                } else if !shape.is_plain(i) {
                     shape.read(
                         i,
                         &operand.data[operand.start..],
@@ -218,10 +223,14 @@ impl<'a> Run<'a> {
         level: Level,
         sizes: &[usize],
         operands: &'a [Operand<'a>],
+        own: Option<usize>,
     ) -> Result<Run<'a>, SizeError> {
         check("the list of operands", tape.inputs, operands.len())?;
-        for operand in operands {
+        for (i, operand) in operands.iter().enumerate() {
             check("the list of strides", sizes.len(), operand.strides.len())?;
+            if own == Some(i) {
+                continue;
+            }
             let span = span(operand.start, sizes, operand.strides);
             check(
                 "an operand",
@@ -232,7 +241,7 @@ impl<'a> Run<'a> {
         Ok(Run {
             tape,
             level,
-            shape: Shape::new(sizes, operands),
+            shape: Shape::new(sizes, operands, own),
             operands,
             len: sizes.iter().product(),
         })
@@ -259,6 +268,15 @@ impl<'a> Run<'a> {
     }
 }
 
+/// The strides of floats in order.
+fn contiguous(sizes: &[usize]) -> SmallVec<[usize; 8]> {
+    let mut strides: SmallVec<[usize; 8]> = SmallVec::from_elem(1, sizes.len());
+    for at in (1..sizes.len()).rev() {
+        strides[at - 1] = strides[at] * sizes[at];
+    }
+    strides
+}
+
 impl Tape {
     /// Computes the outputs, `sizes` floats each and contiguous, from operands that are read as
     /// `sizes` by their strides.
@@ -274,7 +292,48 @@ impl Tape {
         operands: &[Operand<'_>],
         outputs: &mut [&mut [f32]],
     ) -> Result<(), SizeError> {
-        let run = Run::new(self, level, sizes, operands)?;
+        self.run_all(Run::new(self, level, sizes, operands, None)?, outputs)
+    }
+
+    /// Computes the one output of a tape, as [`Tape::run`] does, over the operand of number `own`: `out` holds that
+    /// operand, in order, and what `operands` says of it is not read.
+    ///
+    /// # Errors
+    ///
+    /// As [`Tape::run`].
+    ///
+    /// ```
+    /// use fx_kernels::Level;
+    /// use fx_kernels::pointwise::{Binary, Chain, Operand};
+    ///
+    /// let mut chain = Chain::new();
+    /// let (x, y) = (chain.input(), chain.input());
+    /// let difference = chain.binary(Binary::Sub, x, y);
+    /// let tape = chain.finish(&[difference]);
+    /// let mut out = [5.0, 6.0, 7.0];
+    /// let operands = [Operand::full(&[], &[1]), Operand::full(&[1.0, 2.0, 3.0], &[1])];
+    /// tape.run_over(Level::best(), &[3], &operands, 0, &mut out)?;
+    /// assert_eq!(out, [4.0, 4.0, 4.0]);
+    /// # Ok::<(), fx_kernels::SizeError>(())
+    /// ```
+    pub fn run_over(
+        &self,
+        level: Level,
+        sizes: &[usize],
+        operands: &[Operand<'_>],
+        own: usize,
+        out: &mut [f32],
+    ) -> Result<(), SizeError> {
+        let strides = contiguous(sizes);
+        let mut all: SmallVec<[Operand<'_>; 8]> = SmallVec::from_slice(operands);
+        if let Some(own) = all.get_mut(own) {
+            *own = Operand::full(&[], &strides);
+        }
+        let run = Run::new(self, level, sizes, &all, Some(own))?;
+        self.run_all(run, &mut [out])
+    }
+
+    fn run_all(&self, run: Run<'_>, outputs: &mut [&mut [f32]]) -> Result<(), SizeError> {
         check("the list of outputs", self.outputs, outputs.len())?;
         for output in &*outputs {
             check("an output", run.len, output.len())?;
@@ -323,7 +382,7 @@ impl Tape {
         sizes: &[usize],
         operands: &[Operand<'_>],
     ) -> Result<Vec<f32>, SizeError> {
-        let run = Run::new(self, level, sizes, operands)?;
+        let run = Run::new(self, level, sizes, operands, None)?;
         check("the list of outputs", self.outputs, 1)?;
         // Each thread computes a block at a time and hands it on line by line, so that nothing but the results is
         // written to memory, and each of them once.

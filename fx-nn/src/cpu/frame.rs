@@ -12,7 +12,7 @@ use fx_kernels::conv::Blocked;
 use fx_kernels::{Level, SizeError, convert, transpose};
 use smallvec::SmallVec;
 
-use super::array::{Array, Dims, Memory, strides_of};
+use super::array::{Array, Dims, Memory, broadcast, strides_of};
 use super::draft::{Id, SizeArg};
 use super::memory::{ImageSizes, Pool};
 use crate::Tensor;
@@ -131,6 +131,9 @@ impl<'r> Reading<'r> {
                     converted(self.level, &storage, layout, out)
                 })
             }
+            Register::Empty => pool
+                .lent_of(id)
+                .ok_or_else(|| Error::msg("a register is read before it is written")),
             _ => Err(Error::msg("an operand is not there as an array")),
         }
     }
@@ -293,6 +296,14 @@ pub(super) fn give(register: &mut Register) -> Result<()> {
         *register = Register::Value(Tensor::from_vec(floats, &array.dims[..])?.into_value());
     }
     Ok(())
+}
+
+/// The common sizes of operands, and each operand in these.
+pub(super) fn spread(arrays: &[Array]) -> Result<(Dims, SmallVec<[Array; 6]>)> {
+    let misfit = || Error::msg("the sizes of operands do not fit");
+    let dims = broadcast(arrays.iter().map(|array| &array.dims[..])).ok_or_else(misfit)?;
+    let arrays: Option<_> = arrays.iter().map(|array| array.expanded(&dims)).collect();
+    Ok((dims, arrays.ok_or_else(misfit)?))
 }
 
 /// An array of one number.

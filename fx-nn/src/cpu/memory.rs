@@ -8,6 +8,10 @@ use std::sync::Arc;
 use fx_core::{Error, Result};
 use fx_kernels::conv::{self, Blocked};
 use fx_kernels::{Activation, Buffer, Level};
+use smallvec::SmallVec;
+
+use super::array::{Array, Memory};
+use super::draft::Id;
 
 /// The sizes of images: batch, channels, height, width, and the halo around them.
 pub(super) type ImageSizes = (usize, usize, usize, usize, usize);
@@ -26,6 +30,8 @@ pub(super) struct Pool {
     pub gives_result: bool,
     /// The image that the running step adds to, which no later step reads.
     pub adds_to: Option<Arc<Blocked>>,
+    /// The inputs of the running step that its result may be written over, which no later step reads.
+    pub lent: SmallVec<[(Id, Array); 2]>,
 }
 
 impl Pool {
@@ -61,6 +67,65 @@ impl Pool {
                 fill(&mut buffer[..len])
             },
         )
+    }
+
+    /// Whether an array is a buffer of the pool that nothing else reads, and not a small part of it.
+    pub fn is_alone(&self, array: &Array) -> bool {
+        let Memory::Buffer(buffer) = &array.memory else {
+            return false;
+        };
+        let mut items = self.buffers.items.iter();
+        Arc::strong_count(buffer) == 2
+            && array.is_contiguous()
+            && buffer.len() / 2 <= array.numel()
+            && items.any(|item| Arc::ptr_eq(item, buffer))
+    }
+
+    /// What was lent of an input.
+    pub fn lent_of(&self, id: Id) -> Option<Array> {
+        let mut lent = self.lent.iter();
+        let found = lent.find(|(lent, _)| *lent == id)?;
+        Some(found.1.clone())
+    }
+
+    /// Gives what was lent of an input, if a result of these sizes may be written over it: the step holds it once more.
+    pub fn taken_over(&mut self, id: Id, dims: &[usize]) -> Option<Array> {
+        let at = self.lent.iter().position(|(lent, array)| {
+            let is_held_twice = match &array.memory {
+                Memory::Buffer(buffer) => Arc::strong_count(buffer) == 3,
+                _ => false,
+            };
+            *lent == id && array.dims[..] == *dims && is_held_twice && !self.gives_result
+        })?;
+        Some(self.lent.swap_remove(at).1)
+    }
+
+    /// An array in the place of another one, in order in a buffer of the pool, which a closure changes.
+    pub fn write_over(
+        &mut self,
+        array: Array,
+        change: impl FnOnce(&mut [f32]) -> Result<()>,
+    ) -> Result<Array> {
+        let len = array.numel();
+        let is_it = |item: &Arc<Buffer>| matches!(&array.memory, Memory::Buffer(buffer) if Arc::ptr_eq(item, buffer));
+        let at = self.buffers.items.iter().position(is_it);
+        let at = at.ok_or_else(|| Error::msg("an array is not in the pool"))?;
+        self.buffers.requested(at);
+        let Array {
+            memory,
+            start,
+            dims,
+            strides,
+        } = array;
+        drop(memory);
+        let item = &mut self.buffers.items[at];
+        let buffer = change_alone(item, |buffer| change(&mut buffer[start..start + len]))?;
+        Ok(Array {
+            memory: Memory::Buffer(buffer),
+            start,
+            dims,
+            strides,
+        })
     }
 
     /// Images of these sizes that a closure fills; their halo is zero, and inside is what they held
@@ -130,14 +195,14 @@ impl<T: Default> Shelf<T> {
         fill: impl FnOnce(&mut T) -> Result<()>,
     ) -> Result<Arc<T>> {
         let is_free = |item: &Arc<T>| Arc::strong_count(item) == 1;
-        let fits = |item: &Arc<T>| is_free(item) && capacity(item) >= needed;
+        let is_large = |item: &Arc<T>| capacity(item) / 2 > needed;
+        let fits = |item: &Arc<T>| is_free(item) && capacity(item) >= needed && !is_large(item);
         let planned = self.plan.get(self.next).copied();
         let at = match planned.filter(|at| fits(&self.items[*at])) {
             Some(at) => at,
             None => {
                 let free = self.items.iter().enumerate();
-                let free = free.filter(|(_, item)| is_free(item));
-                let free = free.filter(|(_, item)| capacity(item) / 2 <= needed);
+                let free = free.filter(|(_, item)| is_free(item) && !is_large(item));
                 let best = free.min_by_key(|(_, item)| match capacity(item) {
                     enough if enough >= needed => (false, enough),
                     small => (true, usize::MAX - small),
@@ -148,12 +213,17 @@ impl<T: Default> Shelf<T> {
         if at == self.items.len() {
             self.items.push(Arc::default());
         }
+        self.requested(at);
+        change_alone(&mut self.items[at], fill)
+    }
+
+    /// Notes which item a request got.
+    fn requested(&mut self, at: usize) {
         match self.plan.get_mut(self.next) {
             Some(planned) => *planned = at,
             None => self.plan.push(at),
         }
         self.next += 1;
-        change_alone(&mut self.items[at], fill)
     }
 }
 

@@ -61,6 +61,7 @@ mod lowering;
 mod memory;
 mod of_run;
 mod options;
+mod over;
 mod points;
 mod products;
 mod program;

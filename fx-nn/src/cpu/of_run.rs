@@ -10,13 +10,13 @@ use fx_core::value::DType;
 use fx_core::{Error, Result, operator};
 use fx_kernels::matrix::{Finish, Matrices, Sizes, matmul};
 use fx_kernels::pointwise::Binary;
-use fx_kernels::{embedding, norm, scatter};
+use fx_kernels::{SizeError, embedding, norm, scatter, transpose};
 use smallvec::SmallVec;
 
 use super::array::{Array, Dims, Memory};
 use super::call::{Args, Lowering};
 use super::draft::{Id, Kind, NormOf, PointOp};
-use super::frame::{Reading, Register, array, place};
+use super::frame::{Reading, Register, array, place, sizes_differ};
 use super::memory::Pool;
 use crate::Tensor;
 
@@ -247,9 +247,7 @@ impl Reading<'_> {
             return Err(Error::msg("rows that are added have other sizes"));
         }
         let size: usize = x.dims[1..].iter().product();
-        let begin = self.begin(&x);
-        array(x.dims.clone(), pool, |out| {
-            begin(out)?;
+        self.added_to(inputs[0], x, pool, |out| {
             scatter::add_rows(size, self.floats(&source), &rows, out)
         })
     }
@@ -275,41 +273,42 @@ impl Reading<'_> {
             ));
         }
         let source = self.contiguous(source, pool)?;
-        let begin = self.begin(&x);
-        array(x.dims.clone(), pool, |out| {
-            begin(out)?;
+        self.added_to(inputs[0], x, pool, |out| {
             scatter::add_along(sizes, self.floats(&source), &places, out)
         })
     }
 
-    /// Writes an array, to which something is added then.
-    fn begin<'a>(
-        &'a self,
-        x: &'a Array,
-    ) -> impl FnOnce(&mut [f32]) -> Result<(), fx_kernels::SizeError> + use<'a> {
-        move |out| {
+    /// The array of an input with what is added to it: in its place if nothing else reads it.
+    fn added_to(
+        &self,
+        id: Id,
+        x: Array,
+        pool: &mut Pool,
+        add: impl FnOnce(&mut [f32]) -> Result<(), SizeError>,
+    ) -> Result<Register> {
+        if let Some(own) = pool.taken_over(id, &x.dims) {
+            drop(x);
+            let made = pool.write_over(own, |out| add(out).map_err(sizes_differ))?;
+            return Ok(Register::Array(made));
+        }
+        array(x.dims.clone(), pool, |out| {
             // One number everywhere, as most are.
             if x.strides.iter().all(|stride| *stride == 0)
-                && let Some(number) = self.memory(x).get(x.start)
+                && let Some(number) = self.memory(&x).get(x.start)
             {
                 out.fill(*number);
-                return Ok(());
+                return add(out);
             }
             let Array {
                 start,
                 dims,
                 strides,
                 ..
-            } = x;
-            fx_kernels::transpose::contiguous(
-                self.level,
-                self.memory(x),
-                *start,
-                dims,
-                strides,
-                out,
-            )
-        }
+            } = &x;
+            let memory = self.memory(&x);
+            transpose::contiguous(self.level, memory, *start, dims, strides, out)?;
+            add(out)
+        })
     }
 
     /// One number in the sizes of a register.

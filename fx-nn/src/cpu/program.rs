@@ -79,6 +79,8 @@ pub(super) struct Step {
     pub frees: Vec<Id>,
     /// The residual of a convolution that nothing reads after it, so that it may be changed.
     pub adds_to: Option<Id>,
+    /// The inputs that its result may be written over.
+    pub over: Vec<Id>,
     /// The registers that it changes in place, which nothing reads after it.
     pub changes: Vec<Id>,
     /// The halo that readers of an image need.
@@ -196,7 +198,12 @@ impl Program {
                 }
                 _ => Vec::new(),
             };
+            let over = match gives_result[id] {
+                true => Vec::new(),
+                false => written_over(&kernel, &item.inputs, &frees),
+            };
             program.steps.push(Step {
+                over,
                 changes,
                 report: StepReport::new(kernel.name(), item.nodes),
                 kernel,
@@ -250,6 +257,17 @@ impl Program {
     pub fn report(&self) -> Vec<StepReport> {
         self.steps.iter().map(|step| step.report.clone()).collect()
     }
+}
+
+/// The inputs of a kernel that its result may be written over, of those that nothing reads after it.
+fn written_over(kernel: &Kernel, inputs: &[Id], frees: &[Id]) -> Vec<Id> {
+    let inputs = match kernel {
+        Kernel::Tape(_) | Kernel::Plain(Kind::Softmax(_) | Kind::LogSoftmax(_)) => inputs,
+        Kernel::Plain(Kind::AddAlong(_) | Kind::AddRows) => &inputs[..1],
+        _ => &[],
+    };
+    let is_free = |id: &&Id| frees.contains(id);
+    inputs.iter().filter(is_free).copied().collect()
 }
 
 impl Kernel {

@@ -13,6 +13,7 @@ use super::array::{Array, Memory};
 use super::draft::Kind;
 use super::frame::{Frame, Reading, Register, give, slice};
 use super::memory::Pool;
+use super::over;
 use super::program::{Kernel, Program, Step};
 use crate::Tensor;
 
@@ -110,6 +111,7 @@ impl Program {
                 Some(Register::Image(image)) => Some(image),
                 _ => None,
             };
+            over::lend(registers, &step.over, pool);
             let reading = Reading {
                 registers,
                 inputs: floats,

@@ -14,10 +14,10 @@ use fx_kernels::reduce::{Reduction, reduce};
 use fx_kernels::{Buffer, SizeError, embedding, gather, norm};
 use smallvec::SmallVec;
 
-use super::array::{Array, Dims, broadcast};
+use super::array::{Array, Dims};
 use super::draft::{Id, Kind};
 use super::frame::{
-    Reading, Register, array, filled, image, place, result, room_of, sizes_differ, slice,
+    Reading, Register, array, filled, image, place, room_of, sizes_differ, slice, spread,
 };
 use super::memory::{ImageSizes, Pool, sizes_of};
 use super::program::{Kernel, Step};
@@ -134,21 +134,7 @@ impl Reading<'_> {
             Kernel::Embedding { table, size } => self.embedding(inputs[0], table, *size, pool),
             Kernel::ImageTape(tape, channels) => self.image_tape(step, tape, channels, pool),
             Kernel::Recurrent(how, network) => self.recurrent(inputs, *how, network, pool),
-            Kernel::Tape(tape) => {
-                let arrays: Result<SmallVec<[Array; 6]>> =
-                    inputs.iter().map(|id| self.array(*id, pool)).collect();
-                let (dims, arrays) = spread(&arrays?)?;
-                let operands: SmallVec<[Operand<'_>; 6]> =
-                    arrays.iter().map(|array| self.operand(array)).collect();
-                if pool.gives_result {
-                    room_of(&dims)?;
-                    let floats = tape.collect(level, &dims, &operands);
-                    return Ok(result(dims, floats.map_err(sizes_differ)?));
-                }
-                array(dims.clone(), pool, |out| {
-                    tape.run(level, &dims, &operands, &mut [out])
-                })
-            }
+            Kernel::Tape(tape) => self.pointwise(tape, inputs, pool),
         }
     }
 
@@ -326,8 +312,21 @@ impl Reading<'_> {
                 let last = x.dims.len() - 1;
                 let mut order: Dims = (0..x.dims.len()).collect();
                 order.swap(dim, last);
+                let size = x.dims[dim];
+                if dim == last
+                    && let Some(own) = pool.taken_over(inputs[0], &x.dims)
+                {
+                    drop(x);
+                    let made = pool.write_over(own, |out| {
+                        let run = match kind {
+                            Kind::Softmax(_) => norm::softmax_in_place(level, size, out),
+                            _ => norm::log_softmax_in_place(level, size, out),
+                        };
+                        run.map_err(sizes_differ)
+                    })?;
+                    return Ok(Register::Array(made));
+                }
                 let x = self.contiguous(x.permuted(&order), pool)?;
-                let size = x.dims[last];
                 let made = filled(x.dims.clone(), pool, |out| {
                     let x = self.floats(&x);
                     let run = match kind {
@@ -462,7 +461,7 @@ impl Reading<'_> {
     }
 
     /// An array as it lies, for a tape.
-    fn operand<'a>(&'a self, array: &'a Array) -> Operand<'a> {
+    pub(super) fn operand<'a>(&'a self, array: &'a Array) -> Operand<'a> {
         Operand {
             data: self.memory(array),
             start: array.start,
@@ -753,12 +752,4 @@ impl Reading<'_> {
         }
         array(dims, pool, |out| made.to_nchw(out))
     }
-}
-
-/// The common sizes of operands, and each operand in these.
-fn spread(arrays: &[Array]) -> Result<(Dims, SmallVec<[Array; 6]>)> {
-    let misfit = || Error::msg("the sizes of operands do not fit");
-    let dims = broadcast(arrays.iter().map(|array| &array.dims[..])).ok_or_else(misfit)?;
-    let arrays: Option<_> = arrays.iter().map(|array| array.expanded(&dims)).collect();
-    Ok((dims, arrays.ok_or_else(misfit)?))
 }

@@ -1,7 +1,8 @@
 //! Derivatives of reductions: sums, products, and elements that are chosen.
 
-use fx_core::Result;
+use fx_core::trace::FromValue;
 use fx_core::value::Int;
+use fx_core::{Result, function};
 
 use super::derivatives;
 use crate::func::{Pullback, known};
@@ -42,7 +43,12 @@ derivatives! {
         let dim: i64 = call.arg("dim")?;
         call.give("x", |call| {
             let (grad, y): (Tensor, Tensor) = (call.grad()?, call.result()?);
-            &grad - (ops::exp(&y)? * ops::sum(&grad, dim, true)?)?
+            let all = |grad: &Tensor| ops::exp(&y)? * ops::sum(grad, dim, true)?;
+            match added_to_zeros(&grad, dim)? {
+                // Of a few elements, as that of a loss by classes is: no array of zeros besides.
+                Some([index, src]) => ops::scatter_add(&super::minus(all(&src))?, dim, &index, &src),
+                None => &grad - all(&grad)?,
+            }
         })
     };
     ops::max => |call| chosen(call);
@@ -131,6 +137,31 @@ fn extreme(call: &mut Pullback<'_>) -> Result<()> {
         };
         (grad / count)? * is_it
     })
+}
+
+/// The indices along a dim and the elements that were added to zeros there, if that is what a gradient is.
+fn added_to_zeros(grad: &Tensor, dim: i64) -> Result<Option<[Tensor; 2]>> {
+    let scatter_add = function!(ops::scatter_add);
+    let Some((_, args)) = known::call_of(grad)?.filter(|(of, _)| *of == scatter_add) else {
+        return Ok(None);
+    };
+    let [zeros, of_dim, index, src] = &args[..] else {
+        return Ok(None);
+    };
+    let zeros = Tensor::from_value(zeros.clone())?;
+    let is_zero = known::call_of(&zeros)?.is_some_and(|(of, _)| of == function!(ops::zeros_like));
+    let (shape, index) = (known::dims(&zeros)?, Tensor::from_value(index.clone())?);
+    let (at, mut places) = (known::place(dim, shape.len())?, known::dims(&index)?);
+    // Elsewhere the indices may be of fewer places than there are.
+    let is_along = known::place(i64::from_value(of_dim.clone())?, shape.len())? == at;
+    let is_whole = places.len() == shape.len() && {
+        places[at] = shape[at].clone();
+        places == shape
+    };
+    match is_zero && is_along && is_whole {
+        true => Ok(Some([index, Tensor::from_value(src.clone())?])),
+        false => Ok(None),
+    }
 }
 
 /// The gradient of elements goes to where they were.

@@ -138,7 +138,9 @@ impl Vjp {
         let (result, aux) = without_aux(run.result.clone(), self.has_aux)?;
         let seeds = seeds(&result, cotangent)?;
         let grads = run.pulled(cx, seeds)?;
-        Ok(tuple([result, grads].into_iter().chain(aux).collect::<Vec<_>>()))
+        Ok(tuple(
+            [result, grads].into_iter().chain(aux).collect::<Vec<_>>(),
+        ))
     }
 }
 

@@ -146,6 +146,8 @@ impl Jvp {
             }
         });
         let changes = tree.unflatten(changes.collect::<Result<_>>()?)?;
-        Ok(tuple([result, changes].into_iter().chain(aux).collect::<Vec<_>>()))
+        Ok(tuple(
+            [result, changes].into_iter().chain(aux).collect::<Vec<_>>(),
+        ))
     }
 }

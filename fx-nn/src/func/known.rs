@@ -1,8 +1,8 @@
 //! What is known of values: the shapes and the types of tensors, of which some are symbolic.
 
-use fx_core::ir::TensorMeta;
+use fx_core::ir::{Function, TensorMeta};
 use fx_core::tensor::Object;
-use fx_core::trace::FromValue;
+use fx_core::trace::{FromValue, with_context};
 use fx_core::value::{DType, Dim, Int, Value};
 use fx_core::{Error, Result};
 
@@ -158,4 +158,23 @@ pub(crate) fn ints(value: Value) -> Result<Vec<Int>> {
         }
         one => Ok(vec![Int::from_value(one.clone())?]),
     }
+}
+
+/// The call that gives a symbolic tensor in the trace that records, with an argument for each parameter.
+pub(crate) fn call_of(x: &Tensor) -> Result<Option<(Function, Vec<Value>)>> {
+    let Some(proxy) = x.proxy() else {
+        return Ok(None);
+    };
+    let found = with_context(|cx| {
+        let graph = cx.graph()?;
+        let node = graph.node(proxy.node())?;
+        let Some(function) = node.function() else {
+            return Ok(None);
+        };
+        let arguments = node.normalized_arguments()?.into_iter();
+        let values = arguments
+            .map(|(_, argument)| argument.to_value(&mut |node| Ok(Value::Proxy(cx.proxy(node)))));
+        Ok(Some((function, values.collect::<Result<_>>()?)))
+    });
+    found.unwrap_or(Ok(None))
 }
