@@ -519,6 +519,12 @@ fn chains() {
             let mut out = vec![0.0; rows * columns];
             tape.run(level, &[rows, columns], &operands, &mut [&mut out])
                 .expect("sizes");
+            // Over an operand come the same bits.
+            let mut over = x.clone();
+            tape.run_over(level, &[rows, columns], &operands, 0, &mut over)
+                .expect("sizes");
+            let bits = |floats: &[f32]| floats.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&over), bits(&out));
             out
         };
         (format!("{rows}x{columns} {names:?}"), run)

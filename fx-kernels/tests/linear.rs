@@ -114,6 +114,22 @@ fn deep_and_wide_shapes() {
     }
 }
 
+/// What is packed at once ends, and the rest is added.
+#[test]
+fn very_deep_shapes() {
+    let mut random = Random(10);
+    for (m, k, n) in [
+        (20, 3840, 33),
+        (20, 3841, 64),
+        (470, 4000, 20),
+        (9, 9001, 31),
+    ] {
+        for kind in [WeightKind::F32, WeightKind::I8] {
+            check(&mut random, Level::best(), m, k, n, kind);
+        }
+    }
+}
+
 /// How many threads there are changes no bit, and neither does a repetition.
 #[test]
 fn threads_change_nothing() {

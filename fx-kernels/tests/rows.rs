@@ -2,7 +2,10 @@
 
 use fx_kernels::Level;
 use fx_kernels::embedding::gather;
-use fx_kernels::norm::{Groups, group_norm, layer_norm, log_softmax, rms_norm, softmax};
+use fx_kernels::norm::{
+    Groups, group_norm, layer_norm, log_softmax, log_softmax_in_place, rms_norm, softmax,
+    softmax_in_place,
+};
 use fx_kernels::rotary::{Heads, Pairs, rotate};
 use fx_kernels::transpose::contiguous;
 
@@ -93,6 +96,26 @@ fn rows() {
             close("rms_norm", &out, &want);
         }
     }
+}
+
+#[test]
+fn rows_in_place_are_the_same() {
+    let mut random = Random(4);
+    for (size, count) in [(1, 7), (5, 1), (37, 900), (9000, 9), (40_000, 3)] {
+        let x = random.floats(size * count);
+        for level in Level::available() {
+            let mut expected = vec![0.0; x.len()];
+            let mut found = x.clone();
+            softmax(level, size, &x, &mut expected).expect("sizes");
+            softmax_in_place(level, size, &mut found).expect("sizes");
+            assert_eq!(found, expected, "{level:?} {size}");
+            found.clone_from(&x);
+            log_softmax(level, size, &x, &mut expected).expect("sizes");
+            log_softmax_in_place(level, size, &mut found).expect("sizes");
+            assert_eq!(found, expected, "{level:?} {size}");
+        }
+    }
+    assert!(softmax_in_place(Level::best(), 2, &mut [0.0; 3]).is_err());
 }
 
 #[test]

@@ -16,6 +16,9 @@ pub(crate) const ROW: usize = size_of::<Row>() / 4;
 /// The most rows that are packed at once.
 const ROWS: usize = 448;
 
+/// The most steps of K whose rows are packed at once: what is packed stays in memory that threads keep.
+const DEEP: usize = 10 * DEPTH;
+
 /// The rows that one thread packs at once.
 const PACKED: usize = 64;
 
@@ -108,14 +111,24 @@ impl<B: Panels> Product<'_, B> {
         }
         for (first, rows) in even(self.rows, ROWS) {
             let out = &mut out[first * self.columns..][..rows * self.columns];
-            self.part(level, first, rows, out);
+            for start in (0..self.depth.max(1)).step_by(DEEP) {
+                let depth = (self.depth - start).min(DEEP);
+                self.part(level, (first, rows), (start, depth), out);
+            }
         }
     }
 
-    /// Computes some rows of the result: packs them, then gives out rectangles.
-    fn part(&self, level: Level, first: usize, rows: usize, out: &mut [f32]) {
-        let blocks = self.depth.div_ceil(DEPTH).max(1);
-        let work = rows * self.columns * self.depth;
+    /// Computes some rows of the result, as far as some steps of K go, or adds that to what is there: packs the rows,
+    /// then gives out rectangles.
+    fn part(
+        &self,
+        level: Level,
+        (first, rows): (usize, usize),
+        (start, depth): (usize, usize),
+        out: &mut [f32],
+    ) {
+        let blocks = depth.div_ceil(DEPTH).max(1);
+        let work = rows * self.columns * depth;
         lend(blocks * rows * ROW, |packed| {
             let packed: &mut [Row] = packed.as_chunks_mut().0;
             let pack = |(i, out): (usize, &mut [Row])| {
@@ -126,7 +139,7 @@ impl<B: Panels> Product<'_, B> {
                 );
                 let k = block * DEPTH;
                 crate::vector::plain(level, || {
-                    self.left.rows(first + row, k, self.depth - k, out);
+                    self.left.rows(first + row, start + k, depth - k, out);
                 });
             };
             let chunks = packed_chunks(packed, rows);
@@ -136,7 +149,7 @@ impl<B: Panels> Product<'_, B> {
             }
             let packed: &[Row] = packed;
             // Rectangles, 32 or more where each has work for 50 us: bands of rows, in strips.
-            let most = (TASK_FLOATS / self.depth.max(1)).clamp(56, MOST);
+            let most = (TASK_FLOATS / depth.max(1)).clamp(56, MOST);
             let bands = even(rows, most);
             let panels = self.columns.div_ceil(PANEL);
             let wanted = (work / SERIAL).clamp(1, 32);
@@ -156,6 +169,8 @@ impl<B: Panels> Product<'_, B> {
                     let space = space.as_chunks_mut().0;
                     level.run(Job {
                         product: self,
+                        start,
+                        depth,
                         packed,
                         rows,
                         task,
@@ -205,6 +220,9 @@ fn packed_chunks(packed: &mut [Row], rows: usize) -> Vec<&mut [Row]> {
 /// A task with what it needs, to be run at a level.
 struct Job<'a, 't, 'o, B> {
     product: &'a Product<'a, B>,
+    /// The first step of K, and how many there are.
+    start: usize,
+    depth: usize,
     packed: &'a [Row],
     /// The rows of a block of `packed`.
     rows: usize,
@@ -222,6 +240,8 @@ impl<B: Panels> WithSimd for Job<'_, '_, '_, B> {
     fn with_simd<S: Simd>(self, simd: S) {
         let Job {
             product,
+            start,
+            depth: steps,
             packed,
             rows,
             task,
@@ -229,7 +249,7 @@ impl<B: Panels> WithSimd for Job<'_, '_, '_, B> {
             space,
         } = self;
         let wide = task.out.first().map_or(0, |row| row.len());
-        let blocks = product.depth.div_ceil(DEPTH).max(1);
+        let blocks = steps.div_ceil(DEPTH).max(1);
         let (space, sums) = space.split_at_mut(group * DEPTH);
         let rows_of = task.out.len();
         let step = match product.right.is_ready() {
@@ -241,8 +261,8 @@ impl<B: Panels> WithSimd for Job<'_, '_, '_, B> {
             let panels = (end - column).div_ceil(PANEL);
             let first_panel = (task.column + column) / PANEL;
             for block in 0..blocks {
-                let k = block * DEPTH;
-                let depth = (product.depth - k).min(DEPTH);
+                let depth = (steps - block * DEPTH).min(DEPTH);
+                let k = start + block * DEPTH;
                 let a = &packed[block * rows + task.packed..][..rows_of];
                 if depth > 0 && !product.right.is_ready() {
                     let panels = first_panel..first_panel + panels;
@@ -266,7 +286,7 @@ impl<B: Panels> WithSimd for Job<'_, '_, '_, B> {
                                     a,
                                     b,
                                     at,
-                                    false,
+                                    start > 0,
                                     out,
                                     column + panel * PANEL + at,
                                 );
@@ -283,11 +303,18 @@ impl<B: Panels> WithSimd for Job<'_, '_, '_, B> {
                 if blocks > 1 {
                     let parts = out.chunks_mut(PANEL).zip(sums[i..].iter().step_by(rows_of));
                     for (out, sums) in parts {
+                        if start > 0 {
+                            out.iter_mut().zip(sums).for_each(|(out, sum)| *out += sum);
+                            continue;
+                        }
                         match out.as_chunks_mut::<PANEL>().0 {
                             [out] => *out = *sums,
                             _ => out.copy_from_slice(&sums[..out.len()]),
                         }
                     }
+                }
+                if start + steps < product.depth {
+                    continue;
                 }
                 let from = task.column + column;
                 product
