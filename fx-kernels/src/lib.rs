@@ -33,3 +33,4 @@ pub use buffer::{BLOCK, Block, Buffer};
 pub use error::SizeError;
 pub use level::Level;
 pub use peak::peak_flops;
+pub use scratch::scratch_bytes;

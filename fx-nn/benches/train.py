@@ -53,10 +53,10 @@ def step(fx, count=1):
 
 
 def peak(fx):
-    """The peak of memory so far and the memory now, in MiB."""
+    """The peak of memory so far, and the memory now without that of the program's file, in MiB."""
     status = Path(f"/proc/{fx.process.pid}/status").read_text()
     fields = dict(line.split(":", 1) for line in status.splitlines())
-    return tuple(int(fields[name].split()[0]) / 1024 for name in ("VmHWM", "VmRSS"))
+    return tuple(int(fields[name].split()[0]) / 1024 for name in ("VmHWM", "RssAnon"))
 
 
 class Torch:

@@ -161,7 +161,7 @@ fn answer(line: &str, loaded: &mut Option<Loaded>) -> Result<String> {
             "saved".to_string()
         }
         ["before"] => before.to_string(),
-        ["planned"] => step.planned_bytes().to_string(),
+        ["planned"] => (step.planned_bytes() + fx_kernels::scratch_bytes()).to_string(),
         ["profile"] => {
             let (mut kinds, mut calls) = (BTreeMap::<String, (f64, usize)>::new(), Vec::new());
             step.run_timed(args.clone(), &mut |run| {

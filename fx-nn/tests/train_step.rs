@@ -213,6 +213,28 @@ fn threads_do_not_change_a_bit() -> Result<()> {
     Ok(())
 }
 
+/// The scores of many classes are one array: their logarithms, and the gradient, are written over it.
+#[test]
+fn a_loss_by_classes_keeps_one_array_of_scores() -> Result<()> {
+    let (examples, classes) = (64, 5000);
+    let model = nn::Linear::new(4, classes)?;
+    let squashed = traced!(|scores: &Tensor, y: &Tensor| cross_entropy(&scores.tanh()?, y));
+    let x = Tensor::randn((examples, 4))?;
+    let y = Tensor::from_vec((0..examples as i64).collect(), examples)?;
+    for (loss, arrays) in [(loss(), 1), (squashed, 2)] {
+        let mut step = TrainStep::new(&model, loss, SGD::new(&model)?)?;
+        step.run((&x, &y))?;
+        step.run((&x, &y))?;
+        assert!(!step.report().is_empty());
+        let scores = (examples * classes * 4) as u64;
+        let found = step.planned_bytes();
+        // The parameters and their gradients are less than half of an array of scores.
+        let bar = arrays * scores + scores / 2;
+        assert!(found < bar, "{found} bytes, of which an array is {scores}");
+    }
+    Ok(())
+}
+
 #[test]
 fn what_cannot_be_a_step_says_so() -> Result<()> {
     struct Own;

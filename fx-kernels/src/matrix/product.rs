@@ -22,9 +22,9 @@ const DEEP: usize = 10 * DEPTH;
 /// The rows that one thread packs at once.
 const PACKED: usize = 64;
 
-/// The floats of the left operand that a task goes through for each panel: they stay in the second
-/// level of the cache.
-const TASK_FLOATS: usize = 256 << 10;
+/// The most floats of the left operand that a task goes through, where that leaves it 56 rows: a part of the right operand
+/// is packed for all rows of a task.
+const TASK_FLOATS: usize = 1 << 20;
 
 /// The most rows of a task.
 const MOST: usize = 224;

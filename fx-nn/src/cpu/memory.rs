@@ -100,7 +100,7 @@ impl Pool {
         Some(self.lent.swap_remove(at).1)
     }
 
-    /// An array in the place of another one, in order in a buffer of the pool, which a closure changes.
+    /// What a closure makes of an array, in order in a buffer of the pool, where it changes it.
     pub fn write_over(
         &mut self,
         array: Array,

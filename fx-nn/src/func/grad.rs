@@ -10,7 +10,7 @@ use super::derivative::Cotangent;
 use super::forward::{seeds, tuple, without_aux};
 use super::known;
 use super::source::Source;
-use super::transform::{Graphs, has_aux, transform, wrt};
+use super::transform::{Graphs, transform, wrt};
 use super::wrt::Wrt;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -56,6 +56,15 @@ impl Grad {
             has_aux: false,
             graphs: Graphs::default(),
         }
+    }
+
+    /// The function gives a tuple: what this is of, and what else is of interest (of several items, a tuple).
+    /// The gradient is given with that: `(gradient, aux)`, or `((value, aux), gradient)`.
+    #[must_use]
+    pub fn has_aux(mut self) -> Self {
+        self.has_aux = true;
+        self.graphs = Graphs::default();
+        self
     }
 
     pub(crate) fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
@@ -130,6 +139,15 @@ impl Vjp {
         }
     }
 
+    /// The function gives a tuple: what this is of, and what else is of interest (of several items, a tuple).
+    /// The results are `(result, gradients, aux)`.
+    #[must_use]
+    pub fn has_aux(mut self) -> Self {
+        self.has_aux = true;
+        self.graphs = Graphs::default();
+        self
+    }
+
     fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
         let Some((cotangent, args)) = args.split_last() else {
             return Err(Error::msg("the gradient of the result is missing"));
@@ -146,7 +164,5 @@ impl Vjp {
 
 transform! { Grad, "grad", |grad| grad.source.params() }
 wrt! { Grad, "What the gradient is of." }
-has_aux! { Grad, "The gradient is given with that: `(gradient, aux)`, or `((value, aux), gradient)`." }
 transform! { Vjp, "vjp", |vjp| &vjp.params }
 wrt! { Vjp, "What the gradients are of: all arguments, unless this says otherwise." }
-has_aux! { Vjp, "The results are `(result, gradients, aux)`." }

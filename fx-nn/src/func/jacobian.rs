@@ -11,7 +11,7 @@ use super::grad::Vjp;
 use super::jvp::Jvp;
 use super::known;
 use super::source::Source;
-use super::transform::{Graphs, has_aux, transform, wrt};
+use super::transform::{Graphs, transform, wrt};
 use super::vmap::Vmap;
 use super::wrt::Wrt;
 use crate::ops;
@@ -48,9 +48,17 @@ macro_rules! jacobian {
 
         transform! { $name, $text, |of| of.source.params() }
         wrt! { $name, "Which arguments it is of." }
-        has_aux! { $name, "The Jacobian is given with that: `(jacobian, aux)`." }
 
         impl $name {
+            /// The function gives a tuple: what this is of, and what else is of interest (of several items, a tuple).
+            /// The derivatives are given with that: `(jacobian, aux)`.
+            #[must_use]
+            pub fn has_aux(mut self) -> Self {
+                self.has_aux = true;
+                self.graphs = Graphs::default();
+                self
+            }
+
             fn of_source(source: Source, wrt: Wrt) -> Self {
                 $name {
                     trees: source.trees(),

@@ -11,7 +11,7 @@ use super::forward::{tuple, without_aux};
 use super::known;
 use super::source::Source;
 use super::tape::{self, node_of};
-use super::transform::{Graphs, has_aux, transform, wrt};
+use super::transform::{Graphs, transform, wrt};
 use super::wrt::Wrt;
 use crate::ops;
 use crate::tensor::Tensor;
@@ -36,7 +36,6 @@ pub struct Jvp {
 
 transform! { Jvp, "jvp", |jvp| &jvp.params }
 wrt! { Jvp, "What the tangents are of: all arguments, unless this says otherwise." }
-has_aux! { Jvp, "The results are `(result, change, aux)`." }
 
 fn other_structure(error: Error) -> Error {
     Error::msg(format_args!(
@@ -55,6 +54,15 @@ impl Jvp {
             trees,
             graphs: Graphs::default(),
         }
+    }
+
+    /// The function gives a tuple: what this is of, and what else is of interest (of several items, a tuple).
+    /// The results are `(result, change, aux)`.
+    #[must_use]
+    pub fn has_aux(mut self) -> Self {
+        self.has_aux = true;
+        self.graphs = Graphs::default();
+        self
     }
 
     pub(crate) fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {

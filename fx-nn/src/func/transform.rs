@@ -239,20 +239,3 @@ macro_rules! wrt {
     };
 }
 pub(super) use wrt;
-
-/// `has_aux`: the function gives a tuple, of which a transform is of the first item alone.
-macro_rules! has_aux {
-    ($name:ident, $doc:literal) => {
-        impl $name {
-            /// The function gives a tuple: what this is of, and what else is of interest (of several items, a tuple).
-            #[doc = $doc]
-            #[must_use]
-            pub fn has_aux(mut self) -> Self {
-                self.has_aux = true;
-                self.graphs = $crate::func::transform::Graphs::default();
-                self
-            }
-        }
-    };
-}
-pub(super) use has_aux;

@@ -395,6 +395,7 @@ impl TrainStep {
 
     /// The bytes that compiled steps hold between runs: the parameters, the state and the buffers of the model in `f32`, and
     /// the buffers in which a step computes. The last are planned by the first run for inputs of a shape. None before it.
+    /// Besides, the threads of all kernels share [`fx_kernels::scratch_bytes`].
     pub fn planned_bytes(&self) -> u64 {
         let carried = match &self.carried {
             Carrying::Tensors(_) => 0,
