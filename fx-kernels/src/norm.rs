@@ -234,8 +234,7 @@ fn rows_in_place(
     size: usize,
     x: &mut [f32],
 ) -> Result<(), SizeError> {
-    let whole = x.len().checked_div(size).unwrap_or(0) * size;
-    check("the input", whole, x.len())?;
+    check_rows(size, x, x)?;
     if x.is_empty() {
         return Ok(());
     }

@@ -296,11 +296,11 @@ impl Tape {
     }
 
     /// Computes the one output of a tape, as [`Tape::run`] does, over the operand of number `own`: `out` holds that
-    /// operand, in order, and what `operands` says of it is not read.
+    /// operand, in order, and `operands` has the others.
     ///
     /// # Errors
     ///
-    /// As [`Tape::run`].
+    /// As [`Tape::run`], or where the tape has no operand of that number.
     ///
     /// ```
     /// use fx_kernels::Level;
@@ -311,9 +311,10 @@ impl Tape {
     /// let difference = chain.binary(Binary::Sub, x, y);
     /// let tape = chain.finish(&[difference]);
     /// let mut out = [5.0, 6.0, 7.0];
-    /// let operands = [Operand::full(&[], &[1]), Operand::full(&[1.0, 2.0, 3.0], &[1])];
-    /// tape.run_over(Level::best(), &[3], &operands, 0, &mut out)?;
+    /// let others = [Operand::full(&[1.0, 2.0, 3.0], &[1])];
+    /// tape.run_over(Level::best(), &[3], &others, 0, &mut out)?;
     /// assert_eq!(out, [4.0, 4.0, 4.0]);
+    /// assert!(tape.run_over(Level::best(), &[3], &others, 2, &mut out).is_err());
     /// # Ok::<(), fx_kernels::SizeError>(())
     /// ```
     pub fn run_over(
@@ -326,9 +327,8 @@ impl Tape {
     ) -> Result<(), SizeError> {
         let strides = contiguous(sizes);
         let mut all: SmallVec<[Operand<'_>; 8]> = SmallVec::from_slice(operands);
-        if let Some(own) = all.get_mut(own) {
-            *own = Operand::full(&[], &strides);
-        }
+        check("the operand that is written over", own.min(all.len()), own)?;
+        all.insert(own, Operand::full(&[], &strides));
         let run = Run::new(self, level, sizes, &all, Some(own))?;
         self.run_all(run, &mut [out])
     }

@@ -74,11 +74,19 @@ impl Pool {
         let Memory::Buffer(buffer) = &array.memory else {
             return false;
         };
-        let mut items = self.buffers.items.iter();
         Arc::strong_count(buffer) == 2
             && array.is_contiguous()
             && buffer.len() / 2 <= array.numel()
-            && items.any(|item| Arc::ptr_eq(item, buffer))
+            && self.place_of(array).is_some()
+    }
+
+    /// Which buffer of the pool an array is in.
+    fn place_of(&self, array: &Array) -> Option<usize> {
+        let Memory::Buffer(buffer) = &array.memory else {
+            return None;
+        };
+        let mut items = self.buffers.items.iter();
+        items.position(|item| Arc::ptr_eq(item, buffer))
     }
 
     /// What was lent of an input.
@@ -107,8 +115,7 @@ impl Pool {
         change: impl FnOnce(&mut [f32]) -> Result<()>,
     ) -> Result<Array> {
         let len = array.numel();
-        let is_it = |item: &Arc<Buffer>| matches!(&array.memory, Memory::Buffer(buffer) if Arc::ptr_eq(item, buffer));
-        let at = self.buffers.items.iter().position(is_it);
+        let at = self.place_of(&array);
         let at = at.ok_or_else(|| Error::msg("an array is not in the pool"))?;
         self.buffers.requested(at);
         let Array {

@@ -16,8 +16,9 @@ use smallvec::SmallVec;
 use super::array::{Array, Dims, Memory};
 use super::call::{Args, Lowering};
 use super::draft::{Id, Kind, NormOf, PointOp};
-use super::frame::{Reading, Register, array, place, sizes_differ};
+use super::frame::{Reading, Register, array, place};
 use super::memory::Pool;
+use super::over;
 use crate::Tensor;
 
 impl Lowering<'_> {
@@ -288,8 +289,7 @@ impl Reading<'_> {
     ) -> Result<Register> {
         if let Some(own) = pool.taken_over(id, &x.dims) {
             drop(x);
-            let made = pool.write_over(own, |out| add(out).map_err(sizes_differ))?;
-            return Ok(Register::Array(made));
+            return over::write(own, pool, add);
         }
         array(x.dims.clone(), pool, |out| {
             // One number everywhere, as most are.

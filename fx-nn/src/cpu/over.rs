@@ -3,10 +3,11 @@
 //! Invariant: what is written over is a buffer of the pool that nothing else reads, in order.
 
 use fx_core::Result;
+use fx_kernels::SizeError;
 use fx_kernels::pointwise::{Operand, Tape};
 use smallvec::SmallVec;
 
-use super::array::{Array, strides_of};
+use super::array::Array;
 use super::draft::Id;
 use super::frame::{Reading, Register, array, result, room_of, sizes_differ, spread};
 use super::memory::Pool;
@@ -24,6 +25,16 @@ pub(super) fn lend(registers: &mut [Register], candidates: &[Id], pool: &mut Poo
     }
 }
 
+/// A register with what a kernel makes of an array that was [taken over](Pool::taken_over), where that was.
+pub(super) fn write(
+    own: Array,
+    pool: &mut Pool,
+    change: impl FnOnce(&mut [f32]) -> Result<(), SizeError>,
+) -> Result<Register> {
+    let made = pool.write_over(own, |out| change(out).map_err(sizes_differ))?;
+    Ok(Register::Array(made))
+}
+
 impl Reading<'_> {
     /// Steps element by element: over the first operand that nothing else reads, if there is one of the result's sizes.
     pub fn pointwise(&self, tape: &Tape, inputs: &[Id], pool: &mut Pool) -> Result<Register> {
@@ -38,16 +49,12 @@ impl Reading<'_> {
         if let Some((at, _)) = own {
             arrays.remove(at);
         }
-        let strides = strides_of(&dims);
-        let mut operands: SmallVec<[Operand<'_>; 6]> =
+        let operands: SmallVec<[Operand<'_>; 6]> =
             arrays.iter().map(|array| self.operand(array)).collect();
         if let Some((at, own)) = own {
-            operands.insert(at, Operand::full(&[], &strides));
-            let made = pool.write_over(own, |out| {
-                let run = tape.run_over(level, &dims, &operands, at, out);
-                run.map_err(sizes_differ)
-            })?;
-            return Ok(Register::Array(made));
+            return write(own, pool, |out| {
+                tape.run_over(level, &dims, &operands, at, out)
+            });
         }
         if pool.gives_result {
             room_of(&dims)?;

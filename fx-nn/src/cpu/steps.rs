@@ -20,6 +20,7 @@ use super::frame::{
     Reading, Register, array, filled, image, place, room_of, sizes_differ, slice, spread,
 };
 use super::memory::{ImageSizes, Pool, sizes_of};
+use super::over;
 use super::program::{Kernel, Step};
 use crate::Tensor;
 
@@ -317,14 +318,10 @@ impl Reading<'_> {
                     && let Some(own) = pool.taken_over(inputs[0], &x.dims)
                 {
                     drop(x);
-                    let made = pool.write_over(own, |out| {
-                        let run = match kind {
-                            Kind::Softmax(_) => norm::softmax_in_place(level, size, out),
-                            _ => norm::log_softmax_in_place(level, size, out),
-                        };
-                        run.map_err(sizes_differ)
-                    })?;
-                    return Ok(Register::Array(made));
+                    return over::write(own, pool, |out| match kind {
+                        Kind::Softmax(_) => norm::softmax_in_place(level, size, out),
+                        _ => norm::log_softmax_in_place(level, size, out),
+                    });
                 }
                 let x = self.contiguous(x.permuted(&order), pool)?;
                 let made = filled(x.dims.clone(), pool, |out| {

@@ -266,6 +266,14 @@ pub(crate) fn without_aux(result: Value, has_aux: bool) -> Result<(Value, Option
     }
 }
 
+/// Two results as a tuple, with what else a function with `has_aux` gives behind them.
+pub(crate) fn tuple_with_aux([first, second]: [Value; 2], aux: Option<Value>) -> Value {
+    match aux {
+        Some(aux) => tuple([first, second, aux]),
+        None => tuple([first, second]),
+    }
+}
+
 /// How often each value is among arguments.
 pub(crate) fn uses(args: &[Value]) -> FxHashMap<NodeId, usize> {
     let mut found = FxHashMap::default();

@@ -7,7 +7,7 @@ use fx_core::{Error, Result};
 
 use super::control::forward;
 use super::derivative::Cotangent;
-use super::forward::{seeds, tuple, without_aux};
+use super::forward::{seeds, tuple, tuple_with_aux, without_aux};
 use super::known;
 use super::source::Source;
 use super::transform::{Graphs, transform, wrt};
@@ -156,9 +156,7 @@ impl Vjp {
         let (result, aux) = without_aux(run.result.clone(), self.has_aux)?;
         let seeds = seeds(&result, cotangent)?;
         let grads = run.pulled(cx, seeds)?;
-        Ok(tuple(
-            [result, grads].into_iter().chain(aux).collect::<Vec<_>>(),
-        ))
+        Ok(tuple_with_aux([result, grads], aux))
     }
 }
 

@@ -7,7 +7,7 @@ use fx_core::{Error, Result};
 
 use super::control::forward;
 use super::derivative::Cotangent;
-use super::forward::{tuple, without_aux};
+use super::forward::{tuple_with_aux, without_aux};
 use super::known;
 use super::source::Source;
 use super::tape::{self, node_of};
@@ -154,8 +154,6 @@ impl Jvp {
             }
         });
         let changes = tree.unflatten(changes.collect::<Result<_>>()?)?;
-        Ok(tuple(
-            [result, changes].into_iter().chain(aux).collect::<Vec<_>>(),
-        ))
+        Ok(tuple_with_aux([result, changes], aux))
     }
 }
