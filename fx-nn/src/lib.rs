@@ -51,7 +51,7 @@ pub use summary::{ModuleSummary, Summary, summary};
 pub use tensor::{
     Bound, Dims, Ellipsis, Gradients, Index, NewAxis, NormOrder, Number, Pair, Scales, Sections,
     Shape, Size, Sizes, Slice, Tensor, TensorOrNumber, Triple, candle_dtype, every, fx_dtype,
-    no_grad,
+    is_grad_enabled, no_grad,
 };
 pub use threads::{num_threads, set_num_threads};
 

@@ -9,15 +9,17 @@ mod families;
 #[path = "../../fx-onnx/examples/support/models.rs"]
 #[allow(dead_code, reason = "each program uses a part of it")]
 mod models;
+#[path = "support/sharded.rs"]
+mod sharded;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use fx_nn::prelude::*;
-use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
-use fx_stablehlo::shard::{ShardRules, explain_sharding, mesh, reference, shard, shard_rules};
+use fx_stablehlo::shard::{explain_sharding, reference};
 use fx_stablehlo::{Export, ExportReport, StableHloExt};
+use sharded::{Sharded, sharded};
 
 /// The tensors of a result, in order.
 fn tensors(value: &Value, all: &mut Vec<Tensor>) {
@@ -69,52 +71,17 @@ fn write(
     Ok(report)
 }
 
-/// The rules of the models that are split over devices.
-fn rules(name: &str) -> Result<Option<ShardRules>> {
-    Ok(match name {
-        "hf_llama" => Some(ShardRules::llama("model")),
-        // As `ShardRules::gpt2`, but that eight devices do not divide these 101 words.
-        "gpt2" => Some(shard_rules! {
-            "**.attn.c_attn.weight" => ["model", _],
-            "**.attn.c_attn.bias" => ["model"],
-            "**.attn.c_proj.weight" => [_, "model"],
-            "**.mlp.c_fc.weight" => ["model", _],
-            "**.mlp.c_fc.bias" => ["model"],
-            "**.mlp.c_proj.weight" => [_, "model"],
-        }),
-        "hf_vit" => Some(ShardRules::vit("model")),
-        "resnet18" => Some(shard_rules! {
-            "**.conv1.weight" => ["model", _, _, _],
-            "**.conv2.weight" => [_, "model", _, _],
-        }),
-        _ => None,
-    })
-}
-
 /// Writes a model over eight devices: its batch split, its layers split, and both.
-fn sharded(
-    folder: &Path,
-    case: &models::Case,
-    rules: &ShardRules,
-    with_reference: bool,
-) -> Result<()> {
+fn write_sharded(folder: &Path, case: &models::Case, with_reference: bool) -> Result<()> {
     let inputs = (case.inputs)(8)?;
-    let both = rules.clone().and(ShardRules::data_parallel("data"));
-    for (kind, mesh, rules) in [
-        (
-            "data",
-            mesh!["data" = 8]?,
-            &ShardRules::data_parallel("data"),
-        ),
-        ("tensor", mesh!["model" = 8]?, rules),
-        ("both", mesh!["data" = 2, "model" = 4]?, &both),
-    ] {
-        let mut gm = case.gm.opened()?;
-        let specs = inputs.iter().map(|x| Spec::of(Value::object(x.clone())));
-        gm.infer_shapes(&specs.collect::<Vec<_>>())?;
-        let report = shard(&mut gm, &mesh, rules)?;
+    for split in sharded(case, &inputs)? {
+        let Sharded {
+            name,
+            gm,
+            mesh,
+            report,
+        } = split;
         let costs = explain_sharding(&gm, &mesh)?;
-        let name = format!("{}.{kind}", case.name);
         println!("{name}:\n{report}\n{costs}");
         if with_reference {
             let mut expected = Vec::new();
@@ -157,9 +124,7 @@ fn main() -> Result<()> {
                 println!("{}: {error}", case.name);
             }
         }
-        if let Some(rules) = rules(case.name)? {
-            sharded(&folder.join("eight"), &case, &rules, with_reference)?;
-        }
+        write_sharded(&folder.join("eight"), &case, with_reference)?;
     }
     println!("exported {exported} refused {refused}");
     Ok(())

@@ -3,12 +3,14 @@
 mod export;
 pub mod guide;
 mod out;
+mod program;
 pub mod shard;
 pub mod testing;
 
-pub use export::{ExportReport, StableHloExt};
+pub use export::StableHloExt;
 pub use fx_nn::lowering::{OpCall, Operand, Val};
-pub use out::{Array, Cx, Export, Region, Rule, Type};
+pub use out::{Array, Cx, Export, Region, ResultTree, Rule, Type};
+pub use program::{ArgumentKind, ExportReport, Program, ProgramArgument};
 
 /// The README's example, compiled and run with the doctests.
 #[cfg(doctest)]

@@ -272,6 +272,11 @@ impl GraphModule {
         self.entries.put(Entry::of(value));
     }
 
+    /// Has the entries that parts of another module have.
+    pub(crate) fn put_entries_of(&mut self, whole: &GraphModule) {
+        self.entries.put_all(whole.entries.of_part());
+    }
+
     /// Removes the module's entry of a type; returns `false` if there was none.
     pub fn remove_meta<T: Meta>(&mut self) -> bool {
         self.entries.remove::<T>()

@@ -57,6 +57,14 @@ impl NodeMut<'_> {
         }
     }
 
+    /// Has the entries of a node whose value this one takes, as the input of a part.
+    pub(crate) fn stand_for(&mut self, other: NodeRef<'_>) {
+        let extra = other.graph().notes_of(other.index).extra.as_ref();
+        if let Some(extra) = extra {
+            self.put_entries(&extra.entries.of_part());
+        }
+    }
+
     /// Adds what a copy of `other` would have, if the node lacks it: entries whose policy says so,
     /// provenance and type. Computed entries are added only if `gives_same`.
     pub(crate) fn take_after(&mut self, other: NodeRef<'_>, gives_same: bool) {

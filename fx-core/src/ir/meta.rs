@@ -42,6 +42,9 @@ pub trait Meta: Any + fmt::Debug + Send + Sync {
     const ON_COPY: MetaPolicy;
     /// What happens to it when another node replaces this one.
     const ON_REPLACE: MetaPolicy;
+    /// Whether nodes that become a part keep it at the part's border: an input of the part has that of the node whose
+    /// value it takes, and the part that of the graph module. So a part of a sharded module is sharded.
+    const IN_PARTS: bool = false;
 }
 
 /// An entry of dynamic type.
@@ -50,6 +53,7 @@ pub(crate) struct Entry {
     pub(super) ty: TypeId,
     pub(super) on_copy: MetaPolicy,
     pub(super) on_replace: MetaPolicy,
+    in_parts: bool,
     pub(super) value: Arc<dyn Any + Send + Sync>,
 }
 
@@ -129,6 +133,11 @@ impl Entries {
         }
     }
 
+    /// [`put`](Entries::put) for several entries.
+    pub fn put_all(&mut self, entries: Entries) {
+        entries.0.into_iter().for_each(|entry| self.put(entry));
+    }
+
     /// Removes the entry of a type. Returns `false` if there was none.
     pub fn remove<T: Meta>(&mut self) -> bool {
         let before = self.0.len();
@@ -146,6 +155,11 @@ impl Entries {
         self.0.is_empty()
     }
 
+    /// The entries that a part also has, or the input of a part that stands for the node.
+    pub fn of_part(&self) -> Entries {
+        Entries(self.0.iter().filter(|e| e.in_parts).cloned().collect())
+    }
+
     /// The entries that a copy also has.
     pub fn copied(&self) -> Entries {
         let copied = self.0.iter().filter(|e| e.on_copy == MetaPolicy::Copy);
@@ -160,6 +174,7 @@ impl Entry {
             ty: TypeId::of::<T>(),
             on_copy: T::ON_COPY,
             on_replace: T::ON_REPLACE,
+            in_parts: T::IN_PARTS,
             value: Arc::new(value),
         }
     }

@@ -69,6 +69,7 @@ impl Meta for ValueMeta {
     // A copy has the same value; a replacement may not.
     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
     const ON_REPLACE: MetaPolicy = MetaPolicy::Recompute;
+    const IN_PARTS: bool = true;
 }
 
 impl From<TensorMeta> for ValueMeta {

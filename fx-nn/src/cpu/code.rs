@@ -21,13 +21,13 @@ use fx_kernels::Level;
 use super::options::Options;
 use super::program::Program;
 use super::run::OnStep;
-use super::signature::Signature;
+use crate::lowering::Signature;
 use super::support::refusal;
 use super::{absorb, fuse, layout, lower};
 use crate::Tensor;
 use crate::nn::replace::replace;
 use crate::passes::{FuseBatchNorm, RemoveDropout};
-use crate::tensor::is_without_gradients;
+use crate::tensor::is_grad_enabled;
 use crate::tensor::writes::Writes;
 
 /// Which arguments are tensors of `f32`.
@@ -222,7 +222,7 @@ fn is_floats(value: &Value) -> bool {
 
 impl Executable for Code {
     fn covers(&self, inputs: &[&Value]) -> std::result::Result<(), Cow<'static, str>> {
-        let gradients = !is_without_gradients();
+        let gradients = is_grad_enabled();
         if self.needs_gradients && gradients {
             return Err(
                 "its parameters need gradients, which compiled code does not give: freeze them, or run it in `no_grad`".into(),

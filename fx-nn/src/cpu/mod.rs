@@ -68,7 +68,6 @@ mod program;
 mod recurrent;
 pub(crate) mod resident;
 mod run;
-mod signature;
 mod steps;
 mod support;
 mod update;

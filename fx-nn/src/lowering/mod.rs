@@ -13,6 +13,7 @@ mod question;
 mod region;
 mod resampling;
 mod rule;
+mod signature;
 mod value;
 
 pub use call::{OpCall, Values, operand, val_of, wrapped};
@@ -21,4 +22,5 @@ pub use question::Question;
 pub use region::RegionCall;
 pub use resampling::{Mode, Resampling, Tap};
 pub use rule::{Composed, Form, Rule, Rules, compositions};
+pub use signature::Signature;
 pub use value::{Name, Operand, Val, as_tensor};

@@ -36,12 +36,13 @@ pub use backward::Gradients;
 pub use dtype::{candle_dtype, fx_dtype};
 pub(crate) use dtype::{common_of, narrowed, wider};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
-pub use no_grad::no_grad;
-pub(crate) use no_grad::{is_without_gradients, unseen};
+pub use no_grad::{is_grad_enabled, no_grad};
+pub(crate) use no_grad::unseen;
 pub use number::{Bound, Number};
 pub use scales::Scales;
 pub use sections::Sections;
 pub use tensor_or_number::TensorOrNumber;
+pub use writes::Writes;
 
 /// A multi-dimensional array.
 ///

@@ -39,9 +39,14 @@ pub(crate) fn unseen() -> usize {
     UNSEEN.get()
 }
 
-/// Whether this thread is inside of [`no_grad`].
-pub(crate) fn is_without_gradients() -> bool {
-    WITHOUT.get() > 0
+/// Whether operations on this thread record what gradients need: they do, but inside of [`no_grad`].
+///
+/// ```
+/// assert!(fx_nn::is_grad_enabled());
+/// assert!(!fx_nn::no_grad(fx_nn::is_grad_enabled));
+/// ```
+pub fn is_grad_enabled() -> bool {
+    WITHOUT.get() == 0
 }
 
 /// The result of an operation, without its history where there are no gradients.

@@ -26,9 +26,21 @@ pub(crate) fn written(data: &candle_core::Tensor) {
     ALL.fetch_add(1, Ordering::Release);
 }
 
-/// Tensors that are watched.
+/// Tensors that are watched: for backends that keep copies of weights. Only writes by candle's own
+/// `Var::set` are not noticed.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// use fx_nn::tensor::Writes;
+/// let mut x = Tensor::zeros(2)?;
+/// let mut writes = Writes::watch([x.candle()?]);
+/// assert!(!writes.any());
+/// x.copy_from(&Tensor::ones(2)?)?;
+/// assert!(writes.any());
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug, Default)]
-pub(crate) struct Writes {
+pub struct Writes {
     all: u64,
     counts: Vec<(&'static AtomicU64, u64)>,
 }
@@ -44,6 +56,12 @@ impl Writes {
                 .map(|count| (count, count.load(Ordering::Acquire)))
                 .collect(),
         }
+    }
+
+    /// Watches other tensors as well from now on.
+    pub fn watch_too<'t>(&mut self, tensors: impl IntoIterator<Item = &'t candle_core::Tensor>) {
+        let others = Writes::watch(tensors);
+        self.counts.extend(others.counts);
     }
 
     /// Whether one of them was written since they are watched.

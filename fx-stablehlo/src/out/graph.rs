@@ -15,6 +15,7 @@ use crate::out::cx::{Array, Cx, Region, Type, type_of};
 use crate::out::options::Export;
 
 /// A weight of the program: an argument that is a tensor of the module.
+#[derive(Debug)]
 pub(crate) struct Weight {
     pub path: String,
     pub array: Array,

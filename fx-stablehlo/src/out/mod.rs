@@ -5,13 +5,16 @@
 
 mod control;
 pub(crate) mod cx;
+pub(crate) mod donation;
 pub(crate) mod graph;
 mod ops;
 mod options;
+mod result_tree;
 pub(crate) mod text;
 
 pub use cx::{Array, Cx, Region, Type};
 pub use options::Export;
+pub use result_tree::ResultTree;
 
 /// How calls of a function are written as operations: an entry of a
 /// [`FunctionTable`](fx_nn::ir::FunctionTable), registered by any crate.

@@ -29,6 +29,7 @@ use crate::out::cx::Cx;
 pub struct Export {
     given: Inputs,
     sizes: Vec<(String, i64)>,
+    pub(crate) donated: Vec<String>,
     pub(crate) rules: Rules<Cx>,
 }
 
@@ -44,6 +45,7 @@ impl Export {
         Export {
             given,
             sizes: Vec::new(),
+            donated: Vec::new(),
             rules: Rules::default(),
         }
     }
@@ -62,6 +64,26 @@ impl Export {
     pub fn size(mut self, name: &str, size: usize) -> Self {
         self.sizes
             .push((name.to_string(), i64::try_from(size).unwrap_or(i64::MAX)));
+        self
+    }
+
+    /// Gives up the memory of inputs, by the names of their placeholders, or of tensors of the module, by their paths: a
+    /// run writes a result of the same element type and sizes over it. State, caches and parameters that a run replaces
+    /// are held once then, and not twice.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// use fx_stablehlo::{Export, StableHloExt};
+    /// let gm = symbolic_trace(traced!(|cache: &Tensor, x: &Tensor| Ok(((cache + x)?, x.sum(..)?))))?;
+    /// let x = Tensor::ones((2, 3))?;
+    /// let program = gm.to_stablehlo_text(&Export::example((&x, &x)).donate(["cache"]))?;
+    /// assert!(program.contains("%a0: tensor<2x3xf32> {tf.aliasing_output = 0 : i32}"));
+    /// // No result is left for another one.
+    /// assert!(gm.to_stablehlo_text(&Export::example((&x, &x)).donate(["cache", "x"])).is_err());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn donate<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.donated.extend(names.into_iter().map(Into::into));
         self
     }
 

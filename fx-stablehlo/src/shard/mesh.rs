@@ -146,6 +146,7 @@ impl Mesh {
 impl Meta for Mesh {
     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
     const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
+    const IN_PARTS: bool = true;
 }
 
 impl SavedMeta for Mesh {

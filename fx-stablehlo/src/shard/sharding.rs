@@ -116,6 +116,7 @@ impl Meta for Sharding {
     const ON_COPY: MetaPolicy = MetaPolicy::Copy;
     // What replaces a value may be propagated again.
     const ON_REPLACE: MetaPolicy = MetaPolicy::Copy;
+    const IN_PARTS: bool = true;
 }
 
 impl SavedMeta for Sharding {

@@ -10,7 +10,6 @@ use crate::ir::argument::{Args, Argument, Kwargs};
 use crate::ir::graph::Graph;
 use crate::ir::node::{NodeMut, NodeRef};
 use crate::ir::op::Op;
-use crate::ir::value_meta::ValueMeta;
 use crate::module::attributes::Attributes;
 use crate::region::ordered::Ordered;
 use crate::region::region::Region;
@@ -186,6 +185,7 @@ impl GraphModule {
             }
             let named = attributes.named_by(&inner_graph);
             let mut part = GraphModule::of_checked(named, inner_graph, path);
+            part.put_entries_of(self);
             // Parts that move into a part are its own from now on.
             let mut moved = self.parts();
             moved.retain(|path| part.attributes().modules.contains_key(path));
@@ -367,9 +367,7 @@ pub(crate) fn describe_input(placeholder: &mut NodeMut<'_>, input: NodeRef<'_>) 
         default.expect("`None` refers to no node");
     }
     placeholder.set_type_expr(input.type_expr());
-    if let Some(meta) = input.meta::<ValueMeta>() {
-        placeholder.set_meta(meta.clone());
-    }
+    placeholder.stand_for(input);
 }
 
 /// A region as a graph; `describe` writes to its inputs what is known of them.

@@ -5,14 +5,24 @@
 use fx_core::value::{DType, Value};
 use smallvec::SmallVec;
 
-use super::array::Dims;
 use crate::Tensor;
 
-/// The arguments of a run, without the elements of tensors.
-pub(super) struct Signature(SmallVec<[Part; 4]>);
+/// The arguments of a run, without the elements of tensors: what a backend has code for.
+///
+/// ```
+/// use fx_nn::lowering::Signature;
+/// use fx_nn::prelude::*;
+/// let (x, y) = (Value::of(Tensor::ones(3)?), Value::of(Tensor::ones(4)?));
+/// let of = Signature::of(&[&x]);
+/// assert!(of.is_of(&[&x]) && !of.is_of(&[&y]));
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Signature(SmallVec<[Part; 4]>);
 
+#[derive(Debug, Clone)]
 enum Part {
-    Tensor(DType, Dims),
+    Tensor(DType, SmallVec<[usize; 6]>),
     Int(i64),
     Float(u64),
     Bool(bool),
@@ -23,6 +33,7 @@ enum Part {
 }
 
 impl Signature {
+    /// That of arguments.
     pub fn of(inputs: &[&Value]) -> Self {
         Signature(inputs.iter().map(|value| Part::of(value)).collect())
     }

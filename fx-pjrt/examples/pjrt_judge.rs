@@ -1,0 +1,122 @@
+//! Every model of fx-nn on a plugin's devices, beside what fx computes on the CPU: `tests/judge.sh` runs it.
+//!
+//! `FX_PJRT_PLUGIN=PLUGIN cargo run --release -p fx-pjrt --example pjrt_judge -- [NAME ..]`: each model on one device, four of
+//! them also over eight devices, split by batch, by layers, and by both.
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
+#[path = "../../fx-onnx/examples/support/families.rs"]
+mod families;
+#[path = "../../fx-onnx/examples/support/models.rs"]
+#[allow(dead_code, reason = "each program uses a part of it")]
+mod models;
+#[path = "../../fx-stablehlo/examples/support/sharded.rs"]
+mod sharded;
+
+use fx_nn::passes::backend::{Compile, LowerReport};
+use fx_nn::prelude::*;
+use fx_nn::trace::CallArgs;
+use fx_pjrt::{Client, ClientOptions, PLUGIN_VARIABLE, Pjrt, Plugin};
+
+/// The tensors of a result, in order.
+fn tensors(value: &Value, all: &mut Vec<Tensor>) {
+    match value {
+        Value::List(items) | Value::Tuple(items) => {
+            items.iter().for_each(|item| tensors(item, all))
+        }
+        Value::Dict(items) => items.values().for_each(|item| tensors(item, all)),
+        Value::Int(number) => all.extend(Tensor::full((), *number, DType::I64)),
+        value => all.extend(value.downcast_ref::<Tensor>().cloned()),
+    }
+}
+
+fn call(inputs: &[Tensor]) -> CallArgs {
+    CallArgs {
+        args: inputs.iter().cloned().map(Value::object).collect(),
+        kwargs: Vec::new(),
+    }
+}
+
+/// How far a graph module on the devices is from the graph; an error if a part of it stayed on the CPU.
+fn compare(
+    source: &GraphModule,
+    split: &GraphModule,
+    pjrt: &Pjrt,
+    inputs: &[Tensor],
+) -> Result<f64> {
+    let compiled = split.compile(Compile::new(pjrt.clone()).like(call(inputs)))?;
+    let report = compiled.meta::<LowerReport>();
+    let report = report.ok_or_else(|| Error::msg("there is no report"))?;
+    if !report.failed.is_empty() || !report.left.is_empty() || report.parts.len() != 1 {
+        return Err(Error::msg(report));
+    }
+    let (mut expected, mut found) = (Vec::new(), Vec::new());
+    tensors(&source.forward::<Value>(call(inputs))?, &mut expected);
+    tensors(&compiled.forward::<Value>(call(inputs))?, &mut found);
+    let part = compiled.submodule_as::<GraphModule>(&report.parts[0].path)?;
+    let code = part.compiled();
+    let code = code.ok_or_else(|| Error::msg("there is no code"))?;
+    if let Some((why, _)) = code.fallbacks().first() {
+        return Err(Error::msg(format_args!("the graph ran: {why}")));
+    }
+    if found.len() != expected.len() {
+        return Err(Error::msg("another number of results"));
+    }
+    let mut worst = 0f64;
+    for (found, expected) in found.iter().zip(&expected) {
+        if (found.dims()?, found.dtype()?) != (expected.dims()?, expected.dtype()?) {
+            return Err(Error::msg("another shape or type"));
+        }
+        let (found, expected) = (found.to_vec()?, expected.to_vec()?);
+        let most = expected.iter().fold(1e-30f64, |most, x| most.max(x.abs()));
+        for (a, b) in found.iter().zip(&expected) {
+            let error = (a - b).abs() / most;
+            worst = if error.is_nan() {
+                f64::INFINITY
+            } else {
+                worst.max(error)
+            };
+        }
+    }
+    Ok(worst)
+}
+
+fn main() -> Result<()> {
+    let path = std::env::var_os(PLUGIN_VARIABLE)
+        .ok_or_else(|| Error::msg(format_args!("{PLUGIN_VARIABLE} is not set")))?;
+    let plugin = Plugin::load(path)?;
+    println!("{plugin}");
+    let client = |devices| {
+        let options = ClientOptions::new().int("cpu_device_count", devices);
+        Client::new(plugin, &options).map(Pjrt::new)
+    };
+    let (one, eight) = (client(1)?, client(8)?);
+    let only: Vec<String> = std::env::args().skip(1).collect();
+    let (mut programs, mut right, mut most) = (0, 0, 0f64);
+    let mut judge = |name: &str, error: Result<f64>| {
+        programs += 1;
+        match error {
+            Ok(error) => {
+                println!("{name}: max_rel_err {error:.1e}");
+                right += usize::from(error <= 1e-5);
+                most = most.max(error);
+            }
+            Err(error) => println!("{name}: {error}"),
+        }
+    };
+    for case in models::all()? {
+        if !only.is_empty() && !only.iter().any(|name| name == case.name) {
+            continue;
+        }
+        let inputs = (case.inputs)(2)?;
+        judge(case.name, compare(&case.gm, &case.gm, &one, &inputs));
+        let inputs = (case.inputs)(8)?;
+        for split in sharded::sharded(&case, &inputs)? {
+            judge(&split.name, compare(&case.gm, &split.gm, &eight, &inputs));
+        }
+    }
+    println!("programs {programs} right {right} max_rel_err {most:.1e}");
+    match right == programs {
+        true => Ok(()),
+        false => Err(Error::msg("some programs are wrong")),
+    }
+}

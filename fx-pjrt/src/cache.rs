@@ -1,0 +1,126 @@
+//! `Cache`: compiled programs in a folder of the user's.
+//!
+//! Invariant: a file is used only for the program, options, plugin, platform, interface and processor that it was made
+//! of, and only if its bytes are those that were written.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use fx_nn::{Error, Result};
+use sha2::{Digest, Sha256};
+
+use crate::client::Client;
+
+/// The first bytes of a file: what it is, and the version of its layout.
+const MAGIC: &[u8; 8] = b"fxpjrt\x00\x01";
+
+/// A folder with compiled programs: a program that was compiled before is read from there. It holds
+/// machine code that plugins run: on Unix the folder is made readable by the user alone (0700), and
+/// one that others may write is refused.
+///
+/// ```no_run
+/// use fx_pjrt::{Cache, Pjrt};
+/// let pjrt = Pjrt::cpu()?.cache(Cache::new("/home/me/.cache/fx-pjrt")?);
+/// # Ok::<(), fx_nn::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Cache {
+    folder: PathBuf,
+}
+
+impl Cache {
+    /// A folder, which is made if there is none.
+    ///
+    /// # Errors
+    /// Returns an error if it cannot be made, or others than the user may write into it.
+    pub fn new(folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref().to_path_buf();
+        let failed = |error: std::io::Error| {
+            Error::msg(format_args!(
+                "{} cannot be a cache of compiled programs: {error}",
+                folder.display()
+            ))
+        };
+        let mut builder = fs::DirBuilder::new();
+        builder.recursive(true);
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+        builder.create(&folder).map_err(failed)?;
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = fs::metadata(&folder).map_err(failed)?.permissions().mode();
+            if mode & 0o077 != 0 {
+                return Err(Error::msg(format_args!(
+                    "{} cannot be a cache of compiled programs: others than its owner may use it (mode {:o}). Make it `chmod 700`, or name another folder",
+                    folder.display(),
+                    mode & 0o777
+                )));
+            }
+        }
+        Ok(Cache { folder })
+    }
+
+    /// The file of a program.
+    pub(crate) fn file(&self, client: &Client, text: &str, options: &[u8]) -> Result<PathBuf> {
+        let plugin = client.plugin();
+        let (major, minor) = plugin.api_version();
+        let about = fs::metadata(plugin.path()).map_err(Error::other)?;
+        let written = about.modified().ok();
+        let mut hash = Sha256::new();
+        let mut part = |bytes: &[u8]| {
+            hash.update((bytes.len() as u64).to_le_bytes());
+            hash.update(bytes);
+        };
+        part(text.as_bytes());
+        part(options);
+        part(plugin.path().as_os_str().as_encoded_bytes());
+        part(format!("{} {written:?}", about.len()).as_bytes());
+        part(format!("{major}.{minor}").as_bytes());
+        part(client.platform().as_bytes());
+        part(client.platform_version().as_bytes());
+        for device in client.devices() {
+            part(format!("{} {}", device.id(), device.kind()).as_bytes());
+        }
+        part(processor().as_bytes());
+        Ok(self.folder.join(format!("{}.pjrt", hex(&hash.finalize()))))
+    }
+
+    /// The bytes of a file, if they are what was written.
+    pub(crate) fn read(file: &Path) -> Option<Vec<u8>> {
+        let all = fs::read(file).ok()?;
+        let (head, bytes) = all.split_at_checked(MAGIC.len() + 32)?;
+        let (magic, sum) = head.split_at(MAGIC.len());
+        (magic == MAGIC && sum == Sha256::digest(bytes).as_slice()).then(|| bytes.to_vec())
+    }
+
+    /// Writes a file: as a whole, or not at all.
+    pub(crate) fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+        let own = format!("{}.part", std::process::id());
+        let part = file.with_extension(own);
+        let mut out = fs::File::create(&part)?;
+        let written = out
+            .write_all(MAGIC)
+            .and_then(|()| out.write_all(&Sha256::digest(bytes)))
+            .and_then(|()| out.write_all(bytes))
+            .and_then(|()| fs::rename(&part, file));
+        if written.is_err() {
+            let _ = fs::remove_file(&part);
+        }
+        written
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What the processor can do: machine code of one is not run by another.
+fn processor() -> String {
+    let about = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let flags = about
+        .lines()
+        .find(|line| line.starts_with("flags") || line.starts_with("Features"));
+    format!("{} {}", std::env::consts::ARCH, flags.unwrap_or_default())
+}

@@ -1,0 +1,331 @@
+//! `Code`: the executable of a part: a program for each kind of arguments, with the weights on the devices once.
+//!
+//! Invariant: it gives what the part gives with the weights as they are; what no program covers runs as a graph.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use fx_nn::ir::ValueMeta;
+use fx_nn::lowering::Signature;
+use fx_nn::passes::backend::{Executable, StepReport};
+use fx_nn::prelude::*;
+use fx_nn::tensor::Writes;
+use fx_nn::trace::CallArgs;
+use fx_stablehlo::{ArgumentKind, Export, Program, ResultTree};
+
+use crate::backend::Pjrt;
+use crate::batch::{Padding, padding};
+use crate::loaded::LoadedProgram;
+use crate::weights::Weights;
+
+/// How many programs a part keeps; the one that was not used for the longest time goes first.
+const KEPT: usize = 64;
+
+/// The code of a part.
+pub(crate) struct Code {
+    pjrt: Pjrt,
+    source: GraphModule,
+    needs_gradients: bool,
+    made: Mutex<Made>,
+}
+
+/// What was made of a part so far.
+struct Made {
+    /// The programs by arguments, or why there is none, the last used last.
+    programs: Vec<(Signature, Attempt)>,
+    /// How many were compiled.
+    compiled: usize,
+    weights: Weights,
+    /// Writes into weights that are on the devices.
+    writes: Option<Writes>,
+}
+
+/// A program, or why there is none.
+type Attempt = std::result::Result<Arc<Ready>, String>;
+
+/// A program for a kind of arguments.
+#[derive(Debug)]
+struct Ready {
+    program: LoadedProgram,
+    /// Which placeholder each input of the program is.
+    inputs: Vec<usize>,
+    /// The tensors of the module that it takes, in order.
+    values: Vec<Value>,
+    results: ResultTree,
+    padding: Option<Padding>,
+    about: String,
+}
+
+impl Code {
+    pub fn of(pjrt: &Pjrt, part: &GraphModule, inputs: &[Option<ValueMeta>]) -> Result<Self> {
+        let mut source = part.clone();
+        source.unguarded();
+        let needs_gradients = part.named_parameters().iter().any(|(_, value)| {
+            let tensor = value.downcast_ref::<Tensor>();
+            tensor.is_some_and(|tensor| tensor.requires_grad().unwrap_or(false))
+        });
+        let code = Code {
+            pjrt: pjrt.clone(),
+            source,
+            needs_gradients,
+            made: Mutex::new(Made {
+                programs: Vec::new(),
+                compiled: 0,
+                weights: Weights::default(),
+                writes: None,
+            }),
+        };
+        // What is known of the arguments is compiled for at once, and refused at once.
+        let known = inputs.iter().map(|meta| meta.as_ref().and_then(example));
+        if let Some(known) = known.collect::<Option<Vec<Value>>>() {
+            let inputs: Vec<&Value> = known.iter().collect();
+            code.program_for(&inputs).map_err(Error::msg)?;
+        }
+        Ok(code)
+    }
+
+    fn made(&self) -> MutexGuard<'_, Made> {
+        self.made.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The program for arguments, compiled now if there is none, with the weights as they are.
+    fn program_for(&self, inputs: &[&Value]) -> Attempt {
+        let mut made = self.made();
+        made.renew().map_err(|error| error.to_string())?;
+        let known = made
+            .programs
+            .iter()
+            .position(|(signature, _)| signature.is_of(inputs));
+        if let Some(at) = known {
+            if at + 1 != made.programs.len() {
+                let entry = made.programs.remove(at);
+                made.programs.push(entry);
+            }
+            return made.programs[made.programs.len() - 1].1.clone();
+        }
+        let attempt = self.compile(&mut made, inputs);
+        let attempt = attempt.map_err(|error| error.to_string());
+        if made.programs.len() == KEPT {
+            drop(made.programs.remove(0));
+        }
+        made.programs.push((Signature::of(inputs), attempt.clone()));
+        attempt
+    }
+
+    fn compile(&self, made: &mut Made, inputs: &[&Value]) -> Result<Arc<Ready>> {
+        let buckets = &self.pjrt.buckets;
+        let (padding, refusal) = match padding(&self.source, inputs, buckets) {
+            Ok(padding) => (padding, String::new()),
+            Err(error) => (None, format!(", not padded: {error}")),
+        };
+        if let Some(padding) = &padding {
+            // Batches that are padded to one size share a program.
+            let is_shared = |other: &Arc<Ready>| {
+                let own = other.padding.as_ref();
+                own.is_some_and(|own| own.shares_program(padding))
+            };
+            let ready = made
+                .programs
+                .iter()
+                .filter_map(|(_, made)| made.as_ref().ok());
+            if let Some(other) = ready.clone().find(|other| is_shared(other)) {
+                return Ok(Arc::new(Ready {
+                    program: other.program.shared(),
+                    inputs: other.inputs.clone(),
+                    values: other.values.clone(),
+                    results: other.results.clone(),
+                    padding: Some(padding.clone()),
+                    about: other.about.clone(),
+                }));
+            }
+        }
+        let args: Vec<Value> = match &padding {
+            Some(padding) => padding.padded(inputs)?,
+            None => inputs.iter().map(|value| (*value).clone()).collect(),
+        };
+        let sizes: Vec<String> = args.iter().map(Value::to_string).collect();
+        let export = Export::example(CallArgs {
+            args,
+            kwargs: Vec::new(),
+        });
+        let program = Program::of(&self.source, &export)?;
+        let names: Vec<&str> = self
+            .source
+            .graph()
+            .placeholders()
+            .map(|node| node.target())
+            .collect();
+        let (mut places, mut values) = (Vec::new(), Vec::new());
+        for argument in program.arguments() {
+            match argument.kind {
+                ArgumentKind::Input(name) => {
+                    let place = names.iter().position(|known| *known == name);
+                    places.push(place.ok_or_else(|| {
+                        Error::msg(format_args!("the part has no placeholder `{name}`"))
+                    })?);
+                }
+                ArgumentKind::Weight { value, .. } => values.push(value.clone()),
+                _ => {}
+            }
+        }
+        let watched = values
+            .iter()
+            .filter_map(|value| value.downcast_ref::<Tensor>());
+        let watched = watched.filter_map(|tensor| tensor.candle().ok());
+        match &mut made.writes {
+            // From before the weights are read.
+            Some(writes) => writes.watch_too(watched),
+            None => made.writes = Some(Writes::watch(watched)),
+        }
+        let client = self.pjrt.client();
+        let cache = self.pjrt.cache.as_ref();
+        let loaded = LoadedProgram::made(client, &program, cache, &made.weights)?;
+        made.compiled += 1;
+        let (devices, from) = (loaded.devices(), loaded.was_cached());
+        Ok(Arc::new(Ready {
+            about: format!(
+                "{} on {devices} devices of {} for ({}){}{refusal}",
+                if from { "from the cache" } else { "compiled" },
+                client.platform(),
+                sizes.join(", "),
+                padding.as_ref().map_or(String::new(), Padding::describe),
+            ),
+            program: loaded,
+            inputs: places,
+            values,
+            results: program.result_tree().clone(),
+            padding,
+        }))
+    }
+}
+
+impl Made {
+    /// Places the weights of all programs again if one was written in place.
+    fn renew(&mut self) -> Result<()> {
+        if !self.writes.as_mut().is_some_and(Writes::any) {
+            return Ok(());
+        }
+        self.place_again()
+    }
+
+    fn place_again(&mut self) -> Result<()> {
+        self.weights = Weights::default();
+        let tensors = self
+            .programs
+            .iter()
+            .filter_map(|(_, made)| made.as_ref().ok());
+        let tensors = tensors.flat_map(|ready| &ready.values);
+        let tensors = tensors.filter_map(|value| value.downcast_ref::<Tensor>());
+        self.writes = Some(Writes::watch(
+            tensors.filter_map(|tensor| tensor.candle().ok()),
+        ));
+        for (_, made) in &mut self.programs {
+            let Ok(ready) = made else { continue };
+            let program = ready.program.with_weights(&self.weights, &ready.values)?;
+            *ready = Arc::new(Ready {
+                program,
+                inputs: ready.inputs.clone(),
+                values: ready.values.clone(),
+                results: ready.results.clone(),
+                padding: ready.padding.clone(),
+                about: ready.about.clone(),
+            });
+        }
+        Ok(())
+    }
+}
+
+/// A value like one of which only this is known.
+fn example(meta: &ValueMeta) -> Option<Value> {
+    match meta {
+        ValueMeta::Single(tensor) => {
+            let dtype = tensor.dtype?;
+            let sizes = tensor.shape.iter().map(|dim| dim.as_number());
+            let sizes: Vec<i64> = sizes.collect::<Option<_>>()?;
+            fx_nn::shapes::Spec::tensor(sizes, dtype).fake_value().ok()
+        }
+        ValueMeta::Int(dim) => dim.as_number().map(Value::Int),
+        ValueMeta::Float(number) => number.map(Value::Float),
+        ValueMeta::Bool(truth) => truth.map(Value::Bool),
+        ValueMeta::Plain(value) => Some(value.clone()),
+        _ => None,
+    }
+}
+
+impl Executable for Code {
+    fn covers(&self, inputs: &[&Value]) -> std::result::Result<(), Cow<'static, str>> {
+        let gradients = fx_nn::is_grad_enabled();
+        if self.needs_gradients && gradients {
+            return Err(
+                "its parameters need gradients, which compiled code does not give: freeze them, or run it in `no_grad`".into(),
+            );
+        }
+        for input in inputs {
+            let Some(tensor) = input.downcast_ref::<Tensor>() else {
+                continue;
+            };
+            match tensor.candle() {
+                Ok(data) if gradients && data.track_op() => {
+                    return Err("an argument needs gradients".into());
+                }
+                Ok(_) => {}
+                Err(_) => return Err("an argument has no data".into()),
+            }
+        }
+        self.program_for(inputs).map(drop).map_err(Cow::Owned)
+    }
+
+    fn run(&self, inputs: &[&Value], out: &mut Value) -> Result<()> {
+        let ready = self.program_for(inputs).map_err(Error::msg)?;
+        let padded = match &ready.padding {
+            Some(padding) => Some(padding.padded(inputs)?),
+            None => None,
+        };
+        let given = |place: &usize| match &padded {
+            Some(padded) => &padded[*place],
+            None => inputs[*place],
+        };
+        let tensors = ready.inputs.iter().map(|place| {
+            let value = given(place);
+            value.downcast_ref::<Tensor>().ok_or_else(|| {
+                Error::msg(format_args!(
+                    "an input is {}, and no tensor",
+                    value.describe()
+                ))
+            })
+        });
+        let tensors: Vec<&Tensor> = tensors.collect::<Result<_>>()?;
+        let mut results = ready.program.call(tensors)?;
+        if let Some(padding) = &ready.padding {
+            padding.cut(&mut results)?;
+        }
+        *out = ready.results.build(results)?;
+        Ok(())
+    }
+
+    fn plans(&self) -> usize {
+        self.made().compiled
+    }
+
+    fn renewed(&self, part: &GraphModule) -> Result<Arc<dyn Executable>> {
+        let inputs = vec![None; part.graph().placeholders().count()];
+        Ok(Arc::new(Code::of(&self.pjrt, part, &inputs)?))
+    }
+
+    fn refresh(&self) {
+        let mut made = self.made();
+        if made.place_again().is_err() {
+            // They are compiled again, and say what is wrong.
+            made.programs.clear();
+        }
+    }
+
+    fn steps(&self) -> Vec<StepReport> {
+        let made = self.made();
+        let all = made.programs.iter().map(|(_, made)| match made {
+            Ok(ready) => ready.about.clone(),
+            Err(why) => format!("the graph runs instead: {why}"),
+        });
+        all.map(|about| StepReport::new(about, [])).collect()
+    }
+}
