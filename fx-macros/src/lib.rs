@@ -119,6 +119,7 @@ pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
 ///   generated source calls instead.
 /// - `random`, `effects(random, reads, writes, io)`: what a call does besides computing its result. Calls with effects
 ///   are neither merged nor moved past each other, and those that write are not removed. `impure` is all of these.
+///   `impure = training` and `random = training` name a boolean parameter: a call for which it is `false` has no effects.
 /// - `always`: recorded whatever the arguments are, also where none of them is traced.
 /// - `commutative`: patterns may swap the first two arguments.
 /// - `path = "my_crate::name"`: the public path, where the module is private.

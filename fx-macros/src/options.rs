@@ -35,6 +35,8 @@ pub struct WrapOptions {
     pub method: Option<(MethodOption, Span)>,
     /// The declared constants of `Effects`.
     pub effects: Vec<Ident>,
+    /// The boolean parameter without which a call has no effects.
+    pub effects_if: Option<Ident>,
     pub always: bool,
     pub commutative: bool,
     pub path: Option<LitStr>,
@@ -323,12 +325,15 @@ impl WrapOptions {
                     None => refusals.add(refusal::wrap::nothing_written(&option.name)),
                 },
                 "effects" => options.effects.extend(effects(&option, refusals)),
+                name @ ("impure" | "random") => {
+                    let all = if name == "impure" { "ALL" } else { "RANDOM" };
+                    options.effects.push(Ident::new(all, option.name.span()));
+                    let parameter = refusals.take(ident_value(&option)).flatten();
+                    options.effects_if = parameter.or(options.effects_if);
+                }
                 name => {
                     no_value(&option, refusals);
-                    let span = option.name.span();
                     match name {
-                        "impure" => options.effects.push(Ident::new("ALL", span)),
-                        "random" => options.effects.push(Ident::new("RANDOM", span)),
                         "commutative" => options.commutative = true,
                         _ => options.always = true,
                     }

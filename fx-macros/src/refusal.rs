@@ -323,6 +323,13 @@ pub mod wrap {
         )
     }
 
+    pub fn no_such_parameter(name: &Ident) -> Error {
+        at(
+            name,
+            "the function has no parameter of this name: `impure = training` and `random = training` name the boolean parameter without which a call has no effects",
+        )
+    }
+
     pub fn nothing_written(option: &Ident) -> Error {
         at(
             option,

@@ -4,18 +4,19 @@
 
 use std::sync::Arc;
 
-use fx_nn::ir::{Op, ValueMeta};
+use fx_nn::ir::{Argument, Op, ValueMeta};
 use fx_nn::lowering::{Form, Rules, Val};
 use fx_nn::module::{Call, Callee, Module};
 use fx_nn::passes::Region;
 use fx_nn::passes::backend::{Backend, Executable, Metas, Support};
 use fx_nn::prelude::*;
+use fx_nn::shapes::Spec;
 use fx_nn::trace::Trace;
 use fx_stablehlo::Cx;
 
 use crate::cache::Cache;
 use crate::client::{Client, ClientOptions};
-use crate::code::Code;
+use crate::code::{Code, example};
 use crate::plugin::Plugin;
 
 /// The environment variable with the path of a plugin.
@@ -120,8 +121,7 @@ impl Backend for Pjrt {
 
     fn supports(&self, call: &Call<'_>, metas: &Metas<'_>) -> Support {
         // What shapes say is written as a number.
-        let is_known = |meta: &ValueMeta| Val::known(meta, &|dim| dim.as_number().is_some());
-        if metas.result().and_then(is_known).is_some() {
+        if metas.result().and_then(known).is_some() {
             return Support::IfFused;
         }
         match supports_call(call) {
@@ -166,17 +166,50 @@ fn supports_call(call: &Call<'_>) -> Result<Support> {
     }
     match call.callee() {
         Callee::Module(layer) if !layer.graph_names().is_empty() => Ok(Support::Yes),
-        Callee::Module(layer) => supports_layer(*layer),
+        Callee::Module(layer) => supports_layer(*layer, call),
         _ => Ok(Support::no("the callee is not known")),
     }
 }
 
-fn supports_layer(layer: &dyn Module) -> Result<Support> {
-    let body = Trace::new(layer).graph_module()?;
+fn supports_layer(layer: &dyn Module, call: &Call<'_>) -> Result<Support> {
+    let mut body = Trace::new(layer).graph_module()?;
+    // With the shapes of this call, if they are known, sizes are numbers.
+    if let Some(specs) = specs(&body, call) {
+        let _ = body.infer_shapes(&specs);
+    }
     for node in body.graph().nodes().filter(|node| node.op().is_call()) {
+        if node.meta().and_then(known).is_some() {
+            continue;
+        }
         if let no @ Support::No(_) = supports_call(&body.call(node)?)? {
             return Ok(no);
         }
     }
     Ok(Support::Yes)
+}
+
+/// What a layer's inputs are in a call, as far as they are tensors or constants; `None` if one is not known.
+fn specs(body: &GraphModule, call: &Call<'_>) -> Option<Vec<Spec>> {
+    let bound = call.bind().ok()?;
+    let inputs = body.graph().placeholders().map(|input| {
+        let argument = bound.get(input.target())?;
+        match &*argument {
+            Argument::Node(id) => {
+                let mut given = call.node().all_input_nodes();
+                let meta = given.find(|node| node.id() == *id)?.meta::<ValueMeta>()?;
+                example(meta).map(Spec::of)
+            }
+            Argument::None => Some(Spec::of(Value::None)),
+            Argument::Bool(truth) => Some(Spec::of(Value::Bool(*truth))),
+            Argument::Int(number) => Some(Spec::of(Value::Int(*number))),
+            Argument::Float(number) => Some(Spec::of(Value::Float(*number))),
+            _ => None,
+        }
+    });
+    inputs.collect()
+}
+
+/// The number that a value is known to be.
+fn known(meta: &ValueMeta) -> Option<Val> {
+    Val::known(meta, &|dim| dim.as_number().is_some())
 }

@@ -236,7 +236,7 @@ impl Made {
 }
 
 /// A value like one of which only this is known.
-fn example(meta: &ValueMeta) -> Option<Value> {
+pub(crate) fn example(meta: &ValueMeta) -> Option<Value> {
     match meta {
         ValueMeta::Single(tensor) => {
             let dtype = tensor.dtype?;

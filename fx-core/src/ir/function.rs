@@ -80,6 +80,8 @@ pub struct FunctionDef {
     pub result: Option<&'static ParamType>,
     /// Declared effects.
     pub effects: Effects,
+    /// The index of the boolean parameter without which a call has no effects (`#[wrap(random = training)]`).
+    pub effects_if: Option<usize>,
     /// Whether it is recorded whatever its arguments are (`#[wrap(always)]`).
     pub always: bool,
     /// Whether its first two arguments may be swapped (`#[wrap(commutative)]`).
@@ -108,6 +110,7 @@ impl FunctionDef {
             returns: "",
             result: None,
             effects: Effects::PURE,
+            effects_if: None,
             always: false,
             commutative: false,
             receiver: None,
@@ -130,6 +133,13 @@ impl FunctionDef {
     #[must_use]
     pub const fn effects(mut self, effects: Effects) -> Self {
         self.effects = effects;
+        self
+    }
+
+    /// Sets the boolean parameter without which a call has no effects, by its index.
+    #[must_use]
+    pub const fn effects_if(mut self, parameter: usize) -> Self {
+        self.effects_if = Some(parameter);
         self
     }
 

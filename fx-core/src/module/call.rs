@@ -128,10 +128,25 @@ impl<'g> Call<'g> {
     pub fn effects(&self) -> Effects {
         match (&self.callee, self.node.op()) {
             (Callee::Module(module), _) => module.effects(),
-            (Callee::Function(function), _) => function.def().effects,
+            (Callee::Function(function), _) => self.effects_of(*function),
             (Callee::Methods(several), _) => effects_of(several),
             (Callee::None, Op::GetAttr(_)) => Effects::PURE,
             (Callee::None, _) => Effects::ALL,
+        }
+    }
+
+    /// The effects of a function with these arguments.
+    fn effects_of(&self, function: Function) -> Effects {
+        let def = function.def();
+        let parameter = def.effects_if.and_then(|at| def.params.get(at));
+        let is_off = parameter.is_some_and(|parameter| {
+            let bound = self.bind().ok();
+            let given = bound.as_ref().and_then(|bound| bound.get(&parameter.name));
+            matches!(given.as_deref(), Some(Argument::Bool(false)))
+        });
+        match is_off {
+            true => Effects::PURE,
+            false => def.effects,
         }
     }
 

@@ -87,6 +87,14 @@ impl Leaf<'_> {
         );
         let declared = &options.effects;
         let effects = quote!(#core::__private::Effects::PURE #(.union(#core::__private::Effects::#declared))*);
+        let effects_if = options.effects_if.as_ref().map(|parameter| {
+            let name = parameter.to_string();
+            let at = callable.params.iter().position(|param| param.name == name);
+            match at {
+                Some(at) => quote!(.effects_if(#at)),
+                None => refusal::wrap::no_such_parameter(parameter).into_compile_error(),
+            }
+        });
         let always = options.always;
         let commutative = options.commutative;
         let receiver = match receiver {
@@ -108,6 +116,7 @@ impl Leaf<'_> {
                 &#core::__private::FunctionDef::new(#path, Self::#params, Self::#kernel_name)
                     .returns(#returns, RESULT)
                     .effects(#effects)
+                    #effects_if
                     .always(#always)
                     .commutative(#commutative)
                     #receiver

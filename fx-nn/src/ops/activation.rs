@@ -224,7 +224,7 @@ pub fn tanh(x: &Tensor) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1].
-#[op(draw, member, random, path = "fx_nn::ops::dropout")]
+#[op(draw, member, random = training, path = "fx_nn::ops::dropout")]
 pub fn dropout(
     x: &Tensor,
     #[kw]

@@ -15,7 +15,7 @@ use crate::tensor::Tensor;
 /// # Errors
 /// Returns an error if the shapes do not fit, a channel has only one element, or there are no
 /// statistics to use.
-#[op(norm, member, impure, path = "fx_nn::ops::instance_norm")]
+#[op(norm, member, impure = use_input_stats, path = "fx_nn::ops::instance_norm")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn instance_norm(
     x: &Tensor,

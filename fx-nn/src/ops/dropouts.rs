@@ -39,7 +39,7 @@ fn channels(op: &str, x: &Tensor, p: f64, training: bool) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], or the tensor has a different number of dims.
-#[op(draw, member, random, path = "fx_nn::ops::dropout1d")]
+#[op(draw, member, random = training, path = "fx_nn::ops::dropout1d")]
 pub fn dropout1d(
     x: &Tensor,
     #[kw]
@@ -63,7 +63,7 @@ pub fn dropout1d(
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], or there are fewer than two dims.
-#[op(draw, member, random, path = "fx_nn::ops::dropout2d")]
+#[op(draw, member, random = training, path = "fx_nn::ops::dropout2d")]
 pub fn dropout2d(
     x: &Tensor,
     #[kw]
@@ -80,7 +80,7 @@ pub fn dropout2d(
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], or there are fewer than two dims.
-#[op(draw, member, random, path = "fx_nn::ops::dropout3d")]
+#[op(draw, member, random = training, path = "fx_nn::ops::dropout3d")]
 pub fn dropout3d(
     x: &Tensor,
     #[kw]
@@ -124,7 +124,7 @@ fn alpha(op: &str, x: &Tensor, p: f64, training: bool, kept: Option<usize>) -> R
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], or the tensor is not float.
-#[op(draw, member, random, path = "fx_nn::ops::alpha_dropout")]
+#[op(draw, member, random = training, path = "fx_nn::ops::alpha_dropout")]
 pub fn alpha_dropout(
     x: &Tensor,
     #[kw]
@@ -142,7 +142,7 @@ pub fn alpha_dropout(
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], the tensor is not float, or there are fewer than two
 /// dims.
-#[op(draw, member, random, path = "fx_nn::ops::feature_alpha_dropout")]
+#[op(draw, member, random = training, path = "fx_nn::ops::feature_alpha_dropout")]
 pub fn feature_alpha_dropout(
     x: &Tensor,
     #[kw]
@@ -160,7 +160,7 @@ pub fn feature_alpha_dropout(
 ///
 /// # Errors
 /// Returns an error if `p` is not in [0, 1], or `mode` is unknown.
-#[op(draw, member, random, path = "fx_nn::ops::stochastic_depth")]
+#[op(draw, member, random = training, path = "fx_nn::ops::stochastic_depth")]
 pub fn stochastic_depth(
     x: &Tensor,
     p: f64,

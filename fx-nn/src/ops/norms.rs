@@ -43,7 +43,7 @@ pub fn log_softmax(x: &Tensor, #[kw] dim: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the shapes do not fit, or there are no statistics to use.
-#[op(norm, member, impure, path = "fx_nn::ops::batch_norm")]
+#[op(norm, member, impure = training, path = "fx_nn::ops::batch_norm")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn batch_norm(
     x: &Tensor,

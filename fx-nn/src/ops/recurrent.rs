@@ -107,7 +107,7 @@ fn network(
 ///
 /// # Errors
 /// Returns an error if a shape or the number of parameters does not fit.
-#[op(member, cost = cost::lstm, random, path = "fx_nn::ops::gru")]
+#[op(member, cost = cost::lstm, random = train, path = "fx_nn::ops::gru")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn gru(
     x: &Tensor,
@@ -135,7 +135,7 @@ pub fn gru(
 ///
 /// # Errors
 /// Returns an error if a shape or the number of parameters does not fit.
-#[op(member, cost = cost::lstm, random, path = "fx_nn::ops::rnn_tanh")]
+#[op(member, cost = cost::lstm, random = train, path = "fx_nn::ops::rnn_tanh")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn rnn_tanh(
     x: &Tensor,
@@ -163,7 +163,7 @@ pub fn rnn_tanh(
 ///
 /// # Errors
 /// Returns an error if a shape or the number of parameters does not fit.
-#[op(member, cost = cost::lstm, random, path = "fx_nn::ops::rnn_relu")]
+#[op(member, cost = cost::lstm, random = train, path = "fx_nn::ops::rnn_relu")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn rnn_relu(
     x: &Tensor,

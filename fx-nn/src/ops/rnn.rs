@@ -23,7 +23,7 @@ use crate::tensor::Tensor;
 ///
 /// # Errors
 /// Returns an error if a shape or the number of parameters does not fit.
-#[op(member, cost = cost::lstm, random, path = "fx_nn::ops::lstm")]
+#[op(member, cost = cost::lstm, random = train, path = "fx_nn::ops::lstm")]
 #[allow(clippy::too_many_arguments, reason = "PyTorch's parameters")]
 pub fn lstm(
     x: &Tensor,

@@ -181,7 +181,7 @@ pub fn glu(x: &Tensor, #[default(-1)] dim: i64) -> Result<Tensor> {
 ///
 /// # Errors
 /// Returns an error if the tensor is not float, or `lower` is above `upper`.
-#[op(draw, member, random, path = "fx_nn::ops::rrelu")]
+#[op(draw, member, random = training, path = "fx_nn::ops::rrelu")]
 pub fn rrelu(
     x: &Tensor,
     #[default(0.125)] lower: f64,
