@@ -16,7 +16,7 @@ use fx_stablehlo::Cx;
 
 use crate::cache::Cache;
 use crate::client::{Client, ClientOptions};
-use crate::code::{Code, example};
+use crate::code::{Code, Settings, example};
 use crate::plugin::Plugin;
 
 /// The environment variable with the path of a plugin.
@@ -39,20 +39,16 @@ pub const PLUGIN_VARIABLE: &str = "FX_PJRT_PLUGIN";
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct Pjrt {
-    client: Client,
-    pub(crate) buckets: Vec<usize>,
-    pub(crate) cache: Option<Cache>,
-}
+pub struct Pjrt(Settings);
 
 impl Pjrt {
     /// The devices of a client.
     pub fn new(client: Client) -> Self {
-        Pjrt {
+        Pjrt(Settings {
             client,
             buckets: Vec::new(),
             cache: None,
-        }
+        })
     }
 
     /// The CPU by the plugin whose path is in `FX_PJRT_PLUGIN`.
@@ -62,7 +58,7 @@ impl Pjrt {
     /// [`Client::new`].
     pub fn cpu() -> Result<Self> {
         let pjrt = Pjrt::from_env()?;
-        match pjrt.client.platform() {
+        match pjrt.client().platform() {
             "cpu" => Ok(pjrt),
             other => Err(Error::msg(format_args!(
                 "{PLUGIN_VARIABLE} names a plugin for `{other}`, and not for CPUs: `Pjrt::from_env` takes any"
@@ -97,20 +93,20 @@ impl Pjrt {
     /// ```
     #[must_use]
     pub fn batch_sizes(mut self, sizes: impl IntoIterator<Item = usize>) -> Self {
-        self.buckets = sizes.into_iter().collect();
+        self.0.buckets = sizes.into_iter().collect();
         self
     }
 
     /// Keeps compiled programs in a folder.
     #[must_use]
     pub fn cache(mut self, cache: Cache) -> Self {
-        self.cache = Some(cache);
+        self.0.cache = Some(cache);
         self
     }
 
     /// The client.
     pub fn client(&self) -> &Client {
-        &self.client
+        &self.0.client
     }
 }
 
@@ -151,7 +147,7 @@ impl Backend for Pjrt {
         part: &GraphModule,
         inputs: &[Option<ValueMeta>],
     ) -> Result<Arc<dyn Executable>> {
-        Ok(Arc::new(Code::of(self, part, inputs)?))
+        Ok(Arc::new(Code::of(&self.0, part, inputs)?))
     }
 }
 

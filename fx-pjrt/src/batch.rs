@@ -22,7 +22,7 @@ pub(crate) struct Padding {
     results: Vec<bool>,
 }
 
-/// How a call's batch is padded; `None` if it need not be, or no bucket has room for it.
+/// How a call's batch is padded; `None` if there is none, or no bucket has room for it.
 ///
 /// # Errors
 /// Returns an error if a value of a sample may depend on other samples.
@@ -46,9 +46,6 @@ pub(crate) fn padding(
     else {
         return Ok(None);
     };
-    if bucket == size {
-        return Ok(None);
-    }
     let batched = (0..inputs.len()).filter(|at| first_dim(&inputs[*at]) == Some(size));
     let mut made = Padding {
         size,
@@ -58,8 +55,12 @@ pub(crate) fn padding(
         results: Vec::new(),
     };
     let padded = made.padded(inputs)?;
-    made.like = padded.iter().map(Value::to_string).collect();
-    made.results = made.results_of(gm, &padded)?;
+    let known = padded.iter().map(|value| ValueMeta::of(value).to_string());
+    made.like = known.collect();
+    // A batch that fills its bucket is computed as it is.
+    if bucket > size {
+        made.results = made.results_of(gm, &padded)?;
+    }
     Ok(Some(made))
 }
 
@@ -71,6 +72,9 @@ impl Padding {
             let Some(tensor) = tensor.filter(|_| self.inputs.contains(&at)) else {
                 return Ok((*value).clone());
             };
+            if self.bucket == self.size {
+                return Ok((*value).clone());
+            }
             let mut shape = tensor.dims()?.to_vec();
             shape[0] = self.bucket - self.size;
             if tensor.is_fake() {

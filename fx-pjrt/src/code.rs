@@ -13,17 +13,27 @@ use fx_nn::tensor::Writes;
 use fx_nn::trace::CallArgs;
 use fx_stablehlo::{ArgumentKind, Export, Program, ResultTree};
 
-use crate::backend::Pjrt;
 use crate::batch::{Padding, padding};
+use crate::cache::Cache;
+use crate::client::Client;
 use crate::loaded::LoadedProgram;
 use crate::weights::Weights;
 
 /// How many programs a part keeps; the one that was not used for the longest time goes first.
 const KEPT: usize = 64;
 
+/// What code is made for, and how.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub client: Client,
+    /// The sizes that batches are padded to.
+    pub buckets: Vec<usize>,
+    pub cache: Option<Cache>,
+}
+
 /// The code of a part.
 pub(crate) struct Code {
-    pjrt: Pjrt,
+    settings: Settings,
     source: GraphModule,
     needs_gradients: bool,
     made: Mutex<Made>,
@@ -57,7 +67,11 @@ struct Ready {
 }
 
 impl Code {
-    pub fn of(pjrt: &Pjrt, part: &GraphModule, inputs: &[Option<ValueMeta>]) -> Result<Self> {
+    pub fn of(
+        settings: &Settings,
+        part: &GraphModule,
+        inputs: &[Option<ValueMeta>],
+    ) -> Result<Self> {
         let mut source = part.clone();
         source.unguarded();
         let needs_gradients = part.named_parameters().iter().any(|(_, value)| {
@@ -65,7 +79,7 @@ impl Code {
             tensor.is_some_and(|tensor| tensor.requires_grad().unwrap_or(false))
         });
         let code = Code {
-            pjrt: pjrt.clone(),
+            settings: settings.clone(),
             source,
             needs_gradients,
             made: Mutex::new(Made {
@@ -113,7 +127,7 @@ impl Code {
     }
 
     fn compile(&self, made: &mut Made, inputs: &[&Value]) -> Result<Arc<Ready>> {
-        let buckets = &self.pjrt.buckets;
+        let buckets = &self.settings.buckets;
         let (padding, refusal) = match padding(&self.source, inputs, buckets) {
             Ok(padding) => (padding, String::new()),
             Err(error) => (None, format!(", not padded: {error}")),
@@ -143,7 +157,10 @@ impl Code {
             Some(padding) => padding.padded(inputs)?,
             None => inputs.iter().map(|value| (*value).clone()).collect(),
         };
-        let sizes: Vec<String> = args.iter().map(Value::to_string).collect();
+        let sizes: Vec<String> = args
+            .iter()
+            .map(|value| ValueMeta::of(value).to_string())
+            .collect();
         let export = Export::example(CallArgs {
             args,
             kwargs: Vec::new(),
@@ -177,8 +194,8 @@ impl Code {
             Some(writes) => writes.watch_too(watched),
             None => made.writes = Some(Writes::watch(watched)),
         }
-        let client = self.pjrt.client();
-        let cache = self.pjrt.cache.as_ref();
+        let client = &self.settings.client;
+        let cache = self.settings.cache.as_ref();
         let loaded = LoadedProgram::made(client, &program, cache, &made.weights)?;
         made.compiled += 1;
         let (devices, from) = (loaded.devices(), loaded.was_cached());
@@ -309,7 +326,7 @@ impl Executable for Code {
 
     fn renewed(&self, part: &GraphModule) -> Result<Arc<dyn Executable>> {
         let inputs = vec![None; part.graph().placeholders().count()];
-        Ok(Arc::new(Code::of(&self.pjrt, part, &inputs)?))
+        Ok(Arc::new(Code::of(&self.settings, part, &inputs)?))
     }
 
     fn refresh(&self) {

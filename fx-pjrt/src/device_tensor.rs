@@ -19,7 +19,7 @@ use crate::placement::Placement;
 /// use fx_nn::prelude::*;
 /// use fx_pjrt::{DeviceTensor, Pjrt};
 /// let pjrt = Pjrt::cpu()?;
-/// let there = DeviceTensor::new(pjrt.client(), &Tensor::arange(6.0)?)?;
+/// let there = DeviceTensor::new(pjrt.client(), &Tensor::from_vec((0..6u8).map(f32::from).collect(), 6)?)?;
 /// let back = there.to_tensor()?;
 /// assert_eq!(back.to_vec()?, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]);
 /// # Ok::<(), Error>(())

@@ -2,6 +2,7 @@
 //!
 //! Invariant: arguments of one signature are refused by the same calls, data aside.
 
+use fx_core::ir::ValueMeta;
 use fx_core::value::{DType, Value};
 use smallvec::SmallVec;
 
@@ -55,14 +56,21 @@ impl Part {
             Value::List(items) | Value::Tuple(items) => {
                 Part::Items(items.iter().map(Part::of).collect())
             }
-            value => {
-                let tensor = value.downcast_ref::<Tensor>();
-                let known = tensor.and_then(|t| Some((t.dtype().ok()?, t.dims().ok()?)));
-                known.map_or(Part::Other, |(dtype, dims)| {
-                    Part::Tensor(dtype, dims.into())
-                })
-            }
+            value => Part::of_tensor(value).unwrap_or(Part::Other),
         }
+    }
+
+    /// A tensor whose type and sizes are known; it may lack data.
+    fn of_tensor(value: &Value) -> Option<Self> {
+        let tensor = value.downcast_ref::<Tensor>()?;
+        if let (Ok(dtype), Ok(dims)) = (tensor.dtype(), tensor.dims()) {
+            return Some(Part::Tensor(dtype, dims.into()));
+        }
+        let meta = ValueMeta::of(value);
+        let meta = meta.tensor()?;
+        let sizes = meta.shape.iter();
+        let sizes = sizes.map(|dim| usize::try_from(dim.as_number()?).ok());
+        Some(Part::Tensor(meta.dtype?, sizes.collect::<Option<_>>()?))
     }
 
     fn is_of(&self, value: &Value) -> bool {
