@@ -62,8 +62,9 @@ impl Part {
 
     /// A tensor whose type and sizes are known; it may lack data.
     fn of_tensor(value: &Value) -> Option<Self> {
-        let tensor = value.downcast_ref::<Tensor>()?;
-        if let (Ok(dtype), Ok(dims)) = (tensor.dtype(), tensor.dims()) {
+        if let Some(tensor) = value.downcast_ref::<Tensor>()
+            && let (Ok(dtype), Ok(dims)) = (tensor.dtype(), tensor.dims())
+        {
             return Some(Part::Tensor(dtype, dims.into()));
         }
         let meta = ValueMeta::of(value);
