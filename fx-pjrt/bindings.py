@@ -1,12 +1,13 @@
-"""Writes src/sys.rs: python fx-pjrt/bindings.py pjrt_c_api.h
+"""Writes src/sys: python fx-pjrt/bindings.py pjrt_c_api.h
 
 Reads XLA's public header of the PJRT C interface and writes what fx uses of it as Rust. Packages that ship the header
 name it xla/pjrt/c/pjrt_c_api.h. The table of entries only grows at its end from version to version, and so do structures:
-what is read from one version fits the plugins of later ones. Needs nothing but Python.
+what is read from one version fits the plugins of later ones. Needs Python and rustfmt.
 """
 
 import pathlib
 import re
+import subprocess
 import sys
 
 # The entries that fx calls. The others stand in the table without a type, since their place counts.
@@ -29,14 +30,20 @@ PLAIN = {
     "int32_t": "i32", "int64_t": "i64", "uint8_t": "u8", "uint32_t": "u32", "uint64_t": "u64", "uintptr_t": "usize",
 }
 
-HEAD = '''//! XLA's PJRT C interface, version {major}.{minor}: the structures and the table of entries that this crate uses.
+HEAD = '''//! XLA's PJRT C interface, version {major}.{minor}: the table of entries, with what this crate uses of it.
 //!
-//! Invariant: written by `bindings.py` from the public header; not edited by hand. Structures only grow at their ends.
+//! Invariant: `bindings.py` writes this folder from the public header; nobody edits it. Structures only grow at their
+//! ends, and a plugin is told how far ours go.
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, missing_docs)]
 #![allow(dead_code, reason = "all values of what is used are here")]
 
-use std::ffi::{{c_char, c_int, c_void}};
-use std::mem::{{offset_of, size_of}};
+mod structures;
+mod values;
+
+use std::ffi::{{c_int, c_void}};
+
+pub use structures::*;
+pub use values::*;
 
 /// The version of the interface that these structures are of.
 pub const API_VERSION: (c_int, c_int) = ({major}, {minor});
@@ -49,21 +56,37 @@ pub trait Structure: Copy {{
     /// The structure with its size, and zero in every other field.
     fn sized() -> Self;
 }}
+'''
 
-macro_rules! structures {{
-    ($($name:ident: $last:ident, $type:ty;)*) => {{$(
-        impl Structure for $name {{
+VALUES = '''//! The values, the objects and the functions that structures of the C interface name.
+
+use std::ffi::{c_char, c_void};
+
+use super::structures::*;
+'''
+
+STRUCTURES = '''//! The structures of the C interface, with their sizes.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::mem::{offset_of, size_of};
+
+use super::Structure;
+use super::values::*;
+
+macro_rules! structures {
+    ($($name:ident: $last:ident, $type:ty;)*) => {$(
+        impl Structure for $name {
             const STRUCT_SIZE: usize = offset_of!($name, $last) + size_of::<$type>();
 
-            fn sized() -> Self {{
+            fn sized() -> Self {
                 // SAFETY: zero is a value of every field: of numbers, of pointers, and of functions that may be absent.
-                let mut made: Self = unsafe {{ std::mem::zeroed() }};
+                let mut made: Self = unsafe { std::mem::zeroed() };
                 made.struct_size = Self::STRUCT_SIZE;
                 made
-            }}
-        }}
-    )*}};
-}}
+            }
+        }
+    )*};
+}
 '''
 
 
@@ -157,23 +180,23 @@ class Header:
         return ("type_" if name == "type" else name), self.rust(kind)
 
     def write(self):
-        out = [HEAD.format(major=self.version[0], minor=self.version[1])]
+        """The files by name."""
         types = {}
         for entry in CALLED:
             name = f"PJRT_{entry}"
             if name not in self.entries:
                 raise SystemExit(f"the header has no {name}")
             types[name] = self.signature(*self.functions[name])
-        done = set()
-        parts, sized = [], []
+        done, values, structures, sized = set(), [], [], []
         while self.needed - done:
             name = sorted(self.needed - done)[0]
             done.add(name)
             if name in self.enums:
                 lines = [f"/// Values of `{name}`.", f"pub type {name} = u32;"]
-                lines += [f"pub const {key}: {name} = {value};" for key, value in self.enums[name]]
+                values.append((name, lines + [f"pub const {key}: {name} = {value};" for key, value in self.enums[name]]))
             elif name in self.callbacks:
-                lines = [f"/// A function that the plugin calls.", f"pub type {name} = Option<{self.signature(*self.callbacks[name])}>;"]
+                signature = self.signature(*self.callbacks[name])
+                values.append((name, ["/// A function that the plugin calls.", f"pub type {name} = Option<{signature}>;"]))
             elif name in self.structs:
                 fields, unions = self.fields(name)
                 lines = []
@@ -183,30 +206,35 @@ class Header:
                     lines += [f"    pub {field}: {kind}," for field, kind in inner] + ["}", ""]
                 lines += ["#[repr(C)]", "#[derive(Clone, Copy)]", f"pub struct {name} {{"]
                 lines += [f"    pub {field}: {kind}," for field, kind in fields] + ["}"]
+                structures.append((name, lines))
                 if fields[0][0] == "struct_size":
                     sized.append(f"    {name}: {fields[-1][0]}, {fields[-1][1]};")
-            elif name.endswith("_value"):
-                continue
-            else:
-                lines = ["/// Known to the plugin only.", "#[repr(C)]", f"pub struct {name} {{", "    private: [u8; 0],", "}"]
-            parts.append((name, "\n".join(lines)))
-        out += [text + "\n" for _, text in sorted(parts)]
-        out += ["structures! {", *sorted(sized), "}", ""]
-        out.append("/// The table of entries; those that are not called here have no type.")
-        out += ["#[repr(C)]", "#[derive(Clone, Copy)]", "pub struct PJRT_Api {", "    pub struct_size: usize,"]
-        out += ["    pub extension_start: *mut PJRT_Extension_Base,", "    pub pjrt_api_version: PJRT_Api_Version,"]
+            elif not name.endswith("_value"):
+                lines = ["/// Known to the plugin only.", "#[repr(C)]", f"pub struct {name} {{", "    private: [u8; 0],"]
+                values.append((name, [*lines, "}"]))
+        table = ["/// The table of entries; those that are not called here have no type.", "#[repr(C)]"]
+        table += ["#[derive(Clone, Copy)]", "pub struct PJRT_Api {", "    pub struct_size: usize,"]
+        table += ["    pub extension_start: *mut PJRT_Extension_Base,", "    pub pjrt_api_version: PJRT_Api_Version,"]
         for entry in self.entries:
             kind = f"Option<{types[entry]}>" if entry in types else "*const c_void"
-            out.append(f"    pub {entry}: {kind},")
-        out += ["}", ""]
-        return "\n".join(out)
+            table.append(f"    pub {entry}: {kind},")
+        joined = lambda all: ["\n".join([*lines, ""]) for _, lines in sorted(all)]
+        major, minor = self.version
+        return {
+            "mod.rs": [HEAD.format(major=major, minor=minor), *table, "}", ""],
+            "values.rs": [VALUES, *joined(values)],
+            "structures.rs": [STRUCTURES, *joined(structures), "structures! {", *sorted(sized), "}", ""],
+        }
 
 
 def main():
     header = Header(pathlib.Path(sys.argv[1]).read_text())
-    target = pathlib.Path(__file__).parent / "src" / "sys.rs"
-    target.write_text(header.write())
-    print(f"{target}: version {header.version[0]}.{header.version[1]}, {len(header.entries)} entries")
+    folder = pathlib.Path(__file__).parent / "src" / "sys"
+    folder.mkdir(exist_ok=True)
+    for name, lines in header.write().items():
+        (folder / name).write_text("\n".join(lines))
+    subprocess.run(["rustfmt", "--edition", "2024", folder / "mod.rs"], check=True)
+    print(f"{folder}: version {header.version[0]}.{header.version[1]}, {len(header.entries)} entries")
 
 
 if __name__ == "__main__":

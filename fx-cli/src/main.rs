@@ -2,6 +2,7 @@
 //!
 //! Invariant: the exit code is 0; 1 if `diff` or `check` finds differences, `lint` faults or `support` what is missing; 2 after an error.
 mod arrays;
+mod devices;
 mod input;
 mod json;
 mod open;
@@ -141,6 +142,16 @@ enum Command {
         /// An argument of `forward`: its name, sizes, of which those with a name stay open, and type.
         #[arg(long = "input", value_name = "NAME=SIZES:TYPE")]
         inputs: Vec<script::Argument>,
+    },
+    /// Print the plugins of PJRT, which run models on GPUs and TPUs: the one of `FX_PJRT_PLUGIN`, and those among the
+    /// packages of a Python.
+    Devices {
+        /// The Python: the path of its interpreter.
+        #[arg(long, default_value = "python3")]
+        python: PathBuf,
+        /// Load each plugin, which runs its code, and print its devices.
+        #[arg(long)]
+        load: bool,
     },
     /// Check files and their graphs; exits with 1 if one has a fault.
     Lint {
@@ -428,6 +439,9 @@ fn run(cli: &Cli) -> Result<u8> {
         } => return runs::check(call, reference, *tolerance, cli.json),
         Command::TorchScript { factory, inputs } => {
             print::print(script::script(factory, inputs)?)?;
+        }
+        Command::Devices { python, load } => {
+            print::print(devices::print(python, *load, cli.json)?)?;
         }
         Command::Lint { files } => return lint(files, cli.json),
     }

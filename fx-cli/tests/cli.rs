@@ -184,3 +184,29 @@ fn onnx_files_are_shown_converted_and_compared() -> Result<()> {
     assert!(fault.starts_with("cut.onnx: byte 0 of the file"), "{fault}");
     Ok(())
 }
+
+#[test]
+fn devices_are_listed_without_loading_them() -> Result<()> {
+    let folder = Folder::new("devices")?;
+    let (code, _, error) = folder.fx(&["devices", "--python", "venv/bin/python"])?;
+    assert_eq!(code, 2);
+    assert!(error.contains("pip install lammps-jax-pjrt-cpu"), "{error}");
+    // No library, but a file at the place of one.
+    let file = folder
+        .0
+        .join("venv/lib/python3.12/site-packages/libtpu/libtpu.so");
+    std::fs::create_dir_all(file.parent().ok_or_else(|| Error::msg("no folder"))?)
+        .and_then(|()| std::fs::write(&file, "no library"))
+        .map_err(Error::other)?;
+    let (code, text, _) = folder.fx(&["devices", "--python", "venv/bin/python"])?;
+    assert_eq!((code, text.lines().count()), (0, 1), "{text}");
+    assert!(
+        text.starts_with("tpu: ") && text.contains("libtpu.so"),
+        "{text}"
+    );
+    let arguments = ["devices", "--python", "venv/bin/python", "--load", "--json"];
+    let (code, text, _) = folder.fx(&arguments)?;
+    assert_eq!(code, 0);
+    assert!(text.contains("cannot be loaded as a PJRT plugin"), "{text}");
+    Ok(())
+}

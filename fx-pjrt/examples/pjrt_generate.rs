@@ -16,17 +16,6 @@ use fx_pjrt::Pjrt;
 
 const PROMPT: [i64; 8] = [3, 14, 15, 9, 26, 5, 35, 8];
 
-/// The tokens that the model writes on the CPU, reading the whole text for each.
-fn on_the_cpu(decoder: &Decoder, count: usize) -> Result<Vec<i64>> {
-    let mut text = PROMPT.to_vec();
-    for _ in 0..count {
-        let tokens = Tensor::from_vec(text.clone(), (1, text.len()))?;
-        let scores = decoder.gpt2.forward(&tokens)?;
-        text.push(scores.i((0, -1))?.argmax(0, false)?.item()? as i64);
-    }
-    Ok(text.split_off(PROMPT.len()))
-}
-
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let tokens = arguments.iter().position(|argument| argument == "--tokens");
@@ -78,7 +67,7 @@ fn main() -> Result<()> {
     println!("caches_moved: {moved}");
     println!(
         "same_tokens: {}",
-        written == fx_nn::no_grad(|| on_the_cpu(&decoder, tokens))?
+        written == fx_nn::no_grad(|| decoder.on_the_cpu(&PROMPT, tokens))?
     );
     Ok(())
 }

@@ -374,7 +374,11 @@ fn executable(
     {
         return Ok((executable, true));
     }
-    let executable = Executable::compile(client, program.text(), options, devices)?;
+    let executable = Executable::compile(client, program.text(), options, devices);
+    let executable = executable.map_err(|error| match program.node_of(&error.to_string()) {
+        Some(node) => Error::msg(format_args!("%{node}: {error}")),
+        None => error,
+    })?;
     // A plugin that cannot write its programs compiles them each time.
     if let Some(file) = file
         && let Ok(bytes) = executable.serialized()

@@ -257,6 +257,31 @@ impl Program {
         &self.text
     }
 
+    /// The node that a compiler's message is about, with the path of its module: the first one whose line of source the
+    /// message names, as MLIR does.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// use fx_stablehlo::{Export, Program};
+    /// let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()?.exp()))?;
+    /// let program = Program::of(&gm, &Export::example(&Tensor::ones(3)?))?;
+    /// let line = gm.graph().nodes().nth(1).and_then(|node| node.location()).ok_or_else(|| Error::msg("no line"))?;
+    /// let message = format!("{}:{}:{}: error: it cannot be", line.file, line.line, line.column);
+    /// assert_eq!(program.node_of(&message), Some("relu"));
+    /// assert_eq!(program.node_of("error: it cannot be"), None);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn node_of(&self, message: &str) -> Option<&str> {
+        let places = self.text.lines().filter_map(|line| {
+            let (_, rest) = line.strip_prefix("#loc")?.split_once(" = loc(\"")?;
+            let (name, place) = rest.split_once("\"(\"")?;
+            let (file, at) = place.strip_suffix("))")?.split_once("\":")?;
+            let at = message.find(&format!("{file}:{at}:"))?;
+            Some((at, name))
+        });
+        places.min_by_key(|(at, _)| *at).map(|(_, name)| name)
+    }
+
     /// The text alone.
     pub(crate) fn into_text(self) -> String {
         self.text

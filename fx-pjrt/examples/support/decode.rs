@@ -94,6 +94,19 @@ impl Decoder {
     }
 }
 
+impl Decoder {
+    /// The tokens that the model writes on the CPU, reading the whole text for each.
+    pub fn on_the_cpu(&self, prompt: &[i64], count: usize) -> Result<Vec<i64>> {
+        let mut text = prompt.to_vec();
+        for _ in 0..count {
+            let tokens = Tensor::from_vec(text.clone(), (1, text.len()))?;
+            let scores = self.gpt2.forward(&tokens)?;
+            text.push(scores.i((0, -1))?.argmax(0, false)?.item()? as i64);
+        }
+        Ok(text.split_off(prompt.len()))
+    }
+}
+
 /// The programs of a decoder on a device: for the prompt, and for each token after it.
 pub struct Programs {
     pub prompt: LoadedProgram,

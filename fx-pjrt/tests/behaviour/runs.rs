@@ -3,6 +3,7 @@
 use fx_nn::Result;
 use fx_nn::prelude::*;
 use fx_pjrt::{Client, DeviceTensor, LoadedProgram};
+use fx_stablehlo::{Export, Program};
 
 use super::stub::{Stub, program, run};
 
@@ -119,5 +120,20 @@ fn inputs_that_do_not_fit_are_refused() -> Result<()> {
         error.to_string().contains("the program was compiled for"),
         "{error}"
     );
+    Ok(())
+}
+
+#[test]
+fn what_a_plugin_refuses_is_blamed_on_its_node() -> Result<()> {
+    let stub = Stub::new("refuse the second place");
+    let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()?.exp()))?;
+    let program = Program::of(&gm, &Export::example(&Tensor::ones(3)?))?;
+    let error = LoadedProgram::new(&stub.client()?, &program);
+    let error = error.expect_err("it is refused").to_string();
+    assert!(
+        error.starts_with("%relu: PJRT_Client_Compile: INVALID_ARGUMENT: "),
+        "{error}"
+    );
+    assert!(error.contains("runs.rs:"), "{error}");
     Ok(())
 }

@@ -5,7 +5,7 @@
 //! the number of errors, events, clients, buffers and executables that were made and not freed.
 #![allow(non_snake_case, reason = "the names of the header")]
 
-#[path = "../../src/sys.rs"]
+#[path = "../../src/sys/mod.rs"]
 mod sys;
 
 use std::ffi::{CStr, c_char, c_void};
@@ -287,7 +287,15 @@ entries! { table;
     PJRT_Client_Compile(args: PJRT_Client_Compile_Args) {
         let program = &*args.program;
         let text = std::slice::from_raw_parts(program.code.cast::<u8>(), program.code_size);
-        let Some(program) = Program::of(std::str::from_utf8(text).unwrap()) else {
+        let text = std::str::from_utf8(text).unwrap();
+        if mode() == "refuse the second place" {
+            // As MLIR says it: the place of an operation, and what is wrong.
+            let place = text.lines().find_map(|line| line.strip_prefix("#loc2 = loc("));
+            let place = place.and_then(|place| place.split_once("\"(\"")?.1.strip_suffix("))"));
+            let message = format!("{}: error: no such operation", place.unwrap().replace("\":", ":"));
+            return failure(PJRT_Error_Code_INVALID_ARGUMENT, &message);
+        }
+        let Some(program) = Program::of(text) else {
             return failure(PJRT_Error_Code_INVALID_ARGUMENT, "no such program");
         };
         args.executable = given(program);
