@@ -58,14 +58,10 @@ pub trait Structure: Copy {{
 }}
 '''
 
-VALUES = '''//! The values, the objects and the functions that structures of the C interface name.
-
-use std::ffi::{c_char, c_void};
-
-use super::structures::*;
+VALUES = '''//! The values and the objects that structures of the C interface name.
 '''
 
-STRUCTURES = '''//! The structures of the C interface, with their sizes.
+STRUCTURES = '''//! The structures of the C interface with their sizes, and functions that take them.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::{offset_of, size_of};
@@ -196,7 +192,7 @@ class Header:
                 values.append((name, lines + [f"pub const {key}: {name} = {value};" for key, value in self.enums[name]]))
             elif name in self.callbacks:
                 signature = self.signature(*self.callbacks[name])
-                values.append((name, ["/// A function that the plugin calls.", f"pub type {name} = Option<{signature}>;"]))
+                structures.append((name, ["/// A function that the plugin calls.", f"pub type {name} = Option<{signature}>;"]))
             elif name in self.structs:
                 fields, unions = self.fields(name)
                 lines = []

@@ -12,8 +12,10 @@ mod models;
 #[path = "../../fx-stablehlo/examples/support/sharded.rs"]
 mod sharded;
 
+use fx_nn::func::{Transform, parameters, value_and_grad};
 use fx_nn::passes::backend::{Compile, LowerReport};
 use fx_nn::prelude::*;
+use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
 use fx_pjrt::{Client, ClientOptions, PLUGIN_VARIABLE, Pjrt, Plugin};
 
@@ -80,6 +82,60 @@ fn compare(
     Ok(worst)
 }
 
+/// A model with a number of its results.
+#[derive(Module)]
+struct Loss {
+    net: GraphModule,
+}
+
+#[trace]
+impl Loss {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let out: Tensor = self.net.forward(x)?;
+        out.square()?.mean(..)
+    }
+}
+
+/// A model's loss and its gradients as one graph, for these inputs.
+fn gradients(case: &models::Case, inputs: &[Tensor]) -> Result<GraphModule> {
+    let net = case.gm.clone();
+    let both = value_and_grad(&Loss { net }).wrt(parameters("**"));
+    let specs = inputs.iter().map(|x| Spec::of(Value::object(x.clone())));
+    both.graph_module(&specs.collect::<Vec<_>>())
+}
+
+/// Prints how many programs are right, and how far off they are.
+#[derive(Default)]
+struct Judge {
+    programs: usize,
+    right: usize,
+    most: f64,
+}
+
+impl Judge {
+    fn judge(&mut self, name: &str, error: Result<f64>) {
+        self.programs += 1;
+        match error {
+            Ok(error) => {
+                println!("{name}: max_rel_err {error:.1e}");
+                self.right += usize::from(error <= 1e-5);
+                self.most = self.most.max(error);
+            }
+            Err(error) => println!("{name}: {error}"),
+        }
+    }
+
+    fn print(&self, what: &str) -> bool {
+        let Judge {
+            programs,
+            right,
+            most,
+        } = self;
+        println!("{what} {programs} right {right} max_rel_err {most:.1e}");
+        right == programs
+    }
+}
+
 fn main() -> Result<()> {
     let path = std::env::var_os(PLUGIN_VARIABLE)
         .ok_or_else(|| Error::msg(format_args!("{PLUGIN_VARIABLE} is not set")))?;
@@ -91,31 +147,24 @@ fn main() -> Result<()> {
     };
     let (one, eight) = (client(1)?, client(8)?);
     let only: Vec<String> = std::env::args().skip(1).collect();
-    let (mut programs, mut right, mut most) = (0, 0, 0f64);
-    let mut judge = |name: &str, error: Result<f64>| {
-        programs += 1;
-        match error {
-            Ok(error) => {
-                println!("{name}: max_rel_err {error:.1e}");
-                right += usize::from(error <= 1e-5);
-                most = most.max(error);
-            }
-            Err(error) => println!("{name}: {error}"),
-        }
-    };
+    let (mut programs, mut with_gradients) = (Judge::default(), Judge::default());
     for case in models::all()? {
         if !only.is_empty() && !only.iter().any(|name| name == case.name) {
             continue;
         }
         let inputs = (case.inputs)(2)?;
-        judge(case.name, compare(&case.gm, &case.gm, &one, &inputs));
+        programs.judge(case.name, compare(&case.gm, &case.gm, &one, &inputs));
+        if ["mlp", "gpt2", "resnet18", "vit_b_16"].contains(&case.name) {
+            let error = gradients(&case, &inputs).and_then(|gm| compare(&gm, &gm, &one, &inputs));
+            with_gradients.judge(&format!("{} and its gradients", case.name), error);
+        }
         let inputs = (case.inputs)(8)?;
         for split in sharded::sharded(&case, &inputs)? {
-            judge(&split.name, compare(&case.gm, &split.gm, &eight, &inputs));
+            programs.judge(&split.name, compare(&case.gm, &split.gm, &eight, &inputs));
         }
     }
-    println!("programs {programs} right {right} max_rel_err {most:.1e}");
-    match right == programs {
+    let good = with_gradients.print("gradients");
+    match programs.print("programs") && good {
         true => Ok(()),
         false => Err(Error::msg("some programs are wrong")),
     }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a part that the plugin refuses stays a graph, and the report says why.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use fx_nn::ir::{Argument, Op, ValueMeta};
@@ -78,6 +79,20 @@ impl Pjrt {
             ))
         })?;
         let plugin = Plugin::load(path)?;
+        Ok(Pjrt::new(Client::new(plugin, &ClientOptions::new())?))
+    }
+
+    /// The devices of the plugin of a name, such as `cuda13`, from the packages of a Python.
+    ///
+    /// ```no_run
+    /// let pjrt = fx_pjrt::Pjrt::named("cuda13", "venv/bin/python")?;
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`plugin`](crate::plugin()) and [`Client::new`].
+    pub fn named(name: &str, python: impl AsRef<Path>) -> Result<Self> {
+        let plugin = crate::find::plugin(name, python)?;
         Ok(Pjrt::new(Client::new(plugin, &ClientOptions::new())?))
     }
 

@@ -114,6 +114,9 @@ impl Padding {
                 self.bucket
             )));
         }
+        if gm.meta::<Mesh>().is_some() {
+            return Err(Error::msg("it is split over devices"));
+        }
         let mut opened = gm.opened()?;
         let specs: Vec<Spec> = padded.iter().cloned().map(Spec::of).collect();
         opened.infer_shapes(&specs)?;

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use fx_nn::{Error, Result};
 use sha2::{Digest, Sha256};
@@ -97,7 +98,9 @@ impl Cache {
 
     /// Writes a file: as a whole, or not at all.
     pub(crate) fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-        let own = format!("{}.part", std::process::id());
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let (process, next) = (std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let own = format!("{process}.{next}.part");
         let part = file.with_extension(own);
         let mut out = fs::File::create(&part)?;
         let written = out

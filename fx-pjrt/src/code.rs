@@ -105,7 +105,7 @@ impl Code {
     /// The program for arguments, compiled now if there is none, with the weights as they are.
     fn program_for(&self, inputs: &[&Value]) -> Attempt {
         let mut made = self.made();
-        made.renew().map_err(|error| error.to_string())?;
+        made.renew();
         let known = made
             .programs
             .iter()
@@ -218,11 +218,18 @@ impl Code {
 
 impl Made {
     /// Places the weights of all programs again if one was written in place.
-    fn renew(&mut self) -> Result<()> {
-        if !self.writes.as_mut().is_some_and(Writes::any) {
-            return Ok(());
+    fn renew(&mut self) {
+        if self.writes.as_mut().is_some_and(Writes::any) {
+            self.refresh();
         }
-        self.place_again()
+    }
+
+    /// Places the weights of all programs again.
+    fn refresh(&mut self) {
+        if self.place_again().is_err() {
+            // They are compiled again, and say what is wrong.
+            self.programs.clear();
+        }
     }
 
     fn place_again(&mut self) -> Result<()> {
@@ -330,11 +337,7 @@ impl Executable for Code {
     }
 
     fn refresh(&self) {
-        let mut made = self.made();
-        if made.place_again().is_err() {
-            // They are compiled again, and say what is wrong.
-            made.programs.clear();
-        }
+        self.made().refresh();
     }
 
     fn steps(&self) -> Vec<StepReport> {

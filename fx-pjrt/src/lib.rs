@@ -19,6 +19,7 @@ mod error;
 mod event;
 mod executable;
 mod find;
+pub mod guide;
 mod loaded;
 mod options;
 mod placement;

@@ -173,7 +173,14 @@ fn names_in_the_guides_exist() {
         "sqr",
     ];
     let mut known: BTreeSet<String> = OTHERS.iter().map(ToString::to_string).collect();
-    for list in ["fx-core", "fx-macros", "fx-nn", "fx-onnx", "fx-stablehlo"] {
+    for list in [
+        "fx-core",
+        "fx-macros",
+        "fx-nn",
+        "fx-onnx",
+        "fx-pjrt",
+        "fx-stablehlo",
+    ] {
         let list = root().join(format!("fx-macros/tests/public_api/{list}.txt"));
         let list = fs::read_to_string(list).expect("the public surface");
         known.extend(words(&list).map(ToString::to_string));
@@ -181,6 +188,7 @@ fn names_in_the_guides_exist() {
     known.insert("fx_onnx".to_string());
     known.insert("fx_stablehlo".to_string());
     known.insert("fx_torch".to_string());
+    known.insert("fx_pjrt".to_string());
     known.insert("trainable".to_string());
     let operations =
         fs::read_to_string(root().join("docs/ops.md")).expect("the page of operations");

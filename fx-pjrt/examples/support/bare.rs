@@ -1,7 +1,6 @@
 //! A loop over one program by the C interface alone, without fx: what a call costs at least.
 
 #[path = "../../src/sys/mod.rs"]
-#[allow(missing_docs, unreachable_pub, reason = "the header, once more")]
 mod sys;
 
 use std::ffi::c_char;

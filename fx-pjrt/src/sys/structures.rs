@@ -1,4 +1,4 @@
-//! The structures of the C interface, with their sizes.
+//! The structures of the C interface with their sizes, and functions that take them.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::{offset_of, size_of};
@@ -104,6 +104,10 @@ pub struct PJRT_Buffer_UnsafePointer_Args {
     pub buffer: *mut PJRT_Buffer,
     pub buffer_pointer: usize,
 }
+
+/// A function that the plugin calls.
+pub type PJRT_CallbackError =
+    Option<unsafe extern "C" fn(PJRT_Error_Code, *const c_char, usize) -> *mut PJRT_Error>;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -328,6 +332,9 @@ pub struct PJRT_Event_Destroy_Args {
     pub event: *mut PJRT_Event,
 }
 
+/// A function that the plugin calls.
+pub type PJRT_Event_OnReadyCallback = Option<unsafe extern "C" fn(*mut PJRT_Error, *mut c_void)>;
+
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct PJRT_Event_OnReady_Args {
@@ -437,6 +444,10 @@ pub struct PJRT_Extension_Base {
     pub next: *mut PJRT_Extension_Base,
 }
 
+/// A function that the plugin calls.
+pub type PJRT_KeyValueGetCallback =
+    Option<unsafe extern "C" fn(*mut PJRT_KeyValueGetCallback_Args) -> *mut PJRT_Error>;
+
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct PJRT_KeyValueGetCallback_Args {
@@ -452,6 +463,13 @@ pub struct PJRT_KeyValueGetCallback_Args {
     pub value_deleter_callback: PJRT_KeyValueGetCallback_ValueDeleter,
 }
 
+/// A function that the plugin calls.
+pub type PJRT_KeyValueGetCallback_ValueDeleter = Option<unsafe extern "C" fn(*mut c_char)>;
+
+/// A function that the plugin calls.
+pub type PJRT_KeyValuePutCallback =
+    Option<unsafe extern "C" fn(*mut PJRT_KeyValuePutCallback_Args) -> *mut PJRT_Error>;
+
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct PJRT_KeyValuePutCallback_Args {
@@ -464,6 +482,10 @@ pub struct PJRT_KeyValuePutCallback_Args {
     pub callback_error: *mut PJRT_CallbackError,
     pub user_arg: *mut c_void,
 }
+
+/// A function that the plugin calls.
+pub type PJRT_KeyValueTryGetCallback =
+    Option<unsafe extern "C" fn(*mut PJRT_KeyValueTryGetCallback_Args) -> *mut PJRT_Error>;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -478,6 +500,9 @@ pub struct PJRT_KeyValueTryGetCallback_Args {
     pub value_size: usize,
     pub value_deleter_callback: PJRT_KeyValueTryGetCallback_ValueDeleter,
 }
+
+/// A function that the plugin calls.
+pub type PJRT_KeyValueTryGetCallback_ValueDeleter = Option<unsafe extern "C" fn(*mut c_char)>;
 
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -560,6 +585,10 @@ pub struct PJRT_Program {
     pub format_size: usize,
 }
 
+/// A function that the plugin calls.
+pub type PJRT_RecvCallback =
+    Option<unsafe extern "C" fn(*mut PJRT_CopyToDeviceStream, *mut c_void)>;
+
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct PJRT_RecvCallbackInfo {
@@ -567,6 +596,17 @@ pub struct PJRT_RecvCallbackInfo {
     pub user_arg: *mut c_void,
     pub recv_callback: PJRT_RecvCallback,
 }
+
+/// A function that the plugin calls.
+pub type PJRT_SendCallback = Option<
+    unsafe extern "C" fn(
+        *mut PJRT_Chunk,
+        *mut PJRT_CallbackError,
+        usize,
+        bool,
+        *mut c_void,
+    ) -> *mut PJRT_Error,
+>;
 
 #[repr(C)]
 #[derive(Clone, Copy)]

@@ -1,8 +1,4 @@
-//! The values, the objects and the functions that structures of the C interface name.
-
-use std::ffi::{c_char, c_void};
-
-use super::structures::*;
+//! The values and the objects that structures of the C interface name.
 
 /// Known to the plugin only.
 #[repr(C)]
@@ -47,10 +43,6 @@ pub const PJRT_Buffer_Type_F8E4M3: PJRT_Buffer_Type = 26;
 pub const PJRT_Buffer_Type_F8E3M4: PJRT_Buffer_Type = 27;
 pub const PJRT_Buffer_Type_F8E8M0FNU: PJRT_Buffer_Type = 28;
 pub const PJRT_Buffer_Type_F4E2M1FN: PJRT_Buffer_Type = 29;
-
-/// A function that the plugin calls.
-pub type PJRT_CallbackError =
-    Option<unsafe extern "C" fn(PJRT_Error_Code, *const c_char, usize) -> *mut PJRT_Error>;
 
 /// Known to the plugin only.
 #[repr(C)]
@@ -108,9 +100,6 @@ pub struct PJRT_Event {
     private: [u8; 0],
 }
 
-/// A function that the plugin calls.
-pub type PJRT_Event_OnReadyCallback = Option<unsafe extern "C" fn(*mut PJRT_Error, *mut c_void)>;
-
 /// Known to the plugin only.
 #[repr(C)]
 pub struct PJRT_Executable {
@@ -152,24 +141,6 @@ pub const PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes: PJRT_HostBu
 pub const PJRT_HostBufferSemantics_kImmutableZeroCopy: PJRT_HostBufferSemantics = 2;
 pub const PJRT_HostBufferSemantics_kMutableZeroCopy: PJRT_HostBufferSemantics = 3;
 
-/// A function that the plugin calls.
-pub type PJRT_KeyValueGetCallback =
-    Option<unsafe extern "C" fn(*mut PJRT_KeyValueGetCallback_Args) -> *mut PJRT_Error>;
-
-/// A function that the plugin calls.
-pub type PJRT_KeyValueGetCallback_ValueDeleter = Option<unsafe extern "C" fn(*mut c_char)>;
-
-/// A function that the plugin calls.
-pub type PJRT_KeyValuePutCallback =
-    Option<unsafe extern "C" fn(*mut PJRT_KeyValuePutCallback_Args) -> *mut PJRT_Error>;
-
-/// A function that the plugin calls.
-pub type PJRT_KeyValueTryGetCallback =
-    Option<unsafe extern "C" fn(*mut PJRT_KeyValueTryGetCallback_Args) -> *mut PJRT_Error>;
-
-/// A function that the plugin calls.
-pub type PJRT_KeyValueTryGetCallback_ValueDeleter = Option<unsafe extern "C" fn(*mut c_char)>;
-
 /// Known to the plugin only.
 #[repr(C)]
 pub struct PJRT_LoadedExecutable {
@@ -189,21 +160,6 @@ pub const PJRT_NamedValue_kInt64: PJRT_NamedValue_Type = 1;
 pub const PJRT_NamedValue_kInt64List: PJRT_NamedValue_Type = 2;
 pub const PJRT_NamedValue_kFloat: PJRT_NamedValue_Type = 3;
 pub const PJRT_NamedValue_kBool: PJRT_NamedValue_Type = 4;
-
-/// A function that the plugin calls.
-pub type PJRT_RecvCallback =
-    Option<unsafe extern "C" fn(*mut PJRT_CopyToDeviceStream, *mut c_void)>;
-
-/// A function that the plugin calls.
-pub type PJRT_SendCallback = Option<
-    unsafe extern "C" fn(
-        *mut PJRT_Chunk,
-        *mut PJRT_CallbackError,
-        usize,
-        bool,
-        *mut c_void,
-    ) -> *mut PJRT_Error,
->;
 
 /// Known to the plugin only.
 #[repr(C)]
