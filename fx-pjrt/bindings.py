@@ -33,7 +33,7 @@ PLAIN = {
 HEAD = '''//! XLA's PJRT C interface, version {major}.{minor}: the table of entries, with what this crate uses of it.
 //!
 //! Invariant: `bindings.py` writes this folder from the public header; nobody edits it. Structures only grow at their
-//! ends, and a plugin is told how far ours go.
+//! ends, and each says how far ours goes.
 #![allow(non_camel_case_types, non_snake_case, non_upper_case_globals, missing_docs)]
 #![allow(dead_code, reason = "all values of what is used are here")]
 
@@ -50,7 +50,7 @@ pub const API_VERSION: (c_int, c_int) = ({major}, {minor});
 
 /// A structure that begins with its size.
 pub trait Structure: Copy {{
-    /// The size that a plugin is told: up to the end of the last field.
+    /// The size that it says: up to the end of the last field.
     const STRUCT_SIZE: usize;
 
     /// The structure with its size, and zero in every other field.

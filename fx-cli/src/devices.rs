@@ -8,6 +8,8 @@ use fx_nn::prelude::*;
 use fx_pjrt::{Client, ClientOptions, PLUGIN_VARIABLE, Plugin, plugins_of};
 use serde_json::{Value as Json, json};
 
+use crate::print;
+
 /// A plugin's file, and who named it.
 struct Found {
     name: String,
@@ -18,7 +20,7 @@ struct Found {
 ///
 /// # Errors
 /// Returns an error if there is no plugin.
-pub fn print(python: &Path, load: bool, as_json: bool) -> Result<String> {
+pub fn devices(python: &Path, load: bool, as_json: bool) -> Result<()> {
     let named = std::env::var_os(PLUGIN_VARIABLE).filter(|path| !path.is_empty());
     let named = named.map(|path| Found {
         name: PLUGIN_VARIABLE.to_string(),
@@ -35,25 +37,25 @@ pub fn print(python: &Path, load: bool, as_json: bool) -> Result<String> {
             python.display()
         )));
     }
-    let described: Vec<Json> = all.iter().map(|found| describe(found, load)).collect();
     if as_json {
-        return Ok(format!("{}\n", Json::Array(described)));
+        let described: Vec<Json> = all.iter().map(|found| describe(found, load)).collect();
+        return print::json(&Json::Array(described));
     }
-    let mut text = String::new();
-    for of in &described {
-        let shown = |key: &str| of[key].as_str().unwrap_or_default().to_string();
-        text.push_str(&format!("{}: {}\n", shown("name"), shown("path")));
+    // Each as soon as it is known: some plugins look for their devices for minutes.
+    for found in &all {
+        let of = describe(found, load);
+        print::line(format_args!("{}: {}", found.name, found.path.display()))?;
         if let Some(error) = of["error"].as_str() {
-            text.push_str(&format!("  {error}\n"));
+            print::line(format_args!("  {error}"))?;
         }
-        if let Some(version) = of["api"].as_str() {
-            text.push_str(&format!("  API {version}, {}\n", shown("platform")));
+        if let (Some(version), Some(platform)) = (of["api"].as_str(), of["platform"].as_str()) {
+            print::line(format_args!("  API {version}, {platform}"))?;
         }
         for device in of["devices"].as_array().into_iter().flatten() {
-            text.push_str(&format!("  {}\n", device.as_str().unwrap_or_default()));
+            print::line(format_args!("  {}", device.as_str().unwrap_or_default()))?;
         }
     }
-    Ok(text)
+    Ok(())
 }
 
 /// What is known of a plugin; with `load`, of its devices too.

@@ -441,7 +441,7 @@ fn run(cli: &Cli) -> Result<u8> {
             print::print(script::script(factory, inputs)?)?;
         }
         Command::Devices { python, load } => {
-            print::print(devices::print(python, *load, cli.json)?)?;
+            devices::devices(python, *load, cli.json)?;
         }
         Command::Lint { files } => return lint(files, cli.json),
     }

@@ -2,8 +2,8 @@
 //! names.
 
 use fx_nn::func::{
-    Randomness, Transform, functional_call, grad, jvp, parameters, stack_module_state,
-    value_and_grad, vjp, vmap,
+    Randomness, Transform, functional_call, grad, hessian, jacfwd, jacrev, jvp, parameters,
+    stack_module_state, value_and_grad, vjp, vmap,
 };
 use fx_nn::module::ComponentExt;
 use fx_nn::prelude::*;
@@ -607,4 +607,66 @@ fn an_ensemble_is_of_one_structure_and_one_mode() -> Result<()> {
     let each: Tensor = vmap(of).in_axes([Some(0), Some(0), None]).call(args)?;
     let one_by_one = [a.forward(&x)?.detach()?, b.forward(&x)?.detach()?];
     close(&each.detach()?, &ops::stack(&one_by_one, 0)?)
+}
+
+// Chunks of examples.
+
+#[test]
+fn chunks_of_examples_give_what_all_at_once_give() -> Result<()> {
+    let (x, y) = (numbers(&[7, 3], 1)?, numbers(&[3, 7], 2)?);
+    // A result of the examples, one along another axis, and one that is the same for all.
+    let several =
+        traced!(|x: &Tensor, y: &Tensor| Ok(((x * y)?.sum(..)?, x.sin()?, Tensor::ones(2)?)));
+    let whole = vmap(several)
+        .in_axes([0, 1])
+        .out_axes([Some(0), Some(1), None]);
+    let expected: (Tensor, Tensor, Tensor) = whole.clone().call((&x, &y))?;
+    for size in [1, 2, 3, 6, 7, 100] {
+        let found: (Tensor, Tensor, Tensor) = whole.clone().chunk_size(size).call((&x, &y))?;
+        close(&found.0, &expected.0)?;
+        close(&found.1, &expected.1)?;
+        close(&found.2, &expected.2)?;
+    }
+    let none = whole.clone().chunk_size(0);
+    refused(none.call::<Value>((&x, &y)), &["chunks of 0 examples"]);
+    Ok(())
+}
+
+#[test]
+fn chunks_nest_and_have_gradients() -> Result<()> {
+    let x = numbers(&[5, 3], 1)?;
+    let sum = |size| {
+        let of_all = vmap(traced!(|x: &Tensor| x.pow(3)?.sum(..))).chunk_size(size);
+        traced!(move |x: &Tensor| of_all.call::<Tensor>(x)?.sum(..))
+    };
+    let expected: Tensor = grad(sum(5)).call(&x)?;
+    close(&grad(sum(2)).call::<Tensor>(&x)?, &expected)?;
+    let per_sample = vmap(grad(traced!(|x: &Tensor| x.pow(3)?.sum(..)))).chunk_size(2);
+    close(&per_sample.call::<Tensor>(&x)?, &expected)
+}
+
+#[test]
+fn each_chunk_draws_its_own_numbers() -> Result<()> {
+    let x = numbers(&[4, 3], 1)?;
+    let noisy = traced!(|x: &Tensor| x + ops::rand_like(x, None)?);
+    let different = vmap(noisy).randomness(Randomness::Different).chunk_size(2);
+    let y: Tensor = different.call(&x)?;
+    assert_eq!(y.dims()?, [4, 3]);
+    let same = vmap(noisy).randomness(Randomness::Same).chunk_size(2);
+    refused(same.call::<Value>(&x), &["rand_like"]);
+    Ok(())
+}
+
+#[test]
+fn jacobians_are_computed_some_rows_at_a_time() -> Result<()> {
+    let x = numbers(&[5], 1)?;
+    let f = traced!(|x: &Tensor| x.sin()? * x.sum(..)?);
+    let expected: Tensor = jacrev(f).call(&x)?;
+    for size in [1, 2, 5, 9] {
+        close(&jacrev(f).chunk_size(size).call::<Tensor>(&x)?, &expected)?;
+        close(&jacfwd(f).chunk_size(size).call::<Tensor>(&x)?, &expected)?;
+    }
+    let cubes = traced!(|x: &Tensor| x.pow(3)?.sum(..));
+    let expected: Tensor = hessian(cubes).call(&x)?;
+    close(&hessian(cubes).chunk_size(2).call::<Tensor>(&x)?, &expected)
 }

@@ -17,7 +17,7 @@ use fx_nn::passes::backend::{Compile, LowerReport};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
 use fx_nn::trace::CallArgs;
-use fx_pjrt::{Client, ClientOptions, PLUGIN_VARIABLE, Pjrt, Plugin};
+use fx_pjrt::{Client, ClientOptions, DeviceTensor, PLUGIN_VARIABLE, Pjrt, Plugin};
 
 /// The tensors of a result, in order.
 fn tensors(value: &Value, all: &mut Vec<Tensor>) {
@@ -104,6 +104,32 @@ fn gradients(case: &models::Case, inputs: &[Tensor]) -> Result<GraphModule> {
     both.graph_module(&specs.collect::<Vec<_>>())
 }
 
+/// Tensors of every type and some shapes, to a device and back; whether all are what they were.
+fn tensors_both_ways(pjrt: &Pjrt) -> Result<bool> {
+    use DType::{BF16, Bool, F16, F32, F64, I8, I16, I32, I64, U8, U16, U32, U64};
+    let (mut count, mut right) = (0, 0);
+    for dtype in [
+        Bool, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64,
+    ] {
+        let whole = ops::to_dtype(&Tensor::arange(0, 24)?, dtype)?;
+        let shapes = [
+            whole.reshape((2, 3, 4))?,
+            whole.reshape((2, 3, 4))?.transpose(0, 2)?,
+            whole.narrow(0, 5, 7)?,
+            whole.narrow(0, 0, 0)?.reshape((0, 3))?,
+            whole.i(3)?,
+        ];
+        for x in shapes {
+            count += 1;
+            let back = DeviceTensor::new(pjrt.client(), &x)?.to_tensor()?;
+            let is_same = (back.dtype()?, back.dims()?) == (dtype, x.dims()?);
+            right += usize::from(is_same && back.to_vec()? == x.to_vec()?);
+        }
+    }
+    println!("tensors {count} right {right}");
+    Ok(count == right)
+}
+
 /// Prints how many programs are right, and how far off they are.
 #[derive(Default)]
 struct Judge {
@@ -163,7 +189,7 @@ fn main() -> Result<()> {
             programs.judge(&split.name, compare(&case.gm, &split.gm, &eight, &inputs));
         }
     }
-    let good = with_gradients.print("gradients");
+    let good = tensors_both_ways(&one)? & with_gradients.print("gradients");
     match programs.print("programs") && good {
         true => Ok(()),
         false => Err(Error::msg("some programs are wrong")),

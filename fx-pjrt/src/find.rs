@@ -96,13 +96,21 @@ pub fn plugin(name: &str, python: impl AsRef<Path>) -> Result<Plugin> {
 /// ```
 pub fn plugins_of(python: impl AsRef<Path>) -> Vec<(KnownPlugin, PathBuf)> {
     let folders = packages(python.as_ref());
-    let all = KNOWN_PLUGINS.iter().flat_map(|known| {
-        let files = folders.iter().map(|folder| folder.join(known.file));
-        files
-            .filter(|file| file.is_file())
-            .map(|file| (*known, file))
-    });
-    all.collect()
+    let mut found: Vec<(KnownPlugin, PathBuf)> = Vec::new();
+    let mut seen = Vec::new();
+    for known in &KNOWN_PLUGINS {
+        for file in folders.iter().map(|folder| folder.join(known.file)) {
+            // A folder may be there by two names, as `lib64` is `lib`.
+            if let Ok(real) = file.canonicalize()
+                && real.is_file()
+                && !seen.contains(&real)
+            {
+                seen.push(real);
+                found.push((*known, file));
+            }
+        }
+    }
+    found
 }
 
 /// The folders with the packages of a Python: those beside its interpreter.

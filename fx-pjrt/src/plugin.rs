@@ -96,7 +96,11 @@ impl Plugin {
         }
         // SAFETY: the library's initialisers run. The user named the file, and the documentation says so.
         let library = unsafe { libloading::Library::new(&path) };
-        let library = library.map_err(|error| failed(&error))?;
+        let library = library.map_err(|error| {
+            // The reason is in the source: what the system's loader says.
+            let reason = std::error::Error::source(&error).map(ToString::to_string);
+            failed(&reason.unwrap_or_else(|| error.to_string()))
+        })?;
         let table = {
             // SAFETY: the type is that of the C interface.
             let entry = unsafe {

@@ -90,10 +90,11 @@ impl Leaf<'_> {
         let effects_if = options.effects_if.as_ref().map(|parameter| {
             let name = parameter.to_string();
             let at = callable.params.iter().position(|param| param.name == name);
-            match at {
-                Some(at) => quote!(.effects_if(#at)),
+            let at = match at {
+                Some(at) => quote!(#at),
                 None => refusal::wrap::no_such_parameter(parameter).into_compile_error(),
-            }
+            };
+            quote!(.effects_if(#at))
         });
         let always = options.always;
         let commutative = options.commutative;

@@ -42,6 +42,7 @@ macro_rules! jacobian {
             source: Source,
             wrt: Wrt,
             has_aux: bool,
+            chunk: Option<usize>,
             trees: Vec<Tree>,
             graphs: Graphs,
         }
@@ -59,12 +60,22 @@ macro_rules! jacobian {
                 self
             }
 
+            /// How many unit vectors are computed at once: all, unless this says otherwise. A function that draws
+            /// random numbers has to be computed at once.
+            #[must_use]
+            pub fn chunk_size(mut self, vectors: usize) -> Self {
+                self.chunk = Some(vectors);
+                self.graphs = Graphs::default();
+                self
+            }
+
             fn of_source(source: Source, wrt: Wrt) -> Self {
                 $name {
                     trees: source.trees(),
                     source,
                     wrt,
                     has_aux: false,
+                    chunk: None,
                     graphs: Graphs::default(),
                 }
             }
@@ -79,10 +90,10 @@ jacobian! { Hessian, "hessian", "Second derivatives; made by [`hessian`]." }
 impl Hessian {
     fn recorded(&self, cx: &TraceContext, args: &[Value]) -> Result<Value> {
         let mut inner = JacRev::of_source(self.source.clone(), self.wrt.clone());
-        inner.has_aux = self.has_aux;
+        (inner.has_aux, inner.chunk) = (self.has_aux, self.chunk);
         let inner = Source::Recorder(Box::new(inner));
         let mut outer = JacFwd::of_source(inner, self.wrt.clone());
-        outer.has_aux = self.has_aux;
+        (outer.has_aux, outer.chunk) = (self.has_aux, self.chunk);
         outer.recorded(cx, args)
     }
 }
@@ -179,6 +190,7 @@ impl JacRev {
         axes.push(Some(0));
         let all = Vmap::of_source(Source::Recorder(Box::new(vjp)))
             .in_axes(axes)
+            .chunks_of(self.chunk)
             .randomness(drawn(results.len()));
         let mut jacobians = Vec::with_capacity(results.len());
         for (result, basis) in results.iter().zip(bases(&results, name)?) {
@@ -213,7 +225,8 @@ impl JacFwd {
         }
         let mut axes = vec![None; args.len()];
         axes.push(Some(0));
-        let all = Vmap::of_source(Source::Recorder(Box::new(jvp))).in_axes(axes);
+        let all = Vmap::of_source(Source::Recorder(Box::new(jvp)));
+        let all = all.in_axes(axes).chunks_of(self.chunk);
         let wanted: Vec<Value> = places.iter().map(|at| args[*at].clone()).collect();
         let whole = tuple(wanted);
         let inputs_tree = Tree::of(&whole)?;

@@ -30,6 +30,7 @@ pub struct Vmap {
     in_axes: Axes,
     out_axes: Axes,
     randomness: Randomness,
+    chunk: Option<usize>,
     trees: Vec<Tree>,
     graphs: Graphs,
 }
@@ -44,6 +45,7 @@ impl Vmap {
             in_axes: 0.into(),
             out_axes: 0.into(),
             randomness: Randomness::Error,
+            chunk: None,
             graphs: Graphs::default(),
         }
     }
@@ -68,6 +70,26 @@ impl Vmap {
     #[must_use]
     pub fn randomness(mut self, randomness: Randomness) -> Self {
         self.randomness = randomness;
+        self.graphs = Graphs::default();
+        self
+    }
+
+    /// How many examples are computed at once: what all of them would keep does not fit into memory, or not into a
+    /// cache. All at once, unless this says otherwise. The number of examples must be known, and random functions may
+    /// not draw the same numbers for all.
+    ///
+    /// ```
+    /// use fx_nn::func::{Transform, vmap};
+    /// use fx_nn::prelude::*;
+    /// let norm = traced!(|x: &Tensor| x.square()?.sum(..)?.sqrt());
+    /// let x = Tensor::from_vec(vec![3f32, 4.0, 6.0, 8.0, 5.0, 12.0], (3, 2))?;
+    /// let norms: Tensor = vmap(norm).chunk_size(2).call(&x)?;
+    /// assert_eq!(norms.to_vec()?, [5.0, 10.0, 13.0]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    #[must_use]
+    pub fn chunk_size(mut self, examples: usize) -> Self {
+        self.chunk = Some(examples);
         self.graphs = Graphs::default();
         self
     }
@@ -136,7 +158,7 @@ impl Vmap {
             examples.push(tree.unflatten(of_one)?);
             given.push(tree.unflatten(of_all)?);
         }
-        let (_, size, _) = size.ok_or_else(|| {
+        let (dim, size, _) = size.ok_or_else(|| {
             Error::msg("vmap: no argument has a dim of examples: one axis is a number")
         })?;
         let gm = prepared(
@@ -144,23 +166,19 @@ impl Vmap {
             &examples,
             self.source.params(),
         )?;
-        let mut run = Examples::new(size, self.randomness, batched, graph_of_many)?;
-        let result = gm.interpretation().run(&mut run, flat(&gm, &given)?)?;
-        let is_whole = node_of(&result).is_some() && run.has_batch(&result);
-        let result = unpacked(result)?;
-        if is_whole {
-            run.mark(&result);
-        }
+        let (result, is_batched) = match self.chunks(&dim)? {
+            None => of_many(&gm, &given, size, self.randomness, batched)?,
+            Some(chunks) => self.chunked(&gm, &given, &batched, &chunks)?,
+        };
         let tree = Tree::of(&result)?;
         let axes = self.out_axes.of_result(&result)?;
-        let leaves = tree.flatten(result)?;
+        let leaves = tree.flatten(result)?.into_iter().zip(is_batched);
         let mut results = Vec::with_capacity(leaves.len());
-        for ((at, leaf), axis) in leaves.into_iter().enumerate().zip(axes) {
+        for ((at, (leaf, is_batched)), axis) in leaves.enumerate().zip(axes) {
             let Ok(tensor) = Tensor::from_value(leaf.clone()) else {
                 results.push(leaf);
                 continue;
             };
-            let is_batched = run.has_batch(&leaf);
             results.push(match (axis, is_batched) {
                 (None, false) => leaf,
                 (None, true) => {
@@ -180,6 +198,124 @@ impl Vmap {
         }
         tree.unflatten(results)
     }
+
+    /// [`chunk_size`](Vmap::chunk_size), or all at once.
+    pub(crate) fn chunks_of(self, examples: Option<usize>) -> Self {
+        match examples {
+            Some(examples) => self.chunk_size(examples),
+            None => self,
+        }
+    }
+
+    /// Where chunks of the examples begin, and how many each has; `None` if all are computed at once.
+    fn chunks(&self, size: &Dim) -> Result<Option<Vec<(usize, usize)>>> {
+        let Some(chunk) = self.chunk else {
+            return Ok(None);
+        };
+        let size = size.as_number().and_then(|size| usize::try_from(size).ok());
+        let (Some(size), true) = (size, chunk > 0) else {
+            return Err(Error::msg(format_args!(
+                "vmap: chunks of {chunk} examples need a number of examples that is known, and one or more of them"
+            )));
+        };
+        if size <= chunk {
+            return Ok(None);
+        }
+        let starts = (0..size).step_by(chunk);
+        Ok(Some(
+            starts
+                .map(|start| (start, chunk.min(size - start)))
+                .collect(),
+        ))
+    }
+
+    /// The result of all examples, chunk by chunk, and which of its leaves have them.
+    fn chunked(
+        &self,
+        gm: &GraphModule,
+        given: &[Value],
+        batched: &FxHashSet<NodeId>,
+        chunks: &[(usize, usize)],
+    ) -> Result<(Value, Vec<bool>)> {
+        let randomness = match self.randomness {
+            // Each chunk would draw its own.
+            Randomness::Same => Randomness::Error,
+            other => other,
+        };
+        let mut tree = None;
+        let mut results: Vec<Vec<(Value, bool)>> = Vec::new();
+        for (start, count) in chunks {
+            let (of_chunk, own) = narrowed(given, batched, *start, *count)?;
+            let size = Int::from(*count as i64);
+            let (result, is_batched) = of_many(gm, &of_chunk, size, randomness, own)?;
+            let result_tree = Tree::of(&result)?;
+            let leaves = result_tree.flatten(result)?.into_iter().zip(is_batched);
+            results.push(leaves.collect());
+            tree = Some(result_tree);
+        }
+        let tree = tree.ok_or_else(|| Error::msg("vmap: there is no example"))?;
+        let count = results.first().map_or(0, Vec::len);
+        let (mut whole, mut is_batched) = (Vec::with_capacity(count), Vec::with_capacity(count));
+        for at in 0..count {
+            let of_chunks = results.iter().map(|leaves| leaves[at].clone());
+            let (parts, own): (Vec<Value>, Vec<bool>) = of_chunks.unzip();
+            is_batched.push(own[0]);
+            whole.push(match own[0] {
+                false => parts[0].clone(),
+                true => {
+                    let parts = parts.into_iter().map(Tensor::from_value);
+                    let parts: Vec<Tensor> = parts.collect::<Result<_>>()?;
+                    ops::cat(&parts, 0)?.into_value()
+                }
+            });
+        }
+        Ok((tree.unflatten(whole)?, is_batched))
+    }
+}
+
+/// What a graph of one example gives for many, and which leaves of that have them along their first dim.
+fn of_many(
+    gm: &GraphModule,
+    given: &[Value],
+    size: Int,
+    randomness: Randomness,
+    batched: FxHashSet<NodeId>,
+) -> Result<(Value, Vec<bool>)> {
+    let mut run = Examples::new(size, randomness, batched, graph_of_many)?;
+    let result = gm.interpretation().run(&mut run, flat(gm, given)?)?;
+    let is_whole = node_of(&result).is_some() && run.has_batch(&result);
+    let result = unpacked(result)?;
+    if is_whole {
+        run.mark(&result);
+    }
+    let leaves = Tree::of(&result)?.flatten(result.clone())?;
+    let is_batched = leaves.iter().map(|leaf| run.has_batch(leaf));
+    Ok((result, is_batched.collect()))
+}
+
+/// Some of the examples of arguments, and the values that have them.
+fn narrowed(
+    given: &[Value],
+    batched: &FxHashSet<NodeId>,
+    start: usize,
+    count: usize,
+) -> Result<(Vec<Value>, FxHashSet<NodeId>)> {
+    let mut own = FxHashSet::default();
+    let mut all = Vec::with_capacity(given.len());
+    for value in given {
+        let tree = Tree::of(value)?;
+        let leaves = tree.flatten(value.clone())?.into_iter().map(|leaf| {
+            if !node_of(&leaf).is_some_and(|node| batched.contains(&node)) {
+                return Ok(leaf);
+            }
+            let tensor = Tensor::from_value(leaf)?;
+            let some = ops::narrow(&tensor, 0, start as i64, count as i64)?.into_value();
+            own.extend(node_of(&some));
+            Ok(some)
+        });
+        all.push(tree.unflatten(leaves.collect::<Result<_>>()?)?);
+    }
+    Ok((all, own))
 }
 
 /// The graph of a side of a branch or of an iteration, for many examples.
