@@ -641,18 +641,20 @@ fn chunks_nest_and_have_gradients() -> Result<()> {
     };
     let expected: Tensor = grad(sum(5)).call(&x)?;
     close(&grad(sum(2)).call::<Tensor>(&x)?, &expected)?;
-    let per_sample = vmap(grad(traced!(|x: &Tensor| x.pow(3)?.sum(..)))).chunk_size(2);
+    let per_sample = vmap(&grad(traced!(|x: &Tensor| x.pow(3)?.sum(..)))).chunk_size(2);
     close(&per_sample.call::<Tensor>(&x)?, &expected)
 }
 
 #[test]
 fn each_chunk_draws_its_own_numbers() -> Result<()> {
     let x = numbers(&[4, 3], 1)?;
-    let noisy = traced!(|x: &Tensor| x + ops::rand_like(x, None)?);
-    let different = vmap(noisy).randomness(Randomness::Different).chunk_size(2);
+    let noisy = || traced!(|x: &Tensor| x + ops::rand_like(x, None)?);
+    let different = vmap(noisy())
+        .randomness(Randomness::Different)
+        .chunk_size(2);
     let y: Tensor = different.call(&x)?;
     assert_eq!(y.dims()?, [4, 3]);
-    let same = vmap(noisy).randomness(Randomness::Same).chunk_size(2);
+    let same = vmap(noisy()).randomness(Randomness::Same).chunk_size(2);
     refused(same.call::<Value>(&x), &["rand_like"]);
     Ok(())
 }
@@ -660,13 +662,16 @@ fn each_chunk_draws_its_own_numbers() -> Result<()> {
 #[test]
 fn jacobians_are_computed_some_rows_at_a_time() -> Result<()> {
     let x = numbers(&[5], 1)?;
-    let f = traced!(|x: &Tensor| x.sin()? * x.sum(..)?);
-    let expected: Tensor = jacrev(f).call(&x)?;
+    let f = || traced!(|x: &Tensor| x.sin()? * x.sum(..)?);
+    let expected: Tensor = jacrev(f()).call(&x)?;
     for size in [1, 2, 5, 9] {
-        close(&jacrev(f).chunk_size(size).call::<Tensor>(&x)?, &expected)?;
-        close(&jacfwd(f).chunk_size(size).call::<Tensor>(&x)?, &expected)?;
+        close(&jacrev(f()).chunk_size(size).call::<Tensor>(&x)?, &expected)?;
+        close(&jacfwd(f()).chunk_size(size).call::<Tensor>(&x)?, &expected)?;
     }
-    let cubes = traced!(|x: &Tensor| x.pow(3)?.sum(..));
-    let expected: Tensor = hessian(cubes).call(&x)?;
-    close(&hessian(cubes).chunk_size(2).call::<Tensor>(&x)?, &expected)
+    let cubes = || traced!(|x: &Tensor| x.pow(3)?.sum(..));
+    let expected: Tensor = hessian(cubes()).call(&x)?;
+    close(
+        &hessian(cubes()).chunk_size(2).call::<Tensor>(&x)?,
+        &expected,
+    )
 }

@@ -6,7 +6,12 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 target=$(rustc -vV | sed -n 's/^host: //p')
-export RUSTFLAGS="-Z sanitizer=address" RUSTC="$(rustup which --toolchain nightly rustc)"
-# The plugin's table and the names of loaded files stay for good.
-export FX_STUB_ASAN=1 ASAN_OPTIONS=detect_leaks=0 CARGO_PROFILE_DEV_DEBUG=none CARGO_INCREMENTAL=0
-CARGO_TARGET_DIR=${FX_ASAN_TARGET:-target/asan} cargo +nightly test -p fx-pjrt --test behaviour --target "$target"
+RUSTC=$(rustup which --toolchain nightly rustc)
+export RUSTC RUSTFLAGS="-Z sanitizer=address" CARGO_PROFILE_DEV_DEBUG=none CARGO_INCREMENTAL=0
+export CARGO_TARGET_DIR=${FX_ASAN_TARGET:-target/asan}
+# The plugin finds the sanitizer in the program that loads it.
+cargo +nightly rustc --profile test -p fx-pjrt --test behaviour --target "$target" -- -C link-arg=-rdynamic
+program=$(ls -t "$CARGO_TARGET_DIR/$target"/debug/deps/behaviour-* | grep -v '\.d$' | head -n 1)
+# Plugins stay loaded for good, and so does what they hold.
+cd fx-pjrt
+FX_STUB_ASAN=1 ASAN_OPTIONS=detect_leaks=0 "$(realpath "$program" 2>/dev/null || realpath "../$program")"
