@@ -8,12 +8,14 @@ mod models;
 use crate::parse;
 
 use fx_nn::control;
+use fx_nn::func::{Transform, parameters, value_and_grad};
 use fx_nn::ir::FunctionTable;
 use fx_nn::lowering::{Form, Rules};
 use fx_nn::passes::CoreSet;
 use fx_nn::prelude::*;
+use fx_nn::shapes::spec;
 use fx_nn::trace::CallArgs;
-use fx_stablehlo::{Cx, Export, StableHloExt};
+use fx_stablehlo::{Cx, Export, Program, StableHloExt};
 
 fn parsed(gm: &GraphModule, export: &Export) -> Result<parse::Program> {
     let text = gm.to_stablehlo_text(export)?;
@@ -114,5 +116,82 @@ fn what_cannot_be_written_is_listed() -> Result<()> {
         "{error}"
     );
     assert!(error.contains("text.rs:"), "{error}");
+    Ok(())
+}
+
+/// A layer with a number of its results.
+#[derive(Module)]
+struct Loss {
+    net: nn::Sequential,
+}
+
+#[trace]
+impl Loss {
+    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+        let out: Tensor = self.net.forward(x)?;
+        out.square()?.mean(..)
+    }
+}
+
+#[test]
+fn gradients_of_convolutions_are_programs() -> Result<()> {
+    // The last columns are in no window: the gradient has as many as the weight.
+    let conv = nn::Conv2d::new(2, 3, 3)?.stride(2).padding(1);
+    let net = nn::Sequential::new().push(conv).push(nn::ReLU::new());
+    let both = value_and_grad(&Loss { net }).wrt(parameters("**"));
+    let gm = both.graph_module(&[spec![2, 2, 8, 8; F32]])?;
+    let program = Program::of(&gm, &Export::specs([spec![2, 2, 8, 8; F32]]))?;
+    let results: Vec<_> = program.results().map(|(_, shape)| shape.to_vec()).collect();
+    assert_eq!(results, [vec![], vec![3, 2, 3, 3], vec![3]]);
+    Ok(())
+}
+
+#[test]
+fn what_is_donated_takes_its_result_over() -> Result<()> {
+    let gm = symbolic_trace(traced!(|a: &Tensor, b: &Tensor, x: &Tensor| {
+        Ok(((b + x)?, x.sum(..)?, (a * x)?))
+    }))?;
+    let x = Tensor::ones((2, 3))?;
+    let export = |names: &[&str]| Export::example((&x, &x, &x)).donate(names.iter().copied());
+    let text = gm.to_stablehlo_text(&export(&["b", "a"]))?;
+    // In the order of the arguments.
+    assert!(
+        text.contains("%a0: tensor<2x3xf32> {tf.aliasing_output = 0 : i32}"),
+        "{text}"
+    );
+    assert!(
+        text.contains("%a1: tensor<2x3xf32> {tf.aliasing_output = 2 : i32}"),
+        "{text}"
+    );
+    let error = gm
+        .to_stablehlo_text(&export(&["c"]))
+        .expect_err("there is none")
+        .to_string();
+    assert!(
+        error.contains("`c` cannot be donated: the program takes a, b, x"),
+        "{error}"
+    );
+    let error = gm.to_stablehlo_text(&export(&["a", "b", "x"]));
+    let error = error.expect_err("there are two results").to_string();
+    assert!(
+        error.contains("`x` cannot be donated: no result is left"),
+        "{error}"
+    );
+    Ok(())
+}
+
+#[test]
+fn results_are_the_value_of_the_graph() -> Result<()> {
+    let gm = symbolic_trace(traced!(|x: &Tensor| {
+        Ok(vec![(x.relu()?, x.size(0)?), (x.exp()?, x.size(1)?)])
+    }))?;
+    let x = Tensor::ones((2, 3))?;
+    let program = Program::of(&gm, &Export::example(&x))?;
+    let number = |n: i64| Tensor::full((), n, DType::I64);
+    let all = vec![x.relu()?, number(2)?, x.exp()?, number(3)?];
+    let value = program.result_tree().build(all.clone())?;
+    let expected: Value = gm.forward(&x)?;
+    assert_eq!(value.to_string(), expected.to_string());
+    assert!(program.result_tree().build(all[..3].to_vec()).is_err());
     Ok(())
 }

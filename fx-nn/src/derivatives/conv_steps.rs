@@ -97,8 +97,18 @@ impl Steps {
 
     /// The gradient of the weights of a convolution of `x` whose result has the gradient `grad`, both with a batch.
     pub fn of_weight(&self, x: &Tensor, grad: &Tensor, kernel: &[i64]) -> Result<Tensor> {
+        self.of_weight_at(x, &known::sizes(x)?, grad, kernel)
+    }
+
+    /// [`of_weight`](Steps::of_weight), for an input of these sizes.
+    pub fn of_weight_at(
+        &self,
+        x: &Tensor,
+        own: &[Int],
+        grad: &Tensor,
+        kernel: &[i64],
+    ) -> Result<Tensor> {
         let dims = self.stride.len();
-        let own = known::sizes(x)?;
         let (batch, channels) = (own[0], own[1]);
         let groups = self.groups;
         let inner = known::number(&channels).map(|n| Int::from(n / groups));
@@ -123,7 +133,9 @@ impl Steps {
         };
         let mut found = ops::transpose(&turned.conv(&image, &windows)?, 0, 1)?;
         for (at, size) in kernel.iter().enumerate() {
-            if known::number(&known::size(&found, at as i64 + 2)?) != Some(*size) {
+            // A stride may leave a rest behind the last window. Where that is not known, all of it is kept.
+            let found_size = known::size(&found, at as i64 + 2).ok();
+            if found_size.and_then(|size| known::number(&size)) != Some(*size) {
                 found = ops::narrow(&found, at as i64 + 2, 0, *size)?;
             }
         }

@@ -36,13 +36,16 @@ pub fn conv2d_weight(
     #[default(1)] dilation: impl Into<Pair>,
     #[default(1)] groups: usize,
 ) -> Result<Tensor> {
-    by_convolution(x, weight, grad, [stride, padding, dilation], groups)
+    let weight = known::sizes(weight)?;
+    let sizes = [&known::sizes(x)?[..], &weight[..]];
+    by_convolution(x, grad, sizes, [stride, padding, dilation], groups)
 }
 
+/// By the sizes of the input and the weights.
 fn by_convolution(
     x: &Tensor,
-    weight: &Tensor,
     grad: &Tensor,
+    [of_x, of_weight]: [&[Int]; 2],
     [stride, padding, dilation]: [Pair; 3],
     groups: usize,
 ) -> Result<Tensor> {
@@ -56,9 +59,22 @@ fn by_convolution(
         dilation: list(dilation),
         groups: groups as i64,
     };
-    let shape = known::shape(weight, "the gradient of a convolution")?;
-    let kernel: Vec<i64> = shape[2..].iter().map(|size| *size as i64).collect();
-    steps.of_weight(x, grad, &kernel)
+    let kernel = of_weight.iter().skip(2).map(known::number);
+    let kernel: Option<Vec<i64>> = kernel.collect();
+    let kernel = kernel.ok_or_else(|| {
+        Error::msg("the gradient of a convolution needs the sizes of its windows")
+    })?;
+    steps.of_weight_at(x, of_x, grad, &kernel)
+}
+
+/// The sizes of an argument: a weight's are known of the call alone.
+fn sizes_of(call: &DecomposedCall<'_>, name: &str) -> Result<Vec<Int>> {
+    let meta = call.meta(name).and_then(ValueMeta::tensor);
+    let known = meta.and_then(|meta| {
+        let sizes = meta.shape.iter().map(|dim| dim.as_number().map(Int::from));
+        sizes.collect::<Option<_>>()
+    });
+    known.map_or_else(|| known::sizes(&call.arg::<Tensor>(name)?), Ok)
 }
 
 function_table! { CoreSet {
@@ -66,8 +82,8 @@ function_table! { CoreSet {
         let pair = |name| call.arg::<Pair>(name);
         by_convolution(
             &call.arg::<Tensor>("x")?,
-            &call.arg::<Tensor>("weight")?,
             &call.arg::<Tensor>("grad")?,
+            [&sizes_of(call, "x")?, &sizes_of(call, "weight")?],
             [pair("stride")?, pair("padding")?, pair("dilation")?],
             call.arg("groups")?,
         )
