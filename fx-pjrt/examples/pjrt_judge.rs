@@ -4,6 +4,8 @@
 //! them also over eight devices, split by batch, by layers, and by both.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
+#[path = "../../fx-stablehlo/examples/support/calls.rs"]
+mod calls;
 #[path = "../../fx-onnx/examples/support/families.rs"]
 mod families;
 #[path = "../../fx-onnx/examples/support/models.rs"]
@@ -12,31 +14,12 @@ mod models;
 #[path = "../../fx-stablehlo/examples/support/sharded.rs"]
 mod sharded;
 
+use calls::{call, tensors};
 use fx_nn::func::{Transform, parameters, value_and_grad};
 use fx_nn::passes::backend::{Compile, LowerReport};
 use fx_nn::prelude::*;
 use fx_nn::shapes::Spec;
-use fx_nn::trace::CallArgs;
 use fx_pjrt::{Client, ClientOptions, DeviceTensor, PLUGIN_VARIABLE, Pjrt, Plugin};
-
-/// The tensors of a result, in order.
-fn tensors(value: &Value, all: &mut Vec<Tensor>) {
-    match value {
-        Value::List(items) | Value::Tuple(items) => {
-            items.iter().for_each(|item| tensors(item, all))
-        }
-        Value::Dict(items) => items.values().for_each(|item| tensors(item, all)),
-        Value::Int(number) => all.extend(Tensor::full((), *number, DType::I64)),
-        value => all.extend(value.downcast_ref::<Tensor>().cloned()),
-    }
-}
-
-fn call(inputs: &[Tensor]) -> CallArgs {
-    CallArgs {
-        args: inputs.iter().cloned().map(Value::object).collect(),
-        kwargs: Vec::new(),
-    }
-}
 
 /// How far a graph module on the devices is from the graph; an error if a part of it stayed on the CPU.
 fn compare(

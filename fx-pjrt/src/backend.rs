@@ -96,10 +96,10 @@ impl Pjrt {
         Ok(Pjrt::new(Client::new(plugin, &ClientOptions::new())?))
     }
 
-    /// Pads batches to the next of these sizes, which are even: one program serves all batches up
-    /// to each, where others are compiled for. A graph in which a sample depends on others, and a
-    /// batch above the largest size, is compiled as it is. The steps of the code say which it was:
-    /// [`Compiled::steps`](fx_nn::passes::backend::Compiled::steps).
+    /// Pads batches to the next of these sizes: one program serves all batches up to each, where
+    /// others are compiled for. A graph in which a sample depends on others or on the size of the
+    /// batch, and a batch above the largest size, is compiled as it is. The steps of the code say
+    /// which it was: [`Compiled::steps`](fx_nn::passes::backend::Compiled::steps).
     ///
     /// ```no_run
     /// # use fx_pjrt::Pjrt;

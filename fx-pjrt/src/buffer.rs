@@ -14,6 +14,7 @@ use crate::sys::{self, Structure};
 #[derive(Debug)]
 pub(crate) struct Buffer {
     client: Client,
+    device: *mut sys::PJRT_Device,
     buffer: *mut sys::PJRT_Buffer,
 }
 
@@ -24,8 +25,17 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// Takes over a buffer that a plugin gave.
-    pub fn of(client: Client, buffer: *mut sys::PJRT_Buffer) -> Self {
-        Buffer { client, buffer }
+    pub fn of(client: Client, device: &Device, buffer: *mut sys::PJRT_Buffer) -> Self {
+        Buffer {
+            client,
+            device: device.device,
+            buffer,
+        }
+    }
+
+    /// Whether it is on a device of a client.
+    pub fn is_on(&self, client: &Client, device: &Device) -> bool {
+        self.client.is(client) && self.device == device.device
     }
 
     pub fn raw(&self) -> *mut sys::PJRT_Buffer {
@@ -53,8 +63,9 @@ impl Buffer {
         dims: &[i64],
         owner: impl AsRef<[u8]> + Send + 'static,
     ) -> Result<Self> {
-        let owner = Box::new(owner);
-        let bytes: &[u8] = (*owner).as_ref();
+        let owner = Owner(Box::into_raw(Box::new(owner)));
+        // SAFETY: the box is alive, and is not moved.
+        let bytes: &[u8] = unsafe { (*owner.0).as_ref() };
         let stays = sys::PJRT_HostBufferSemantics_kImmutableZeroCopy;
         let (buffer, done) = Self::place(client, device, dtype, dims, bytes, stays)?;
         done.keep(owner);
@@ -69,11 +80,14 @@ impl Buffer {
         bytes: &[u8],
         semantics: sys::PJRT_HostBufferSemantics,
     ) -> Result<(Self, Event)> {
-        let count: i64 = dims.iter().product();
-        let needed = usize::try_from(count).map(|count| count * dtype.size_in_bytes());
-        if needed != Ok(bytes.len()) {
+        client.check(device)?;
+        let needed = dims.iter().try_fold(dtype.size_in_bytes(), |all, size| {
+            all.checked_mul(usize::try_from(*size).ok()?)
+        });
+        if needed != Some(bytes.len()) {
+            let needed = needed.map_or("more than there can be".to_string(), |n| n.to_string());
             return Err(Error::msg(format_args!(
-                "a tensor of {dtype} with the sizes {dims:?} cannot be made of {} bytes",
+                "a tensor of {dtype} with the sizes {dims:?} has {needed} bytes, and {} are given",
                 bytes.len()
             )));
         }
@@ -88,7 +102,7 @@ impl Buffer {
         // call, or until the event, which the caller waits for or keeps their owner for.
         unsafe { call!(client.plugin(), PJRT_Client_BufferFromHostBuffer, args) }?;
         let done = Event::of(client.plugin(), args.done_with_host_buffer);
-        Ok((Buffer::of(client.clone(), args.buffer), done))
+        Ok((Buffer::of(client.clone(), device, args.buffer), done))
     }
 
     /// A copy on the host, once the device has written the elements.
@@ -152,6 +166,22 @@ impl Drop for Buffer {
         args.buffer = self.buffer;
         // SAFETY: the buffer is ours, and is not used after this. Runs that read it hold its memory.
         let _ = unsafe { call!(self.client.plugin(), PJRT_Buffer_Destroy, args) };
+    }
+}
+
+/// Somebody's bytes, at a place that moves of this do not change.
+struct Owner<T>(*mut T);
+
+// SAFETY: it is a box.
+unsafe impl<T: Send> Send for Owner<T> {}
+
+impl<T> Drop for Owner<T> {
+    fn drop(&mut self) {
+        // SAFETY: it is the box that was made, and is not used after this.
+        let owner = unsafe { Box::from_raw(self.0) };
+        // It may be dropped by a thread of the plugin, which a panic must not reach.
+        let dropped = std::panic::AssertUnwindSafe(move || drop(owner));
+        let _ = std::panic::catch_unwind(dropped);
     }
 }
 

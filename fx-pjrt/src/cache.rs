@@ -50,11 +50,17 @@ impl Cache {
         builder.create(&folder).map_err(failed)?;
         #[cfg(unix)]
         {
-            use std::os::unix::fs::PermissionsExt;
-            let mode = fs::metadata(&folder).map_err(failed)?.permissions().mode();
-            if mode & 0o077 != 0 {
+            use std::os::unix::fs::{MetadataExt, PermissionsExt};
+            let about = fs::metadata(&folder).map_err(failed)?;
+            let mode = about.permissions().mode();
+            // Whose files this process makes.
+            let own = folder.join(format!("owner.{}", std::process::id()));
+            let user = fs::File::create(&own).and_then(|file| file.metadata());
+            let _ = fs::remove_file(&own);
+            let user = user.map_err(failed)?.uid();
+            if mode & 0o077 != 0 || about.uid() != user {
                 return Err(Error::msg(format_args!(
-                    "{} cannot be a cache of compiled programs: others than its owner may use it (mode {:o}). Make it `chmod 700`, or name another folder",
+                    "{} cannot be a cache of compiled programs: others than this user may write it (mode {:o}). Make it your own and `chmod 700`, or name another folder",
                     folder.display(),
                     mode & 0o777
                 )));
@@ -64,11 +70,9 @@ impl Cache {
     }
 
     /// The file of a program.
-    pub(crate) fn file(&self, client: &Client, text: &str, options: &[u8]) -> Result<PathBuf> {
+    pub(crate) fn file(&self, client: &Client, text: &str, options: &[u8]) -> PathBuf {
         let plugin = client.plugin();
         let (major, minor) = plugin.api_version();
-        let about = fs::metadata(plugin.path()).map_err(Error::other)?;
-        let written = about.modified().ok();
         let mut hash = Sha256::new();
         let mut part = |bytes: &[u8]| {
             hash.update((bytes.len() as u64).to_le_bytes());
@@ -77,7 +81,7 @@ impl Cache {
         part(text.as_bytes());
         part(options);
         part(plugin.path().as_os_str().as_encoded_bytes());
-        part(format!("{} {written:?}", about.len()).as_bytes());
+        part(plugin.stamp().as_bytes());
         part(format!("{major}.{minor}").as_bytes());
         part(client.platform().as_bytes());
         part(client.platform_version().as_bytes());
@@ -85,7 +89,15 @@ impl Cache {
             part(format!("{} {}", device.id(), device.kind()).as_bytes());
         }
         part(processor().as_bytes());
-        Ok(self.folder.join(format!("{}.pjrt", hex(&hash.finalize()))))
+        // What compilers read beside the program.
+        for name in ["XLA_FLAGS", "LIBTPU_INIT_ARGS"] {
+            part(
+                std::env::var_os(name)
+                    .unwrap_or_default()
+                    .as_encoded_bytes(),
+            );
+        }
+        self.folder.join(format!("{}.pjrt", hex(&hash.finalize())))
     }
 
     /// The bytes of a file, if they are what was written.

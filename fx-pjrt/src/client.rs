@@ -6,7 +6,7 @@ use std::ffi::c_char;
 use std::fmt;
 use std::sync::Arc;
 
-use fx_nn::Result;
+use fx_nn::{Error, Result};
 
 use crate::plugin::{Plugin, call, slice, text};
 use crate::sys::{self, Structure};
@@ -215,6 +215,22 @@ impl Client {
         self.0.plugin
     }
 
+    /// Whether the other is the same client.
+    pub(crate) fn is(&self, other: &Client) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// An error if a device is another client's.
+    pub(crate) fn check(&self, device: &Device) -> Result<()> {
+        let mut own = self.0.devices.iter();
+        match own.any(|own| own.device == device.device) {
+            true => Ok(()),
+            false => Err(Error::msg(format_args!(
+                "{device} is a device of another client: `client.devices()` has those of this one"
+            ))),
+        }
+    }
+
     pub(crate) fn raw(&self) -> *mut sys::PJRT_Client {
         self.0.client
     }
@@ -242,8 +258,9 @@ impl Client {
     /// The memory of a device.
     ///
     /// # Errors
-    /// Returns an error if the plugin does not count it.
+    /// Returns an error if the device is another client's, or the plugin does not count it.
     pub fn memory_stats(&self, device: &Device) -> Result<MemoryStats> {
+        self.check(device)?;
         let mut args = sys::PJRT_Device_MemoryStats_Args::sized();
         args.device = device.device;
         // SAFETY: the device is the client's, which is alive.

@@ -9,6 +9,7 @@ use fx_nn::ir::ValueMeta;
 use fx_nn::lowering::Signature;
 use fx_nn::passes::backend::{Executable, StepReport};
 use fx_nn::prelude::*;
+use fx_nn::shapes::Spec;
 use fx_nn::tensor::Writes;
 use fx_nn::trace::CallArgs;
 use fx_stablehlo::{ArgumentKind, Export, Program, ResultTree};
@@ -16,6 +17,7 @@ use fx_stablehlo::{ArgumentKind, Export, Program, ResultTree};
 use crate::batch::{Padding, padding};
 use crate::cache::Cache;
 use crate::client::Client;
+use crate::error::PjrtError;
 use crate::loaded::LoadedProgram;
 use crate::weights::Weights;
 
@@ -117,10 +119,13 @@ impl Code {
             }
             return made.programs[made.programs.len() - 1].1.clone();
         }
-        let attempt = self.compile(&mut made, inputs);
-        let attempt = attempt.map_err(|error| error.to_string());
+        let attempt = match self.compile(&mut made, inputs) {
+            Err(error) if is_transient(&error) => return Err(error.to_string()),
+            attempt => attempt.map_err(|error| error.to_string()),
+        };
         if made.programs.len() == KEPT {
             drop(made.programs.remove(0));
+            made.weights.free_unused();
         }
         made.programs.push((Signature::of(inputs), attempt.clone()));
         attempt
@@ -199,13 +204,17 @@ impl Code {
         let loaded = LoadedProgram::made(client, &program, cache, &made.weights)?;
         made.compiled += 1;
         let (devices, from) = (loaded.devices(), loaded.was_cached());
+        let uncached = loaded
+            .cache_error()
+            .map(|why| format!(", not cached: {why}"));
         Ok(Arc::new(Ready {
             about: format!(
-                "{} on {devices} devices of {} for ({}){}{refusal}",
+                "{} on {devices} devices of {} for ({}){}{refusal}{}",
                 if from { "from the cache" } else { "compiled" },
                 client.platform(),
                 sizes.join(", "),
                 padding.as_ref().map_or(String::new(), Padding::describe),
+                uncached.unwrap_or_default(),
             ),
             program: loaded,
             inputs: places,
@@ -226,6 +235,8 @@ impl Made {
 
     /// Places the weights of all programs again.
     fn refresh(&mut self) {
+        // What failed may work now.
+        self.programs.retain(|(_, made)| made.is_ok());
         if self.place_again().is_err() {
             // They are compiled again, and say what is wrong.
             self.programs.clear();
@@ -266,7 +277,7 @@ pub(crate) fn example(meta: &ValueMeta) -> Option<Value> {
             let dtype = tensor.dtype?;
             let sizes = tensor.shape.iter().map(|dim| dim.as_number());
             let sizes: Vec<i64> = sizes.collect::<Option<_>>()?;
-            fx_nn::shapes::Spec::tensor(sizes, dtype).fake_value().ok()
+            Tensor::fake(Spec::tensor(sizes, dtype)).ok().map(Value::of)
         }
         ValueMeta::Int(dim) => dim.as_number().map(Value::Int),
         ValueMeta::Float(number) => number.map(Value::Float),
@@ -274,6 +285,29 @@ pub(crate) fn example(meta: &ValueMeta) -> Option<Value> {
         ValueMeta::Plain(value) => Some(value.clone()),
         _ => None,
     }
+}
+
+/// Whether a value is a number, nothing, or a list of what devices take.
+fn is_plain(value: &Value) -> bool {
+    match value {
+        Value::None | Value::Bool(_) | Value::Int(_) | Value::Float(_) => true,
+        Value::List(items) | Value::Tuple(items) => items
+            .iter()
+            .all(|item| is_plain(item) || item.downcast_ref::<Tensor>().is_some()),
+        _ => false,
+    }
+}
+
+/// Whether an error is of the device as it is now.
+fn is_transient(error: &Error) -> bool {
+    let mut source = Some(error as &dyn std::error::Error);
+    while let Some(error) = source {
+        if let Some(error) = error.downcast_ref::<PjrtError>() {
+            return error.is_transient();
+        }
+        source = error.source();
+    }
+    false
 }
 
 impl Executable for Code {
@@ -286,7 +320,16 @@ impl Executable for Code {
         }
         for input in inputs {
             let Some(tensor) = input.downcast_ref::<Tensor>() else {
-                continue;
+                match is_plain(input) {
+                    true => continue,
+                    false => {
+                        return Err(format!(
+                            "an argument is {}: devices take tensors and numbers",
+                            input.describe()
+                        )
+                        .into());
+                    }
+                }
             };
             match tensor.candle() {
                 Ok(data) if gradients && data.track_op() => {

@@ -41,7 +41,9 @@ impl DeviceTensor {
     pub fn new(client: &Client, tensor: &Tensor) -> Result<Self> {
         match client.devices().first() {
             Some(device) => DeviceTensor::on(client, device, tensor),
-            None => Err(Error::msg("the client has no device in this process")),
+            None => Err(Error::msg(
+                "the client has no device in this process: `fx devices --load` shows what a plugin finds",
+            )),
         }
     }
 
@@ -56,10 +58,11 @@ impl DeviceTensor {
     }
 
     /// A tensor of elements that the caller gives up, row-major: devices that read the host's memory
-    /// use them where they are, such as those of a file that is mapped into memory.
+    /// use them where they are, such as those of a file that is mapped into memory. They are dropped once no device
+    /// reads them, perhaps on a thread of the plugin.
     ///
     /// # Errors
-    /// Returns an error if the bytes are another number than type and sizes ask for.
+    /// Returns an error if the bytes are another number than type and sizes ask for, or the device is another client's.
     pub fn from_bytes(
         client: &Client,
         device: &Device,

@@ -30,11 +30,27 @@ impl PjrtError {
         }
     }
 
+    /// Whether the same call may succeed later.
+    pub(crate) fn is_transient(&self) -> bool {
+        use Code::{Aborted, Cancelled, DeadlineExceeded, ResourceExhausted, Unavailable};
+        [
+            Aborted,
+            Cancelled,
+            DeadlineExceeded,
+            ResourceExhausted,
+            Unavailable,
+        ]
+        .contains(&self.code)
+    }
+
     /// What a user can do, where the kind alone says it.
     fn advice(&self) -> &'static str {
         match self.code {
             Code::ResourceExhausted => {
                 "\nThe device's memory is full: use a smaller batch, drop tensors on the device, or donate those that are replaced"
+            }
+            Code::InvalidArgument if self.message.contains("Unexpected PJRT_") => {
+                "\nThe plugin is newer than fx's bindings: `fx-pjrt/bindings.py` makes them of a newer header, or get an older plugin"
             }
             Code::Unimplemented => "\nThis plugin does not have it: try a newer one",
             Code::Unavailable | Code::DataLoss | Code::Aborted => {
@@ -46,6 +62,15 @@ impl PjrtError {
             _ => "",
         }
     }
+}
+
+/// An error about a node of the graph.
+#[derive(Debug, thiserror::Error)]
+#[error("%{node}: {error}")]
+pub(crate) struct AtNode {
+    pub node: String,
+    #[source]
+    pub error: Error,
 }
 
 impl From<PjrtError> for Error {

@@ -6,7 +6,7 @@ use fx_nn::prelude::*;
 use smallvec::SmallVec;
 
 use crate::buffer::Buffer;
-use crate::client::Client;
+use crate::client::{Client, Device};
 use crate::element::dtype_of;
 use crate::plugin::{call, slice};
 use crate::sys::{self, Structure};
@@ -22,7 +22,7 @@ pub(crate) type ResultType = (DType, Vec<i64>);
 pub(crate) struct Executable {
     client: Client,
     loaded: *mut sys::PJRT_LoadedExecutable,
-    devices: usize,
+    devices: Vec<Device>,
     results: Vec<ResultType>,
 }
 
@@ -51,7 +51,12 @@ impl Executable {
     ///
     /// # Errors
     /// Returns the plugin's error: a text that it cannot read, or a program that it refuses.
-    pub fn compile(client: &Client, text: &str, options: &[u8], devices: usize) -> Result<Self> {
+    pub fn compile(
+        client: &Client,
+        text: &str,
+        options: &[u8],
+        devices: &[Device],
+    ) -> Result<Self> {
         let format = "mlir";
         let mut program = sys::PJRT_Program::sized();
         (program.code, program.code_size) = (text.as_ptr().cast_mut().cast(), text.len());
@@ -70,7 +75,7 @@ impl Executable {
     ///
     /// # Errors
     /// Returns the plugin's error: bytes of another version, another device, or none at all.
-    pub fn deserialized(client: &Client, bytes: &[u8], devices: usize) -> Result<Self> {
+    pub fn deserialized(client: &Client, bytes: &[u8], devices: &[Device]) -> Result<Self> {
         let mut args = sys::PJRT_Executable_DeserializeAndLoad_Args::sized();
         args.client = client.raw();
         args.serialized_executable = bytes.as_ptr().cast();
@@ -83,12 +88,12 @@ impl Executable {
     fn of(
         client: &Client,
         loaded: *mut sys::PJRT_LoadedExecutable,
-        devices: usize,
+        devices: &[Device],
     ) -> Result<Self> {
         let mut made = Executable {
             client: client.clone(),
             loaded,
-            devices,
+            devices: devices.to_vec(),
             results: Vec::new(),
         };
         made.results = made.describe()?;
@@ -215,30 +220,30 @@ impl Executable {
         let given = given.map(|of| of.into_iter().map(Buffer::raw).collect());
         let given: SmallVec<[Pointers; 1]> = given.collect();
         let count = given.first().map_or(0, SmallVec::len);
-        if given.len() != self.devices || given.iter().any(|of| of.len() != count) {
+        if given.len() != self.devices.len() || given.iter().any(|of| of.len() != count) {
             return Err(Error::msg(format_args!(
                 "the program runs on {} devices, and arguments are given for {}",
-                self.devices,
+                self.devices.len(),
                 given.len()
             )));
         }
         let given: SmallVec<[_; 1]> = given.iter().map(|of| of.as_ptr()).collect();
         let empty = Pointers::from_elem(std::ptr::null_mut(), self.results.len());
-        let mut made: SmallVec<[Pointers; 1]> = smallvec::smallvec![empty; self.devices];
+        let mut made: SmallVec<[Pointers; 1]> = smallvec::smallvec![empty; self.devices.len()];
         let into: SmallVec<[_; 1]> = made.iter_mut().map(|of| of.as_mut_ptr()).collect();
         let mut options = sys::PJRT_ExecuteOptions::sized();
         let mut args = sys::PJRT_LoadedExecutable_Execute_Args::sized();
         args.executable = self.loaded;
         args.options = &raw mut options;
         args.argument_lists = given.as_ptr();
-        (args.num_devices, args.num_args) = (self.devices, count);
+        (args.num_devices, args.num_args) = (self.devices.len(), count);
         args.output_lists = into.as_ptr();
         // SAFETY: every list has as many places as it is said to have, and the buffers are alive.
         let called = unsafe { call!(self.client.plugin(), PJRT_LoadedExecutable_Execute, args) };
         // What was made is freed, whatever failed.
-        let made = made.into_iter().map(|of| {
+        let made = made.into_iter().zip(&self.devices).map(|(of, device)| {
             let there = of.into_iter().filter(|buffer| !buffer.is_null());
-            let owned = there.map(|buffer| Buffer::of(self.client.clone(), buffer));
+            let owned = there.map(|buffer| Buffer::of(self.client.clone(), device, buffer));
             owned.collect::<Vec<_>>()
         });
         let made: Vec<Vec<Buffer>> = made.collect();
@@ -246,7 +251,7 @@ impl Executable {
         match made.iter().all(|of| of.len() == self.results.len()) {
             true => Ok(made),
             false => Err(Error::msg(
-                "the run gave fewer results than the program has",
+                "the run gave fewer results than the program has, which is a fault of the plugin: try another version of it",
             )),
         }
     }

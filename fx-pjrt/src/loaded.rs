@@ -2,7 +2,7 @@
 //!
 //! Invariant: what is given to a run has the type, the sizes and the placement of the argument that it is for.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use fx_nn::prelude::*;
@@ -13,6 +13,7 @@ use crate::buffer::Buffer;
 use crate::cache::Cache;
 use crate::client::{Client, Device};
 use crate::device_tensor::DeviceTensor;
+use crate::error::AtNode;
 use crate::executable::Executable;
 use crate::options::compile_options;
 use crate::placement::Placement;
@@ -54,8 +55,11 @@ struct Compiled {
     inputs: Vec<Input>,
     weights: Vec<Arc<Placement>>,
     results: Vec<(DType, Arc<Placement>)>,
-    takes_key: bool,
+    /// Where the key of random numbers is, if the program takes one.
+    key: Option<Arc<Placement>>,
     was_cached: bool,
+    /// Why the program is not in the cache.
+    cache_error: Option<String>,
 }
 
 /// An input of a program.
@@ -69,7 +73,7 @@ struct Input {
 
 impl LoadedProgram {
     /// Compiles a program for the first devices of a client, as many as its mesh has, and places its
-    /// weights.
+    /// weights as they are now: what is written into them later is not seen.
     ///
     /// # Errors
     /// Returns an error if the client has fewer devices, the plugin refuses the program, its results
@@ -139,6 +143,11 @@ impl LoadedProgram {
         self.compiled.was_cached
     }
 
+    /// Why a program that was to be [cached](LoadedProgram::cached) is not: the disk is full, or the plugin cannot write it.
+    pub fn cache_error(&self) -> Option<&str> {
+        self.compiled.cache_error.as_deref()
+    }
+
     /// The inputs on the devices, each split as the program takes it.
     ///
     /// # Errors
@@ -177,12 +186,12 @@ impl LoadedProgram {
             input.fits(given.dtype(), given.shape())?;
             given
                 .readable()
-                .and_then(|()| input.is_placed(given))
+                .and_then(|()| compiled.is_placed(input, given))
                 .map_err(|error| input.blame(error))?;
         }
-        let key = match compiled.takes_key {
-            true => Some(compiled.key()?),
-            false => None,
+        let key = match &compiled.key {
+            Some(placement) => Some(compiled.drawn(placement)?),
+            None => None,
         };
         let weights = self.weights.iter().map(Arc::as_ref);
         let arguments = inputs.iter().copied().chain(weights).chain(&key);
@@ -227,8 +236,6 @@ impl Compiled {
                 there.len()
             ))
         })?;
-        let options = compile_options(devices);
-        let (executable, was_cached) = executable(client, program, &options, count, cache)?;
         let whole = |shape: &[i64]| -> Result<Vec<usize>> {
             let sizes = shape.iter().map(|size| usize::try_from(*size));
             sizes
@@ -243,24 +250,33 @@ impl Compiled {
             .results()
             .map(|(dtype, shape)| Ok((dtype, whole(shape)?)))
             .collect::<Result<_>>()?;
-        let (of_arguments, of_results) = match count {
-            1 => {
-                let alone = |shape: &Vec<usize>| Placement::replicated(shape.clone(), 1);
-                let of_results = results.iter().map(|(_, shape)| alone(shape));
-                (arguments.iter().map(alone).collect(), of_results.collect())
-            }
-            _ => {
-                let shapes: Vec<Vec<usize>> =
-                    results.iter().map(|(_, shape)| shape.clone()).collect();
-                placements(&executable.optimized()?, &arguments, &shapes, count)?
+        let shapes = Shapes {
+            arguments,
+            results,
+            devices: count,
+        };
+        let options = compile_options(devices);
+        let file = cache.map(|cache| cache.file(client, program.text(), &options));
+        // A file that cannot be used is compiled again.
+        let kept = file.as_deref().and_then(Cache::read).and_then(|bytes| {
+            let executable = Executable::deserialized(client, &bytes, devices).ok()?;
+            let placed = shapes.placed(&executable).ok()?;
+            Some((executable, placed))
+        });
+        let was_cached = kept.is_some();
+        let (executable, placed) = match kept {
+            Some(kept) => kept,
+            None => {
+                let made = compiled(client, program, &options, devices)?;
+                let placed = shapes.placed(&made)?;
+                (made, placed)
             }
         };
-        let results: Vec<(DType, Arc<Placement>)> = results
-            .iter()
-            .zip(of_results)
-            .map(|((dtype, _), placement)| (*dtype, Arc::new(placement)))
-            .collect();
-        same_results(&results, &executable)?;
+        let cache_error = match &file {
+            Some(file) if !was_cached => written(&executable, file).err(),
+            _ => None,
+        };
+        let (of_arguments, results) = placed;
         let mut made = Compiled {
             client: client.clone(),
             devices: devices.to_vec(),
@@ -268,8 +284,9 @@ impl Compiled {
             inputs: Vec::new(),
             weights: Vec::new(),
             results,
-            takes_key: false,
+            key: None,
             was_cached,
+            cache_error,
         };
         for (argument, placement) in program.arguments().zip(of_arguments) {
             let placement = Arc::new(placement);
@@ -286,7 +303,7 @@ impl Compiled {
                     )));
                 }
                 ArgumentKind::Weight { .. } => made.weights.push(placement),
-                ArgumentKind::Key => made.takes_key = true,
+                ArgumentKind::Key => made.key = Some(placement),
                 other => {
                     return Err(Error::msg(format_args!(
                         "the program takes {other:?}, which this crate does not know"
@@ -313,18 +330,32 @@ impl Compiled {
     fn counted(&self, given: usize) -> Result<()> {
         match given == self.inputs.len() {
             true => Ok(()),
-            false => Err(Error::msg(format_args!(
-                "the program takes {} inputs, and {given} are given",
-                self.inputs.len()
-            ))),
+            false => {
+                let names: Vec<&str> = self.inputs.iter().map(|input| &*input.name).collect();
+                Err(Error::msg(format_args!(
+                    "the program takes {} inputs ({}), and {given} are given",
+                    names.len(),
+                    names.join(", ")
+                )))
+            }
         }
     }
 
     /// The key of a run's random numbers, of this thread's stream.
-    fn key(&self) -> Result<DeviceTensor> {
+    fn drawn(&self, placement: &Arc<Placement>) -> Result<DeviceTensor> {
         let key = ops::randint(0, i64::MAX, 2, None)?;
-        let placement = Arc::new(Placement::replicated(vec![2], self.devices.len()));
-        DeviceTensor::placed(&self.client, &self.devices, &placement, &key)
+        DeviceTensor::placed(&self.client, &self.devices, placement, &key)
+    }
+
+    fn is_placed(&self, input: &Input, given: &DeviceTensor) -> Result<()> {
+        let is_here = |(at, device)| given.buffer(at).is_on(&self.client, device);
+        let same_parts = *given.placement() == *input.placement;
+        match same_parts && self.devices.iter().enumerate().all(is_here) {
+            true => Ok(()),
+            false => Err(Error::msg(
+                "it is on other devices, or in other parts, than the program takes: place it with `LoadedProgram::place`",
+            )),
+        }
     }
 }
 
@@ -340,57 +371,67 @@ impl Input {
         }
     }
 
-    fn is_placed(&self, given: &DeviceTensor) -> Result<()> {
-        match *given.placement() == *self.placement {
-            true => Ok(()),
-            false => Err(Error::msg(format_args!(
-                "it is on {} devices in other parts than the program takes: place it with `LoadedProgram::place`",
-                given.devices()
-            ))),
-        }
-    }
-
     #[cold]
     fn blame(&self, error: Error) -> Error {
         Error::msg(format_args!("the input `{}`: {error}", self.name))
     }
 }
 
-/// The executable of a program, and whether it is from the cache.
-fn executable(
+/// The executable of a program; an error is blamed on the node that it is about.
+fn compiled(
     client: &Client,
     program: &Program,
     options: &[u8],
-    devices: usize,
-    cache: Option<&Cache>,
-) -> Result<(Executable, bool)> {
-    let file: Option<PathBuf> = match cache {
-        Some(cache) => Some(cache.file(client, program.text(), options)?),
-        None => None,
-    };
-    let kept = file.as_deref().and_then(Cache::read);
-    if let Some(bytes) = kept
-        && let Ok(executable) = Executable::deserialized(client, &bytes, devices)
-    {
-        return Ok((executable, true));
-    }
-    let executable = Executable::compile(client, program.text(), options, devices);
-    let executable = executable.map_err(|error| match program.node_of(&error.to_string()) {
-        Some(node) => Error::msg(format_args!("%{node}: {error}")),
+    devices: &[Device],
+) -> Result<Executable> {
+    let made = Executable::compile(client, program.text(), options, devices);
+    made.map_err(|error| match program.node_of(&error.to_string()) {
+        Some(node) => Error::other(AtNode {
+            node: node.to_string(),
+            error,
+        }),
         None => error,
-    })?;
-    // A plugin that cannot write its programs compiles them each time.
-    if let Some(file) = file
-        && let Ok(bytes) = executable.serialized()
-    {
-        Cache::write(&file, &bytes).map_err(|error| {
-            Error::msg(format_args!(
-                "{} cannot be written: {error}",
-                file.display()
-            ))
-        })?;
+    })
+}
+
+/// Writes an executable into its file of the cache.
+fn written(executable: &Executable, file: &Path) -> std::result::Result<(), String> {
+    let bytes = executable.serialized().map_err(|error| error.to_string())?;
+    Cache::write(file, &bytes).map_err(|error| format!("{}: {error}", file.display()))
+}
+
+/// What arguments and results are as a whole.
+struct Shapes {
+    arguments: Vec<Vec<usize>>,
+    results: Vec<(DType, Vec<usize>)>,
+    devices: usize,
+}
+
+/// Where arguments are, and what the results are and where.
+type Placed = (Vec<Placement>, Vec<(DType, Arc<Placement>)>);
+
+impl Shapes {
+    /// The parts that an executable takes and gives.
+    fn placed(&self, executable: &Executable) -> Result<Placed> {
+        let shapes: Vec<Vec<usize>> = self
+            .results
+            .iter()
+            .map(|(_, shape)| shape.clone())
+            .collect();
+        let (of_arguments, of_results) = match self.devices {
+            1 => {
+                let alone = |shape: &Vec<usize>| Placement::replicated(shape.clone(), 1);
+                let of_arguments = self.arguments.iter().map(alone);
+                (of_arguments.collect(), shapes.iter().map(alone).collect())
+            }
+            devices => placements(&executable.optimized()?, &self.arguments, &shapes, devices)?,
+        };
+        let results = self.results.iter().zip(of_results);
+        let results = results.map(|((dtype, _), placement)| (*dtype, Arc::new(placement)));
+        let results: Vec<_> = results.collect();
+        same_results(&results, executable)?;
+        Ok((of_arguments, results))
     }
-    Ok((executable, false))
 }
 
 /// An error if an executable gives other results than the program.

@@ -53,7 +53,7 @@ impl Placement {
 
     /// Whether a device has all of the tensor.
     pub fn is_whole(&self) -> bool {
-        self.part == self.whole
+        self.part == self.whole && self.starts.iter().flatten().all(|start| *start == 0)
     }
 
     /// The bytes of a device's part of a tensor, whose elements have `size` bytes each.

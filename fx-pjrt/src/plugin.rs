@@ -27,6 +27,8 @@ struct Loaded {
     /// The plugin's table, as far as it goes: what lies past its end is null.
     table: sys::PJRT_Api,
     version: (c_int, c_int),
+    /// The size and the time of the file when it was loaded.
+    stamp: String,
 }
 
 // SAFETY: the table is a copy that is only read; the functions may be called by any thread.
@@ -109,12 +111,13 @@ impl Plugin {
             let entry = entry.map_err(|_| {
                 failed(&"it has no entry `GetPjrtApi`, so that it is another kind of library")
             })?;
+            let entry = *entry;
+            // A plugin starts threads, and what they run must not be unmapped, whatever its table is.
+            std::mem::forget(library);
             // SAFETY: the entry takes nothing and gives a table that stays.
             unsafe { entry() }
         };
         let made = Loaded::of(table, path.clone()).map_err(|error| failed(&error))?;
-        // A plugin starts threads, and what they run must not be unmapped.
-        std::mem::forget(library);
         let plugin = Plugin(Box::leak(Box::new(made)));
         plugin.initialize().map_err(|error| failed(&error))?;
         loaded.insert(path, plugin);
@@ -124,6 +127,11 @@ impl Plugin {
     /// The file.
     pub fn path(&self) -> &'static Path {
         &self.0.path
+    }
+
+    /// The size and the time of the file when it was loaded.
+    pub(crate) fn stamp(&self) -> &'static str {
+        &self.0.stamp
     }
 
     /// The version of the interface that the plugin has: major and minor.
@@ -271,7 +279,8 @@ impl Loaded {
             ));
         }
         // What every run needs; the newest entry that fx cannot do without comes last.
-        let needed = offset_of!(sys::PJRT_Api, PJRT_Buffer_ReadyEvent) + size_of::<usize>();
+        let needed =
+            offset_of!(sys::PJRT_Api, PJRT_Executable_OutputDimensions) + size_of::<usize>();
         if size < needed {
             return Err(format!(
                 "it has version {major}.{minor} of the interface, whose table of {size} bytes lacks entries that fx calls: get a newer plugin"
@@ -284,7 +293,10 @@ impl Loaded {
             std::ptr::copy_nonoverlapping(table.cast::<u8>(), own.as_mut_ptr().cast(), known);
             own.assume_init()
         };
+        let about = std::fs::metadata(&path);
+        let about = about.map_err(|error| error.to_string())?;
         Ok(Loaded {
+            stamp: format!("{} {:?}", about.len(), about.modified().ok()),
             path,
             table,
             version: (major, minor),

@@ -16,6 +16,15 @@ use crate::placement::Placement;
 pub(crate) struct Weights(Mutex<HashMap<u64, Vec<Arc<DeviceTensor>>>>);
 
 impl Weights {
+    /// Frees those that no program has.
+    pub fn free_unused(&self) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|_, of_tensor| {
+            of_tensor.retain(|placed| Arc::strong_count(placed) > 1);
+            !of_tensor.is_empty()
+        });
+    }
+
     /// The tensor on the devices: placed now, unless it was before.
     pub fn placed(
         &self,

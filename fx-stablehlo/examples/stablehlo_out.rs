@@ -4,6 +4,8 @@
 //! and for four of them folders of programs over eight devices. `--reference` has fx split and run those too.
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
+#[path = "support/calls.rs"]
+mod calls;
 #[path = "../../fx-onnx/examples/support/families.rs"]
 mod families;
 #[path = "../../fx-onnx/examples/support/models.rs"]
@@ -15,23 +17,11 @@ mod sharded;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
+use calls::{call, tensors};
 use fx_nn::prelude::*;
-use fx_nn::trace::CallArgs;
 use fx_stablehlo::shard::{explain_sharding, reference};
 use fx_stablehlo::{Export, ExportReport, StableHloExt};
 use sharded::{Sharded, sharded};
-
-/// The tensors of a result, in order.
-fn tensors(value: &Value, all: &mut Vec<Tensor>) {
-    match value {
-        Value::List(items) | Value::Tuple(items) => {
-            items.iter().for_each(|item| tensors(item, all))
-        }
-        Value::Dict(items) => items.values().for_each(|item| tensors(item, all)),
-        Value::Int(number) => all.extend(Tensor::full((), *number, DType::I64)),
-        value => all.extend(value.downcast_ref::<Tensor>().cloned()),
-    }
-}
 
 fn save(path: &Path, tensors: impl IntoIterator<Item = (String, Tensor)>) -> Result<()> {
     let mut all = HashMap::new();
@@ -39,14 +29,6 @@ fn save(path: &Path, tensors: impl IntoIterator<Item = (String, Tensor)>) -> Res
         all.insert(name, tensor.candle()?.contiguous().map_err(Error::other)?);
     }
     fx_nn::candle_core::safetensors::save(&all, path).map_err(Error::other)
-}
-
-/// A call of a case with a batch.
-fn call(inputs: &[Tensor]) -> CallArgs {
-    CallArgs {
-        args: inputs.iter().cloned().map(Value::object).collect(),
-        kwargs: Vec::new(),
-    }
 }
 
 /// Writes a program with the inputs and results of a call.

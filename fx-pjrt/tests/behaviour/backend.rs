@@ -3,6 +3,7 @@
 use fx_nn::Result;
 use fx_nn::passes::backend::{Compile, Compiled, LowerReport};
 use fx_nn::prelude::*;
+use fx_nn::trace::CallArgs;
 use fx_pjrt::Pjrt;
 
 use super::stub::Stub;
@@ -134,11 +135,48 @@ fn batches_are_padded_where_samples_are_independent() -> Result<()> {
     assert_eq!(compiled.forward::<Tensor>(&large)?.dims()?, [9, 3]);
     assert_eq!(code(&compiled).plans(), 3, "{found:?}");
 
-    // A mean over the batch is another one with zeros beside the samples.
-    let gm = symbolic_trace(traced!(|x: &Tensor| x - x.mean(0)?))?;
-    let compiled = gm.compile(Compile::new(pjrt))?;
-    compiled.forward::<Tensor>(&Tensor::ones((3, 2))?)?;
-    let found = steps(&compiled);
-    assert!(found[0].contains("not padded: "), "{found:?}");
+    Ok(())
+}
+
+#[test]
+fn batches_whose_samples_meet_or_whose_size_counts_are_not_padded() -> Result<()> {
+    let stub = Stub::new("");
+    let pjrt = Pjrt::new(stub.client()?).batch_sizes([4]);
+    let is_padded = |gm: GraphModule, inputs: Vec<Tensor>| -> Result<bool> {
+        let args: Vec<Value> = inputs.into_iter().map(Value::of).collect();
+        let args = CallArgs {
+            args,
+            kwargs: Vec::new(),
+        };
+        let compiled = gm.compile(Compile::new(pjrt.clone()).like(args.clone()))?;
+        compiled.forward::<Value>(args)?;
+        let found = steps(&compiled);
+        assert_eq!(found.len(), 1, "{found:?}");
+        let is_refused = found[0].contains("not padded: ");
+        assert!(is_refused != found[0].contains("padded to 4"), "{found:?}");
+        Ok(!is_refused)
+    };
+    let x = |shape: &[usize]| Tensor::ones(shape);
+    // Each of three samples is by itself, viewed by the size of the batch or not.
+    let rows = symbolic_trace(traced!(|x: &Tensor| x.exp()?.sum(1)?.relu()))?;
+    assert!(is_padded(rows, vec![x(&[3, 2])?])?);
+    let viewed = symbolic_trace(traced!(|x: &Tensor| x.exp()?.reshape((x.size(0)?, -1))))?;
+    assert!(is_padded(viewed, vec![x(&[3, 2, 2])?])?);
+    // A mean over the batch; rows that are merged with the batch; pairs of samples; the size of the batch as a number;
+    // zeros for each sample; a batch of one that is added to several.
+    let mean = symbolic_trace(traced!(|x: &Tensor| x - x.mean(0)?))?;
+    assert!(!is_padded(mean, vec![x(&[3, 2])?])?);
+    let merged = symbolic_trace(traced!(|x: &Tensor| x.exp()?.reshape((-1, 2))))?;
+    assert!(!is_padded(merged, vec![x(&[3, 5, 2])?])?);
+    let pairs = symbolic_trace(traced!(|x: &Tensor| x.exp()?.reshape((2, -1, 2))?.mean(1)))?;
+    assert!(!is_padded(pairs, vec![x(&[2, 2])?])?);
+    let counted = symbolic_trace(traced!(|x: &Tensor| x.exp()? * x.size(0)?))?;
+    assert!(!is_padded(counted, vec![x(&[3, 2])?])?);
+    let zeros = symbolic_trace(traced!(|x: &Tensor| {
+        Ok((x.exp()?.relu()?, ops::zeros((x.size(0)?, 2), None)?))
+    }))?;
+    assert!(!is_padded(zeros, vec![x(&[3, 2])?])?);
+    let broadcast = symbolic_trace(traced!(|x: &Tensor, y: &Tensor| (x.exp()? + y)?.relu()))?;
+    assert!(!is_padded(broadcast, vec![x(&[1, 2])?, x(&[4, 2])?])?);
     Ok(())
 }

@@ -70,7 +70,10 @@ fn a_plugin_without_serialization_compiles_each_time() -> Result<()> {
     let cache = Cache::new(&place)?;
     let client = stub.client()?;
     for _ in 0..2 {
-        assert!(!LoadedProgram::cached(&client, &program(3)?, &cache)?.was_cached());
+        let loaded = LoadedProgram::cached(&client, &program(3)?, &cache)?;
+        assert!(!loaded.was_cached());
+        let why = loaded.cache_error().expect("it is not kept");
+        assert!(why.contains("it is not written"), "{why}");
     }
     assert_eq!(fs::read_dir(&place).expect("it is there").count(), 0);
     Ok(())

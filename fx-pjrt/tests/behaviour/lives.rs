@@ -107,6 +107,12 @@ fn bytes_that_are_given_up_live_as_long_as_they_are_needed() -> Result<()> {
     assert_eq!(there.to_tensor()?.to_vec()?, [2.0, 2.0, 2.0]);
     drop((there, client));
     assert_eq!(stub.live(), 0);
+    for _ in 0..200 {
+        if is_gone.load(Ordering::SeqCst) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
     assert!(is_gone.load(Ordering::SeqCst));
     let client = stub.client()?;
     let wrong = DeviceTensor::from_bytes(
@@ -117,5 +123,66 @@ fn bytes_that_are_given_up_live_as_long_as_they_are_needed() -> Result<()> {
         vec![0u8; 11],
     );
     assert!(wrong.is_err());
+    Ok(())
+}
+
+#[test]
+fn bytes_are_lent_until_the_tensor_is_dropped() -> Result<()> {
+    let stub = Stub::new("lent");
+    {
+        let client = stub.client()?;
+        let device = &client.devices()[0];
+        for bytes in [vec![1u8; 12], vec![2u8; 12]] {
+            let there = DeviceTensor::from_bytes(&client, device, DType::F32, &[3], bytes)?;
+            assert_eq!(there.shape(), [3]);
+        }
+        // An owner that holds its bytes itself.
+        let there = DeviceTensor::from_bytes(&client, device, DType::F32, &[1], [3u8; 4])?;
+        assert_eq!(there.dtype(), DType::F32);
+    }
+    assert_eq!(stub.live(), 0);
+    Ok(())
+}
+
+#[test]
+fn devices_and_tensors_of_another_client_are_refused() -> Result<()> {
+    let (stub, other) = (Stub::new(""), Stub::new(""));
+    {
+        let (client, another) = (stub.client()?, stub.client()?);
+        let elsewhere = other.client()?;
+        let x = Tensor::ones((2, 3))?;
+        let program = LoadedProgram::new(&client, &program()?)?;
+        for foreign in [&another, &elsewhere] {
+            let there = DeviceTensor::new(foreign, &x)?;
+            let error = program
+                .run(&[&there, &there])
+                .expect_err("it is elsewhere")
+                .to_string();
+            assert!(
+                error.contains("place it with `LoadedProgram::place`"),
+                "{error}"
+            );
+        }
+        let device = elsewhere.devices()[0].clone();
+        drop(elsewhere);
+        for error in [
+            client.memory_stats(&device).map(drop),
+            DeviceTensor::on(&client, &device, &x).map(drop),
+            DeviceTensor::from_bytes(&client, &device, DType::F32, &[1], [0u8; 4]).map(drop),
+        ] {
+            let error = error.expect_err("it is another's").to_string();
+            assert!(error.contains("is a device of another client"), "{error}");
+        }
+        let sizes = [1usize << 32, 1 << 32];
+        let own = &client.devices()[0];
+        let error = DeviceTensor::from_bytes(&client, own, DType::F32, &sizes, Vec::new());
+        assert!(
+            error
+                .expect_err("it is too large")
+                .to_string()
+                .contains("more than there can be")
+        );
+    }
+    assert_eq!((stub.live(), other.live()), (0, 0));
     Ok(())
 }

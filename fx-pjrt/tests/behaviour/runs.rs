@@ -2,7 +2,7 @@
 
 use fx_nn::Result;
 use fx_nn::prelude::*;
-use fx_pjrt::{Client, DeviceTensor, LoadedProgram};
+use fx_pjrt::{Client, Code, DeviceTensor, LoadedProgram, PjrtError};
 use fx_stablehlo::{Export, Program};
 
 use super::stub::{Stub, program, run};
@@ -102,7 +102,7 @@ fn inputs_that_do_not_fit_are_refused() -> Result<()> {
     let (x, wide) = (Tensor::ones((2, 3))?, Tensor::ones((2, 4))?);
     let whole = ops::to_dtype(&x, DType::I64)?;
     for (inputs, expected) in [
-        (vec![&x], "takes 2 inputs, and 1 are given"),
+        (vec![&x], "takes 2 inputs (cache, x), and 1 are given"),
         (
             vec![&x, &wide],
             "the input `x` is a tensor of float32 with the sizes [2, 4]",
@@ -129,7 +129,18 @@ fn what_a_plugin_refuses_is_blamed_on_its_node() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()?.exp()))?;
     let program = Program::of(&gm, &Export::example(&Tensor::ones(3)?))?;
     let error = LoadedProgram::new(&stub.client()?, &program);
-    let error = error.expect_err("it is refused").to_string();
+    let error = error.expect_err("it is refused");
+    // The plugin's error is behind it.
+    let mut source = std::error::Error::source(&error);
+    while let Some(error) = source.filter(|error| !error.is::<PjrtError>()) {
+        source = error.source();
+    }
+    let of_plugin = source.and_then(|error| error.downcast_ref::<PjrtError>());
+    assert_eq!(
+        of_plugin.map(|error| error.code),
+        Some(Code::InvalidArgument)
+    );
+    let error = error.to_string();
     assert!(
         error.starts_with("%relu: PJRT_Client_Compile: INVALID_ARGUMENT: "),
         "{error}"

@@ -74,6 +74,16 @@ struct State {
 }
 
 impl Happening {
+    /// Not over.
+    fn later() -> Self {
+        let state = State {
+            is_over: false,
+            fails: false,
+            waiting: Vec::new(),
+        };
+        Happening(Arc::new((Mutex::new(state), Condvar::new())))
+    }
+
     /// Over at once, or some time later on another thread; with an error if the mode says so.
     fn begin(fails: bool) -> Self {
         let state = State {
@@ -127,6 +137,19 @@ struct Array {
     type_: PJRT_Buffer_Type,
     dims: Vec<i64>,
     bytes: Vec<u8>,
+    /// Where the elements lie that it was made of, if they are used until it is freed, and what happens then.
+    lent: Option<(usize, Happening)>,
+}
+
+impl Array {
+    fn of((type_, dims): Type, bytes: Vec<u8>) -> Self {
+        Array {
+            type_,
+            dims,
+            bytes,
+            lent: None,
+        }
+    }
 }
 
 type Type = (PJRT_Buffer_Type, Vec<i64>);
@@ -244,7 +267,7 @@ entries! { table;
     }
     PJRT_Client_ProcessIndex(args: PJRT_Client_ProcessIndex_Args) { args.process_index = 0; }
     PJRT_Client_AddressableDevices(args: PJRT_Client_AddressableDevices_Args) {
-        static DEVICES: [usize; 1] = [1];
+        static DEVICES: [&u8; 1] = [&DEVICE];
         args.addressable_devices = DEVICES.as_ptr().cast();
         args.num_addressable_devices = 1;
     }
@@ -268,10 +291,28 @@ entries! { table;
         let size = if args.type_ == PJRT_Buffer_Type_S64 { 8 } else { 4 };
         let count = dims.iter().product::<i64>() as usize * size;
         let bytes = std::slice::from_raw_parts(args.data.cast::<u8>(), count).to_vec();
-        args.buffer = given(Array { type_: args.type_, dims, bytes });
-        args.done_with_host_buffer = given(Happening::begin(mode() == "copy dies"));
+        let mut array = Array::of((args.type_, dims), bytes);
+        let stays = args.host_buffer_semantics == PJRT_HostBufferSemantics_kImmutableZeroCopy;
+        let done = match mode() == "lent" && stays {
+            true => {
+                let until_freed = Happening::later();
+                array.lent = Some((args.data as usize, until_freed.clone()));
+                until_freed
+            }
+            false => Happening::begin(mode() == "copy dies"),
+        };
+        args.buffer = given(array);
+        args.done_with_host_buffer = given(done);
     }
-    PJRT_Buffer_Destroy(args: PJRT_Buffer_Destroy_Args) { drop(taken::<Array, _>(args.buffer)); }
+    PJRT_Buffer_Destroy(args: PJRT_Buffer_Destroy_Args) {
+        let array = taken::<Array, _>(args.buffer);
+        if let Some((at, done)) = array.lent {
+            // A sanitizer sees whether they are still there.
+            let lent = std::slice::from_raw_parts(at as *const u8, array.bytes.len());
+            assert!(lent == array.bytes, "the elements changed");
+            done.finish();
+        }
+    }
     PJRT_Buffer_ToHostBuffer(args: PJRT_Buffer_ToHostBuffer_Args) {
         let array = &*args.src.cast::<Array>();
         assert_eq!(args.dst_size, array.bytes.len());
@@ -374,7 +415,7 @@ entries! { table;
             let same = given_arrays.iter().find(|array| array.type_ == *type_ && array.dims == *dims);
             let zeros = vec![0; dims.iter().product::<i64>() as usize * size];
             let bytes = same.map_or(zeros, |array| array.bytes.clone());
-            *(*args.output_lists).add(at) = given(Array { type_: *type_, dims: dims.clone(), bytes });
+            *(*args.output_lists).add(at) = given(Array::of((*type_, dims.clone()), bytes));
         }
         let _ = &program.donated;
     }
