@@ -10,17 +10,22 @@ use fx_nn::prelude::*;
 use fx_pjrt::{Client, ClientOptions, LoadedProgram, Plugin};
 use fx_stablehlo::{Export, Program};
 
-/// A folder that no other test has.
+/// A folder that no other test has. Those of processes that have ended are removed.
 pub fn folder() -> PathBuf {
     static NEXT: AtomicUsize = AtomicUsize::new(0);
-    let own = format!(
-        "{}-{}",
-        std::process::id(),
-        NEXT.fetch_add(1, Ordering::SeqCst)
-    );
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
-        .join("pjrt")
-        .join(own);
+    let all = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pjrt");
+    let next = NEXT.fetch_add(1, Ordering::SeqCst);
+    if next == 0 {
+        for old in all.read_dir().into_iter().flatten().flatten() {
+            let process = Path::new("/proc").join(old.file_name());
+            if !process.exists() {
+                let _ = std::fs::remove_dir_all(old.path());
+            }
+        }
+    }
+    let folder = all
+        .join(std::process::id().to_string())
+        .join(next.to_string());
     std::fs::create_dir_all(&folder).expect("the folder of the tests can be written");
     folder
 }
@@ -38,7 +43,7 @@ pub fn library(has_entry: bool) -> &'static Path {
             "--crate-type",
             "cdylib",
             "-C",
-            "debuginfo=0",
+            "strip=symbols",
         ]);
         if !has_entry {
             rustc.args(["--cfg", "no_entry", "-A", "dead_code"]);
@@ -126,6 +131,15 @@ impl Stub {
         };
         let names = names.to_str().expect("names are ASCII");
         names.lines().map(str::to_string).collect()
+    }
+}
+
+impl Drop for Stub {
+    fn drop(&mut self) {
+        // The system keeps what is loaded; the file is not needed any more.
+        if let Some(folder) = self.path.parent() {
+            let _ = std::fs::remove_dir_all(folder);
+        }
     }
 }
 
