@@ -32,12 +32,13 @@ use crate::weights::Weights;
 /// let program = Program::of(&gm, &Export::example((&x, &x)).donate(["cache"]))?;
 /// let pjrt = Pjrt::cpu()?;
 /// let program = LoadedProgram::new(pjrt.client(), &program)?;
-/// let [mut cache, x] = program.place([&x, &x])?[..] else { unreachable!("there are two inputs") };
+/// let mut placed = program.place([&x, &x])?;
+/// let (mut cache, x) = (placed.remove(0), placed.remove(0));
 /// for _ in 0..10 {
 ///     // The old cache's memory is the new one's.
 ///     cache = program.run(&[&cache, &x])?.remove(0);
 /// }
-/// assert_eq!(cache.to_tensor()?.max(..)?.item()?, 11.0);
+/// assert_eq!(cache.to_tensor()?.amax(..)?.item()?, 11.0);
 /// # Ok::<(), Error>(())
 /// ```
 #[derive(Debug)]
