@@ -142,15 +142,14 @@ impl Backend for Pjrt {
     }
 
     fn worth(&self, gm: &GraphModule, part: &Region) -> bool {
-        let nodes = part
-            .nodes()
-            .iter()
-            .filter_map(|id| gm.graph().node(*id).ok());
-        nodes.filter(|node| node.op().is_call()).count() >= 2
-            || part.nodes().iter().any(|id| {
-                let node = gm.graph().node(*id);
-                node.is_ok_and(|node| matches!(node.op(), Op::CallModule(_)))
-            })
+        let nodes = part.nodes().iter();
+        let nodes = nodes.filter_map(|id| gm.graph().node(*id).ok());
+        // A layer is several calls.
+        let calls = nodes.map(|node| match node.op() {
+            Op::CallModule(_) => 2,
+            op => usize::from(op.is_call()),
+        });
+        calls.sum::<usize>() >= 2
     }
 
     fn prepare(&self, module: &mut GraphModule) -> Result<()> {

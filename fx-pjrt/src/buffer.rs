@@ -5,7 +5,7 @@
 use fx_nn::prelude::*;
 
 use crate::client::{Client, Device};
-use crate::element::{Host, buffer_type, with_bytes};
+use crate::element::{Host, buffer_type};
 use crate::event::Event;
 use crate::plugin::call;
 use crate::sys::{self, Structure};
@@ -42,16 +42,19 @@ impl Buffer {
         self.buffer
     }
 
-    /// The elements of a tensor of the host on a device. They are copied before this returns, since
-    /// a tensor may be written in place afterwards.
-    pub fn copied(client: &Client, device: &Device, tensor: &Tensor) -> Result<Self> {
-        let (dtype, dims) = (tensor.dtype()?, signed(tensor.dims()?)?);
-        with_bytes(tensor, |bytes| {
-            let during_call = sys::PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
-            let (buffer, done) = Self::place(client, device, dtype, &dims, bytes, during_call)?;
-            // A plugin is done with the bytes when the call is over; that it failed is said here.
-            done.wait().map(|()| buffer)
-        })
+    /// A copy of elements on a device. They are copied before this returns, since a tensor may be
+    /// written in place afterwards.
+    pub fn copied(
+        client: &Client,
+        device: &Device,
+        dtype: DType,
+        dims: &[i64],
+        bytes: &[u8],
+    ) -> Result<Self> {
+        let during_call = sys::PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
+        let (buffer, done) = Self::place(client, device, dtype, dims, bytes, during_call)?;
+        // A plugin is done with the bytes when the call is over; that it failed is said here.
+        done.wait().map(|()| buffer)
     }
 
     /// The elements that somebody owns, and gives up: a plugin whose devices read the host's memory

@@ -56,7 +56,7 @@ struct Made {
 type Attempt = std::result::Result<Arc<Ready>, String>;
 
 /// A program for a kind of arguments.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Ready {
     program: LoadedProgram,
     /// Which placeholder each input of the program is.
@@ -113,11 +113,10 @@ impl Code {
             .iter()
             .position(|(signature, _)| signature.is_of(inputs));
         if let Some(at) = known {
-            if at + 1 != made.programs.len() {
-                let entry = made.programs.remove(at);
-                made.programs.push(entry);
-            }
-            return made.programs[made.programs.len() - 1].1.clone();
+            let entry = made.programs.remove(at);
+            let attempt = entry.1.clone();
+            made.programs.push(entry);
+            return attempt;
         }
         let attempt = match self.compile(&mut made, inputs) {
             Err(error) if is_transient(&error) => return Err(error.to_string()),
@@ -143,18 +142,14 @@ impl Code {
                 let own = other.padding.as_ref();
                 own.is_some_and(|own| own.shares_program(padding))
             };
-            let ready = made
+            let mut ready = made
                 .programs
                 .iter()
                 .filter_map(|(_, made)| made.as_ref().ok());
-            if let Some(other) = ready.clone().find(|other| is_shared(other)) {
+            if let Some(other) = ready.find(|other| is_shared(other)) {
                 return Ok(Arc::new(Ready {
-                    program: other.program.shared(),
-                    inputs: other.inputs.clone(),
-                    values: other.values.clone(),
-                    results: other.results.clone(),
                     padding: Some(padding.clone()),
-                    about: other.about.clone(),
+                    ..Ready::clone(other)
                 }));
             }
         }
@@ -171,20 +166,17 @@ impl Code {
             kwargs: Vec::new(),
         });
         let program = Program::of(&self.source, &export)?;
-        let names: Vec<&str> = self
-            .source
-            .graph()
-            .placeholders()
-            .map(|node| node.target())
-            .collect();
+        // The program's inputs are placeholders in their order; those that are known are none.
+        let mut placeholders = self.source.graph().placeholders().enumerate();
         let (mut places, mut values) = (Vec::new(), Vec::new());
         for argument in program.arguments() {
             match argument.kind {
                 ArgumentKind::Input(name) => {
-                    let place = names.iter().position(|known| *known == name);
-                    places.push(place.ok_or_else(|| {
+                    let place = placeholders.find(|(_, node)| node.target() == name);
+                    let (place, _) = place.ok_or_else(|| {
                         Error::msg(format_args!("the part has no placeholder `{name}`"))
-                    })?);
+                    })?;
+                    places.push(place);
                 }
                 ArgumentKind::Weight { value, .. } => values.push(value.clone()),
                 _ => {}
@@ -259,11 +251,7 @@ impl Made {
             let program = ready.program.with_weights(&self.weights, &ready.values)?;
             *ready = Arc::new(Ready {
                 program,
-                inputs: ready.inputs.clone(),
-                values: ready.values.clone(),
-                results: ready.results.clone(),
-                padding: ready.padding.clone(),
-                about: ready.about.clone(),
+                ..Ready::clone(ready)
             });
         }
         Ok(())

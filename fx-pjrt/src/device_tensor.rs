@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use crate::buffer::{Buffer, signed};
 use crate::client::{Client, Device};
-use crate::element::with_bytes;
+use crate::element::{Host, with_bytes};
 use crate::placement::Placement;
 
 /// A tensor in the memory of one device, or split over several. It is not copied by runs: programs
@@ -52,9 +52,8 @@ impl DeviceTensor {
     /// # Errors
     /// As [`new`](DeviceTensor::new).
     pub fn on(client: &Client, device: &Device, tensor: &Tensor) -> Result<Self> {
-        let buffer = Buffer::copied(client, device, tensor)?;
-        let whole = Placement::replicated(tensor.dims()?.to_vec(), 1);
-        Ok(DeviceTensor::of(tensor.dtype()?, Arc::new(whole), [buffer]))
+        let whole = Arc::new(Placement::replicated(tensor.dims()?.to_vec(), 1));
+        DeviceTensor::placed(client, std::slice::from_ref(device), &whole, tensor)
     }
 
     /// A tensor of elements that the caller gives up, row-major: devices that read the host's memory
@@ -83,15 +82,12 @@ impl DeviceTensor {
         tensor: &Tensor,
     ) -> Result<Self> {
         let dtype = tensor.dtype()?;
-        let copies = |device: &Device| Buffer::copied(client, device, tensor);
-        if placement.is_whole() {
-            let buffers = devices.iter().map(copies);
-            let buffers: SmallVec<[Buffer; 1]> = buffers.collect::<Result<_>>()?;
-            return Ok(DeviceTensor::of(dtype, placement.clone(), buffers));
-        }
-        let shape = signed(placement.part())?;
+        let (shape, is_whole) = (signed(placement.part())?, placement.is_whole());
         let buffers = with_bytes(tensor, |bytes| {
             let parts = devices.iter().enumerate().map(|(at, device)| {
+                if is_whole {
+                    return Buffer::copied(client, device, dtype, &shape, bytes);
+                }
                 let part = placement.part_of(at, bytes, dtype.size_in_bytes())?;
                 Buffer::owned(client, device, dtype, &shape, part)
             });
@@ -172,7 +168,7 @@ impl DeviceTensor {
             return host.into_tensor(dtype, whole);
         }
         let count = whole.iter().product();
-        let mut host = crate::element::Host::zeros(dtype, count)?;
+        let mut host = Host::zeros(dtype, count)?;
         for at in self.placement.distinct() {
             let mut part = self.buffers[at].to_host(dtype, self.placement.part())?;
             let size = dtype.size_in_bytes();

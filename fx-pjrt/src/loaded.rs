@@ -21,7 +21,7 @@ use crate::shardings::placements;
 use crate::weights::Weights;
 
 /// A program of [`fx_stablehlo`] that is compiled for devices, with its weights on them: for calls
-/// whose tensors stay on the devices. Threads may share it.
+/// whose tensors stay on the devices. Threads may share it, and clones share program and weights.
 ///
 /// ```no_run
 /// use fx_nn::prelude::*;
@@ -41,7 +41,7 @@ use crate::weights::Weights;
 /// assert_eq!(cache.to_tensor()?.amax(..)?.item()?, 11.0);
 /// # Ok::<(), Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct LoadedProgram {
     compiled: Arc<Compiled>,
     weights: Vec<Arc<DeviceTensor>>,
@@ -114,14 +114,6 @@ impl LoadedProgram {
             compiled: self.compiled.clone(),
             weights: self.compiled.placed(weights, values.iter())?,
         })
-    }
-
-    /// The same program and weights once more.
-    pub(crate) fn shared(&self) -> Self {
-        LoadedProgram {
-            compiled: self.compiled.clone(),
-            weights: self.weights.clone(),
-        }
     }
 
     /// The client.

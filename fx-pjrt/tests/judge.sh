@@ -8,9 +8,12 @@ set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 venv=${FX_PJRT_VENV:-target/pjrt-venv}
-if [ -z "${FX_PJRT_PLUGIN:-}" ]; then
+packages() {
     [ -x "$venv/bin/python" ] || python3 -m venv "$venv"
-    "$venv/bin/python" -m pip install --quiet lammps-jax-pjrt-cpu==0.11.2
+    "$venv/bin/python" -m pip install --quiet "$@"
+}
+if [ -z "${FX_PJRT_PLUGIN:-}" ]; then
+    packages lammps-jax-pjrt-cpu==0.11.2
     FX_PJRT_PLUGIN=$(find "$(cd "$venv" && pwd)" -name pjrt_c_api_cpu_plugin.so | head -n 1)
 fi
 export FX_PJRT_PLUGIN TF_CPP_MIN_LOG_LEVEL=3
@@ -27,6 +30,6 @@ example pjrt_overhead -- "$folder"
 example pjrt_leaks
 example pjrt_generate
 if [ "${FX_PJRT_JAX:-}" = 1 ]; then
-    "$venv/bin/python" -m pip install --quiet jax==0.10.2 safetensors numpy
+    packages jax==0.10.2 safetensors numpy
     "$venv/bin/python" fx-pjrt/tests/jax_times.py "$folder"
 fi

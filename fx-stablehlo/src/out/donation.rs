@@ -2,6 +2,8 @@
 //!
 //! Invariant: a donated argument has a result of its element type and sizes, which is no other argument's.
 
+use std::collections::{HashMap, HashSet};
+
 use fx_nn::prelude::*;
 
 use crate::out::cx::Array;
@@ -35,35 +37,35 @@ pub(crate) fn donations<'a>(
     results: &[Array],
     is_sharded: bool,
 ) -> Result<Vec<Option<Donation>>> {
-    for name in donated {
-        if !arguments.clone().any(|(known, _)| known == name) {
-            let known: Vec<&str> = arguments.clone().map(|(known, _)| known).collect();
-            return Err(Error::msg(format_args!(
-                "`{name}` cannot be donated: the program takes {}",
-                known.join(", ")
-            )));
-        }
+    let names: HashSet<&str> = arguments.clone().map(|(name, _)| name).collect();
+    if let Some(name) = donated.iter().find(|name| !names.contains(name.as_str())) {
+        let known: Vec<&str> = arguments.map(|(known, _)| known).collect();
+        return Err(Error::msg(format_args!(
+            "`{name}` cannot be donated: the program takes {}",
+            known.join(", ")
+        )));
     }
-    let mut free: Vec<bool> = vec![true; results.len()];
+    let donated: HashSet<&str> = donated.iter().map(String::as_str).collect();
+    // The results of each type that no argument has yet, the last first.
+    let mut free: HashMap<(DType, &[i64]), Vec<usize>> = HashMap::new();
+    for (at, result) in results.iter().enumerate().rev() {
+        free.entry((result.dtype, &result.shape))
+            .or_default()
+            .push(at);
+    }
     let all = arguments.map(|(name, array)| {
-        if !donated.iter().any(|known| known == name) {
+        if !donated.contains(name) {
             return Ok(None);
         }
-        let fits = |at: &usize| {
-            let result = &results[*at];
-            free[*at] && (result.dtype, &result.shape) == (array.dtype, &array.shape)
-        };
-        let Some(at) = (0..results.len()).find(fits) else {
-            return Err(Error::msg(format_args!(
+        let left = free.get_mut(&(array.dtype, &array.shape[..]));
+        match left.and_then(Vec::pop) {
+            Some(_) if is_sharded => Ok(Some(Donation::Any)),
+            Some(at) => Ok(Some(Donation::Result(at))),
+            None => Err(Error::msg(format_args!(
                 "`{name}` cannot be donated: no result is left that has its type {} and its sizes {:?}",
                 array.dtype, array.shape
-            )));
-        };
-        free[at] = false;
-        Ok(Some(match is_sharded {
-            true => Donation::Any,
-            false => Donation::Result(at),
-        }))
+            ))),
+        }
     });
     all.collect()
 }

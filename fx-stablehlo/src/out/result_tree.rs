@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use fx_nn::ir::ValueMeta;
 use fx_nn::prelude::*;
+use fx_nn::value::IntoValue;
 
 /// How the results of a program are the value that its graph gives: numbers are numbers again, and
 /// lists lists.
@@ -27,9 +28,7 @@ pub struct ResultTree(Tree);
 #[derive(Debug, Clone)]
 enum Tree {
     Tensor,
-    Int,
-    Float,
-    Bool,
+    Number,
     None,
     List(Vec<Tree>),
     Tuple(Vec<Tree>),
@@ -72,9 +71,7 @@ impl Tree {
         let all = |items: &[ValueMeta]| items.iter().map(Tree::of_meta).collect::<Result<_>>();
         Ok(match meta {
             ValueMeta::Single(_) => Tree::Tensor,
-            ValueMeta::Int(_) => Tree::Int,
-            ValueMeta::Float(_) => Tree::Float,
-            ValueMeta::Bool(_) => Tree::Bool,
+            ValueMeta::Int(_) | ValueMeta::Float(_) | ValueMeta::Bool(_) => Tree::Number,
             ValueMeta::Plain(Value::None) => Tree::None,
             ValueMeta::List(items) => Tree::List(all(items)?),
             ValueMeta::Tuple(items) => Tree::Tuple(all(items)?),
@@ -99,9 +96,7 @@ impl Tree {
         };
         Some(match self {
             Tree::Tensor => Ok(Value::object(left.next()?)),
-            Tree::Int => number(left.next()?).map(Value::Int),
-            Tree::Bool => number(left.next()?).map(|number| Value::Bool(number != 0)),
-            Tree::Float => left.next()?.item().map(Value::Float),
+            Tree::Number => left.next()?.number().map(IntoValue::into_value),
             Tree::None => Ok(Value::None),
             Tree::List(items) => all(items, left)?.map(Value::List),
             Tree::Tuple(items) => all(items, left)?.map(Value::Tuple),
@@ -114,19 +109,4 @@ impl Tree {
             }
         })
     }
-}
-
-/// The whole number in a tensor of one element.
-fn number(tensor: Tensor) -> Result<i64> {
-    let all = ops::to_dtype(&tensor, DType::I64)?.candle()?.flatten_all();
-    let all = all
-        .and_then(|all| all.to_vec1::<i64>())
-        .map_err(Error::other)?;
-    let [one] = all[..] else {
-        return Err(Error::msg(format_args!(
-            "a number is a tensor of {} elements",
-            all.len()
-        )));
-    };
-    Ok(one)
 }
