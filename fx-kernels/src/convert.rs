@@ -1,5 +1,7 @@
-//! Elements of other types as floats.
+//! Elements of other types as floats, and floats as elements of 16 bits.
 
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
 use rayon::prelude::*;
 
 use crate::error::{SizeError, check};
@@ -7,25 +9,151 @@ use crate::error::{SizeError, check};
 /// The elements of a task.
 const TASK: usize = 32 << 10;
 
+/// A type of floating-point numbers in 16 bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Half {
+    /// [`f16`]: 5 bits of exponent, 10 of fraction.
+    F16,
+    /// [`bf16`]: the upper half of an `f32`.
+    Bf16,
+}
+
+impl Half {
+    /// The nearest number of the type, ties to even; NaN stays NaN.
+    ///
+    /// ```
+    /// use fx_kernels::convert::Half;
+    /// assert_eq!(Half::Bf16.rounded(1.003), 1.0);
+    /// assert_eq!(Half::F16.rounded(70000.0), f32::INFINITY);
+    /// ```
+    pub fn rounded(self, x: f32) -> f32 {
+        match self {
+            Half::F16 => f16::from_f32(x).to_f32(),
+            Half::Bf16 => bf16::from_f32(x).to_f32(),
+        }
+    }
+}
+
+/// A type of floating-point numbers that kernels read as `f32`: `f32` itself, [`f16`] and [`bf16`].
+pub trait Element: Copy + Send + Sync + 'static {
+    /// Writes elements as floats, and floats as the nearest elements.
+    ///
+    /// ```
+    /// use fx_kernels::convert::Element;
+    /// use half::bf16;
+    /// let mut narrow = [bf16::ZERO; 2];
+    /// bf16::narrow(&[1.0, -0.5], &mut narrow);
+    /// let mut wide = [0.0; 2];
+    /// bf16::widen(&narrow, &mut wide);
+    /// assert_eq!(wide, [1.0, -0.5]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Where the slices have different lengths.
+    fn widen(x: &[Self], out: &mut [f32]);
+
+    /// The nearest elements of floats, ties to even: the other way of [`widen`](Element::widen).
+    ///
+    /// # Panics
+    ///
+    /// Where the slices have different lengths.
+    fn narrow(x: &[f32], out: &mut [Self]);
+
+    /// One element as a float.
+    fn to_f32(self) -> f32;
+
+    /// The elements themselves, if they are `f32`.
+    fn as_floats(x: &[Self]) -> Option<&[f32]>;
+}
+
+impl Element for f32 {
+    fn widen(x: &[f32], out: &mut [f32]) {
+        out.copy_from_slice(x);
+    }
+
+    fn narrow(x: &[f32], out: &mut [f32]) {
+        out.copy_from_slice(x);
+    }
+
+    fn to_f32(self) -> f32 {
+        self
+    }
+
+    fn as_floats(x: &[f32]) -> Option<&[f32]> {
+        Some(x)
+    }
+}
+
+macro_rules! halves {
+    ($($type:ty)*) => {
+        $(impl Element for $type {
+            fn widen(x: &[$type], out: &mut [f32]) {
+                x.convert_to_f32_slice(out);
+            }
+
+            fn narrow(x: &[f32], out: &mut [$type]) {
+                out.convert_from_f32_slice(x);
+            }
+
+            fn to_f32(self) -> f32 {
+                <$type>::to_f32(self)
+            }
+
+            fn as_floats(_: &[$type]) -> Option<&[f32]> {
+                None
+            }
+        })*
+    };
+}
+
+halves! { f16 bf16 }
+
+/// Runs a conversion by parts, in parallel where there are many.
+fn by_parts<A: Sync, B: Send>(
+    x: &[A],
+    out: &mut [B],
+    convert: impl Fn(&[A], &mut [B]) + Sync,
+) -> Result<(), SizeError> {
+    check("the result", x.len(), out.len())?;
+    match x.len() < 2 * TASK {
+        true => convert(x, out),
+        false => x
+            .par_chunks(TASK)
+            .zip(out.par_chunks_mut(TASK))
+            .for_each(|(x, out)| convert(x, out)),
+    }
+    Ok(())
+}
+
+/// Elements as floats.
+///
+/// # Errors
+///
+/// Where the slices have different lengths.
+pub fn widen<T: Element>(x: &[T], out: &mut [f32]) -> Result<(), SizeError> {
+    by_parts(x, out, T::widen)
+}
+
+/// Floats as the nearest elements, ties to even.
+///
+/// # Errors
+///
+/// Where the slices have different lengths.
+pub fn narrow<T: Element>(x: &[f32], out: &mut [T]) -> Result<(), SizeError> {
+    by_parts(x, out, T::narrow)
+}
+
 fn each<T: Copy + Sync>(
     x: &[T],
     out: &mut [f32],
     float: impl Fn(T) -> f32 + Sync,
 ) -> Result<(), SizeError> {
-    check("the result", x.len(), out.len())?;
-    let part = |(x, out): (&[T], &mut [f32])| {
+    by_parts(x, out, |x, out| {
         for (out, x) in out.iter_mut().zip(x) {
             *out = float(*x);
         }
-    };
-    match x.len() < 2 * TASK {
-        true => part((x, out)),
-        false => x
-            .par_chunks(TASK)
-            .zip(out.par_chunks_mut(TASK))
-            .for_each(part),
-    }
-    Ok(())
+    })
 }
 
 macro_rules! from {

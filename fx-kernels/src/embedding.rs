@@ -2,12 +2,13 @@
 
 use rayon::prelude::*;
 
+use crate::convert::Element;
 use crate::error::{SizeError, check};
 
 /// The floats of a task.
 const TASK: usize = 64 << 10;
 
-/// Writes row `indices[i]` of `table`, rows of `size` floats, as row i of `out`.
+/// Writes row `indices[i]` of `table`, rows of `size` elements, as row i of `out`.
 ///
 /// # Errors
 ///
@@ -18,14 +19,14 @@ const TASK: usize = 64 << 10;
 /// use fx_kernels::embedding::gather;
 ///
 /// let mut out = [0.0; 4];
-/// gather(2, &[1.0, 2.0, 3.0, 4.0], &[1, 0], &mut out)?;
+/// gather(2, &[1.0f32, 2.0, 3.0, 4.0], &[1, 0], &mut out)?;
 /// assert_eq!(out, [3.0, 4.0, 1.0, 2.0]);
-/// assert!(gather(2, &[1.0, 2.0], &[1], &mut out[..2]).is_err());
+/// assert!(gather(2, &[1.0f32, 2.0], &[1], &mut out[..2]).is_err());
 /// # Ok::<(), fx_kernels::SizeError>(())
 /// ```
-pub fn gather(
+pub fn gather<T: Element>(
     size: usize,
-    table: &[f32],
+    table: &[T],
     indices: &[usize],
     out: &mut [f32],
 ) -> Result<(), SizeError> {
@@ -46,7 +47,7 @@ pub fn gather(
     }
     let copy = |(indices, out): (&[usize], &mut [f32])| {
         for (i, out) in indices.iter().zip(out.chunks_exact_mut(size)) {
-            out.copy_from_slice(&table[i * size..(i + 1) * size]);
+            T::widen(&table[i * size..(i + 1) * size], out);
         }
     };
     let rows = TASK.div_ceil(size);

@@ -3,6 +3,7 @@
 mod common;
 mod conv;
 mod functions;
+mod halves;
 mod images;
 mod levels;
 mod linear;

@@ -295,7 +295,12 @@ fn linear_layers() {
             1 + random.below(90),
             1 + random.below(90),
         );
-        let kind = [WeightKind::F32, WeightKind::Bf16, WeightKind::I8][random.below(3)];
+        let kind = [
+            WeightKind::F32,
+            WeightKind::Bf16,
+            WeightKind::F16,
+            WeightKind::I8,
+        ][random.below(4)];
         let (x, weight) = (random.floats(rows * inputs), random.floats(inputs * outs));
         let (bias, residual) = (random.floats(outs), random.floats(rows * outs));
         let weight = PackedMatrix::new(&weight, inputs, outs, WeightOrder::OutputsFirst, kind)

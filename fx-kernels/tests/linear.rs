@@ -12,6 +12,10 @@ use common::Random;
 fn stored(weight: &[f32], inputs: usize, kind: WeightKind) -> Vec<f32> {
     match kind {
         WeightKind::Bf16 => weight.iter().map(|x| from_bf16(to_bf16(*x))).collect(),
+        WeightKind::F16 => weight
+            .iter()
+            .map(|x| half::f16::from_f32(*x).to_f32())
+            .collect(),
         WeightKind::I8 => weight
             .chunks(inputs.max(1))
             .flat_map(|row| {
@@ -86,11 +90,16 @@ fn check(random: &mut Random, level: Level, m: usize, k: usize, n: usize, kind: 
 #[test]
 fn small_shapes() {
     let mut random = Random(7);
-    let kinds = [WeightKind::F32, WeightKind::Bf16, WeightKind::I8];
+    let kinds = [
+        WeightKind::F32,
+        WeightKind::Bf16,
+        WeightKind::F16,
+        WeightKind::I8,
+    ];
     for i in 0..1000 {
         let [m, k, n] = [40, 70, 100].map(|n| random.below(n));
         for level in Level::available() {
-            check(&mut random, level, m, k, n, kinds[i % 3]);
+            check(&mut random, level, m, k, n, kinds[i % 4]);
         }
     }
 }
@@ -98,7 +107,12 @@ fn small_shapes() {
 #[test]
 fn deep_and_wide_shapes() {
     let mut random = Random(8);
-    for kind in [WeightKind::F32, WeightKind::Bf16, WeightKind::I8] {
+    for kind in [
+        WeightKind::F32,
+        WeightKind::Bf16,
+        WeightKind::F16,
+        WeightKind::I8,
+    ] {
         for (m, k, n) in [
             (1, 1001, 333),
             (3, 900, 70),

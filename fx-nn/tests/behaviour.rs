@@ -4,6 +4,8 @@ mod attention_gradients;
 mod bad_input;
 mod checkpoints;
 mod compiled;
+mod compiled_caches;
+mod compiled_halves;
 mod compiled_inputs;
 mod compiled_kernels;
 mod contract;

@@ -90,6 +90,36 @@ impl CallRules {
         *is_whole = true;
         Ok(())
     }
+
+    /// The graph, where each call and tensor has the [`ValueMeta`] entry of what the last check found that it gives. The
+    /// others have the entries that they had.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::passes::backend::CallRules;
+    /// use fx_core::ir::ValueMeta;
+    /// let gm = symbolic_trace(traced!(|n: Int| n * 2))?;
+    /// let mut rules = CallRules::of(&gm)?;
+    /// rules.check(vec![ValueMeta::Int(7.into())])?;
+    /// let graph = rules.into_graph()?;
+    /// let mul = graph.graph().find_name("mul").and_then(|node| node.meta::<ValueMeta>());
+    /// assert_eq!(mul.map(ValueMeta::to_string).as_deref(), Some("14"));
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the graph is being edited.
+    pub fn into_graph(self) -> Result<GraphModule> {
+        let CallRules {
+            mut graph, given, ..
+        } = self;
+        graph.set_metas(&mut |graph| {
+            let nodes = graph.nodes();
+            let meta = |node: NodeRef<'_>| Some((node.id(), given.get(node.index())?.clone()?));
+            nodes.filter_map(meta).collect()
+        })?;
+        Ok(graph)
+    }
 }
 
 /// What a call gives; `None` if no rule says so.

@@ -1,9 +1,10 @@
-//! Attention of a few queries: keys and values are read where they are, once for each query.
+//! Attention of a few queries: keys and values are read once for all heads that share them.
 
 use pulp::{Simd, WithSimd};
 
-use super::operands::{Attention, Operands, Task};
+use super::operands::{Attention, HeadRows};
 use crate::Level;
+use crate::convert::Element;
 use crate::math::{exp_negative, map};
 use crate::matrix::finish::zip;
 use crate::norm::{largest, sum};
@@ -13,30 +14,58 @@ use crate::vector::{inlined, load_some, store_some};
 /// The most queries that are done so.
 pub(super) const FEW: usize = 3;
 
+/// The keys that all queries are multiplied by before the next ones.
+const KEYS: usize = 128;
+
 /// The keys whose values are summed before the sum is added to others.
 const TOGETHER: usize = 512;
 
-/// Does a task.
-pub(super) fn run(level: Level, sizes: &Attention<'_>, operands: Operands<'_>, task: Task<'_, '_>) {
-    lend(sizes.keys + sizes.value_size, |space| {
-        let (scores, values) = space.split_at_mut(sizes.keys);
+/// Does all queries of the heads that share keys and values: `of` is a sequence and a head of these, `out` a row for each
+/// query of each head.
+pub(super) fn run<T: Element>(
+    level: Level,
+    sizes: &Attention<'_>,
+    (q, k, v): (HeadRows<'_>, HeadRows<'_, T>, HeadRows<'_, T>),
+    of: [usize; 2],
+    out: &mut [&mut [f32]],
+) {
+    let scores = out.len() * sizes.keys;
+    let together = sizes.keys.min(TOGETHER) * sizes.value_size.max(sizes.size);
+    let wide = if T::as_floats(&[]).is_some() {
+        0
+    } else {
+        together
+    };
+    lend(scores + sizes.value_size + wide, |space| {
+        let (scores, space) = space.split_at_mut(scores);
+        let (values, wide) = space.split_at_mut(sizes.value_size);
         level.run(Job {
             sizes,
-            operands,
-            task,
+            q,
+            k,
+            v,
+            of,
+            out,
             scores,
             values,
+            wide,
         });
     });
 }
 
-struct Job<'a, 't, 'o> {
+struct Job<'a, 't, 'o, T> {
     sizes: &'a Attention<'a>,
-    operands: Operands<'a>,
-    task: Task<'t, 'o>,
+    q: HeadRows<'a>,
+    k: HeadRows<'a, T>,
+    v: HeadRows<'a, T>,
+    of: [usize; 2],
+    out: &'t mut [&'o mut [f32]],
+    /// A row for each of the results.
     scores: &'a mut [f32],
     /// A partial sum of values.
     values: &'a mut [f32],
+    /// Keys or values as floats, where they are something else.
+    wide: &'a mut [f32],
 }
 
 /// The product of two rows.
@@ -56,40 +85,75 @@ fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     simd.reduce_sum_f32s(simd.add_f32s(sums[0], sums[1]))
 }
 
-impl WithSimd for Job<'_, '_, '_> {
+impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
         let Job {
             sizes,
-            operands: Operands { q, k, v },
-            task,
+            q,
+            k,
+            v,
+            of,
+            out,
             scores,
             values,
+            wide,
         } = self;
-        for (i, out) in task.out.iter_mut().enumerate() {
-            let query = task.first + i;
-            let seen = sizes.seen(query);
-            let scores = &mut scores[..seen];
-            let row = &q.data[q.start + query * q.row..][..sizes.size];
-            for (j, score) in scores.iter_mut().enumerate() {
-                let key = &k.data[k.start + j * k.row..][..sizes.size];
-                *score = dot(simd, row, key) * sizes.scale;
+        let Attention {
+            queries,
+            keys,
+            size,
+            value_size,
+            ..
+        } = *sizes;
+        let first = of[1] * (out.len() / queries);
+        let head = |row: usize| (first + row / queries, row % queries);
+        for start in (0..keys).step_by(KEYS) {
+            let count = KEYS.min(keys - start);
+            let (block, pitch) = k.floats(of, [start, count, size], wide);
+            for (row, scores) in scores.chunks_exact_mut(keys).enumerate() {
+                let (head, query) = head(row);
+                let seen = sizes.seen(query).saturating_sub(start).min(count);
+                let at = q.start + of[0] * q.batch + head * q.head + query * q.place;
+                let query = &q.data[at..][..size];
+                for (j, score) in scores[start..][..seen].iter_mut().enumerate() {
+                    *score = dot(simd, query, &block[j * pitch..][..size]) * sizes.scale;
+                }
             }
+        }
+        for (row, scores) in scores.chunks_exact_mut(keys.max(1)).enumerate() {
+            let (head, query) = head(row);
+            let scores = &mut scores[..sizes.seen(query)];
             if let Some(mask) = &sizes.mask {
-                mask.apply([task.batch, task.head, query, 0], scores);
+                mask.apply([of[0], head, query, 0], scores);
             }
             let top = largest(simd, scores);
             let shift = simd.splat_f32s(if top == f32::NEG_INFINITY { 0.0 } else { top });
             inlined!(map(simd, scores; |x| exp_negative(simd, simd.sub_f32s(x, shift))));
-            let factor = simd.splat_f32s(sizes.factor(inlined!(sum(simd, scores; |x| x))));
-            out.fill(0.0);
-            for (part, scores) in scores.chunks(TOGETHER).enumerate() {
-                let start = v.start + part * TOGETHER * v.row;
-                weigh(simd, scores, &v.data[start..], v.row, values);
-                inlined!(zip(simd, out, values; |x, y| simd.add_f32s(x, y)));
+        }
+        out.iter_mut().for_each(|out| out.fill(0.0));
+        for start in (0..keys).step_by(TOGETHER) {
+            let count = TOGETHER.min(keys - start);
+            let (block, pitch) = v.floats(of, [start, count, value_size], wide);
+            for (row, (scores, out)) in scores.chunks_exact(keys).zip(&mut *out).enumerate() {
+                let (_, query) = head(row);
+                let seen = sizes.seen(query).saturating_sub(start).min(count);
+                if seen > 0 {
+                    weigh(simd, &scores[start..][..seen], block, pitch, values);
+                    inlined!(zip(simd, out, values; |x, y| simd.add_f32s(x, y)));
+                }
             }
+        }
+        for (row, out) in out.iter_mut().enumerate() {
+            let (_, query) = head(row);
+            let seen = sizes.seen(query);
+            let total = match scores.get(row * keys..row * keys + seen) {
+                Some(scores) => inlined!(sum(simd, scores; |x| x)),
+                None => 0.0,
+            };
+            let factor = simd.splat_f32s(sizes.factor(total));
             inlined!(map(simd, out; |x| simd.mul_f32s(x, factor)));
         }
     }

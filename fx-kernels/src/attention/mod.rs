@@ -11,16 +11,19 @@ pub use self::backward::{AttentionGradients, attention_backward};
 pub use self::operands::{Attention, HeadRows, Mask, MaskData, OutOrder};
 use self::operands::{Operands, Task};
 use crate::Level;
+use crate::convert::Element;
 use crate::error::{SizeError, check};
 use crate::matrix::tile::even;
-use crate::scratch::lend_parts;
+use crate::scratch::{lend, lend_parts};
 
 /// The multiply-adds below which the calling thread does everything.
 const SERIAL: usize = 2 << 20;
 
 /// `softmax(scale * q * k^T + mask) * v` for each head.
 ///
-/// Beyond the result it needs less than 2 MB for each thread.
+/// Keys and values in 16 bits are read as floats, a part at a time: of a few queries, for all heads that share them. Beyond
+/// the result it needs less than 2 MB for each thread, and the scores of a few queries, or the floats of the keys and values
+/// of a head that are in 16 bits.
 ///
 /// # Errors
 ///
@@ -39,17 +42,18 @@ const SERIAL: usize = 2 << 20;
 /// assert_eq!(out, [5.0, 5.0]);
 /// # Ok::<(), fx_kernels::SizeError>(())
 /// ```
-pub fn attention(
+pub fn attention<T: Element>(
     level: Level,
     sizes: Attention<'_>,
     q: HeadRows<'_>,
-    k: HeadRows<'_>,
-    v: HeadRows<'_>,
+    k: HeadRows<'_, T>,
+    v: HeadRows<'_, T>,
     out: &mut [f32],
 ) -> Result<(), SizeError> {
     let Attention {
         batch,
         heads,
+        kv_heads,
         queries,
         keys,
         size,
@@ -65,23 +69,34 @@ pub fn attention(
     if out.is_empty() {
         return Ok(());
     }
+    let is_serial = batch * heads * queries * keys * (size + value_size) < SERIAL;
     let run = |task: Task<'_, '_>| {
-        let kv = task.head / group;
-        let operands = Operands {
-            q: q.rows(task.batch, task.head, size),
-            k: k.rows(task.batch, kv, size),
-            v: v.rows(task.batch, kv, value_size),
+        let of = [task.batch, task.head / group];
+        let is_in_place = |column: usize| column == 1 && T::as_floats(&[]).is_some();
+        let room = |columns: usize, column: usize| {
+            if is_in_place(column) {
+                0
+            } else {
+                keys * columns
+            }
         };
-        match queries <= few::FEW && k.column == 1 && v.column == 1 && q.column == 1 {
-            true => few::run(level, &sizes, operands, task),
-            false => blocks::run(level, &sizes, operands, task),
-        }
+        let (of_k, of_v) = (room(size, k.column), room(value_size, v.column));
+        lend(of_k + of_v, |space| {
+            let (of_k, of_v) = space.split_at_mut(of_k);
+            let operands = Operands {
+                q: q.rows(task.batch, task.head, size),
+                k: k.strided(of, [keys, size], of_k),
+                v: v.strided(of, [keys, value_size], of_v),
+            };
+            blocks::run(level, &sizes, operands, task);
+        });
     };
     // A task has up to 256 queries of a head, fewer where there are few heads.
     let mut most = 256;
     while most > 64 && batch * heads * queries.div_ceil(most) < 16 {
         most /= 2;
     }
+    let is_few = queries <= few::FEW && k.column == 1 && v.column == 1 && q.column == 1;
     lend_parts(batch * heads * queries, |parts| {
         for (i, row) in out.chunks_mut(value_size).enumerate() {
             let (b, rest) = (i / (heads * queries), i % (heads * queries));
@@ -90,6 +105,19 @@ pub fn attention(
                 OutOrder::PlacesFirst => (rest % heads, rest / heads),
             };
             parts[(b * heads + head) * queries + query] = row;
+        }
+        if is_few {
+            let run = |(i, out): (usize, &mut [&mut [f32]])| {
+                few::run(level, &sizes, (q, k, v), [i / kv_heads, i % kv_heads], out);
+            };
+            match is_serial {
+                true => parts.chunks_mut(group * queries).enumerate().for_each(run),
+                false => parts
+                    .par_chunks_mut(group * queries)
+                    .enumerate()
+                    .for_each(run),
+            }
+            return;
         }
         let mut tasks = Vec::with_capacity(batch * heads * queries.div_ceil(most));
         for (i, mut rest) in parts.chunks_mut(queries).enumerate() {
@@ -104,7 +132,7 @@ pub fn attention(
                 });
             }
         }
-        match batch * heads * queries * keys * (size + value_size) < SERIAL {
+        match is_serial {
             true => tasks.into_iter().for_each(run),
             false => tasks.into_par_iter().for_each(run),
         }

@@ -2,16 +2,17 @@
 //!
 //! Invariant: what `check` has passed lies inside of its slice.
 
+use crate::convert::Element;
 use crate::error::{SizeError, check};
 use crate::matrix::panels::Strided;
 use crate::transpose::span;
 
-/// Rows of heads inside of a slice: float c of head h at place p of sequence b is
+/// Rows of heads inside of a slice of floats or of [`Element`]s that are read as such: number c of head h at place p of sequence b is
 /// `data[start + b * batch + h * head + p * place + c * column]`.
 #[derive(Debug, Clone, Copy)]
-pub struct HeadRows<'a> {
-    /// The floats.
-    pub data: &'a [f32],
+pub struct HeadRows<'a, T = f32> {
+    /// The elements.
+    pub data: &'a [T],
     /// Where the first one is.
     pub start: usize,
     /// The floats from a sequence to the next.
@@ -33,6 +34,65 @@ impl<'a> HeadRows<'a> {
             start,
             row: self.place,
             column: self.column,
+            columns,
+        }
+    }
+}
+
+impl<'a, T: Element> HeadRows<'a, T> {
+    /// `count` rows of a head from place `first` on, as floats: where they are, or in `space`, which has `columns` floats for
+    /// each. The second is how far a row is from the next.
+    pub(super) fn floats<'s>(
+        &self,
+        [batch, head]: [usize; 2],
+        [first, count, columns]: [usize; 3],
+        space: &'s mut [f32],
+    ) -> (&'s [f32], usize)
+    where
+        'a: 's,
+    {
+        let start = self.start + batch * self.batch + head * self.head + first * self.place;
+        if let Some(floats) = T::as_floats(self.data)
+            && self.column == 1
+        {
+            // Of no rows, the start may be anywhere.
+            return (floats.get(start..).unwrap_or_default(), self.place);
+        }
+        let space = &mut space[..count * columns];
+        if self.column == 1 && self.place == columns {
+            T::widen(&self.data[start..][..space.len()], space);
+            return (space, columns);
+        }
+        for (i, out) in space.chunks_exact_mut(columns.max(1)).enumerate() {
+            let row = &self.data[start + i * self.place..];
+            match self.column {
+                1 => T::widen(&row[..columns], out),
+                column => {
+                    for (c, out) in out.iter_mut().enumerate() {
+                        *out = row[c * column].to_f32();
+                    }
+                }
+            }
+        }
+        (space, columns)
+    }
+
+    /// All rows of a head, as floats.
+    pub(super) fn strided<'s>(
+        &self,
+        of: [usize; 2],
+        [count, columns]: [usize; 2],
+        space: &'s mut [f32],
+    ) -> Strided<'s>
+    where
+        'a: 's,
+    {
+        let (data, row) = self.floats(of, [0, count, columns], space);
+        Strided {
+            data,
+            start: 0,
+            row,
+            column: 1,
             columns,
         }
     }
@@ -163,11 +223,11 @@ impl<'a> Attention<'a> {
     }
 
     /// How many heads of the queries share one of the keys and values, where all lie inside of their slices.
-    pub(super) fn check(
+    pub(super) fn check<T: Element>(
         &self,
         q: HeadRows<'_>,
-        k: HeadRows<'_>,
-        v: HeadRows<'_>,
+        k: HeadRows<'_, T>,
+        v: HeadRows<'_, T>,
     ) -> Result<usize, SizeError> {
         let Attention {
             batch,

@@ -4,7 +4,7 @@ use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
 use super::finish::Ending;
-use super::packed::{PackedMatrix, Store, Words, widen_bf16, widen_i8, words};
+use super::packed::{PackedMatrix, Store, Words, widen_bf16, widen_f16, widen_i8, words};
 use super::tile::{Columns, DEPTH, PANEL, even};
 use crate::Level;
 use crate::vector::{framed, load, load_some, store_some};
@@ -32,6 +32,8 @@ trait Lines: Copy {
 struct F32;
 #[derive(Clone, Copy)]
 struct Bf16;
+#[derive(Clone, Copy)]
+struct F16;
 #[derive(Clone, Copy)]
 struct I8;
 
@@ -64,6 +66,21 @@ impl Lines for Bf16 {
     #[inline(always)]
     fn columns<S: Simd>(part: usize) -> [usize; 2] {
         [part * S::F32_LANES, 16 + part * S::F32_LANES]
+    }
+}
+
+impl Lines for F16 {
+    type Item = Words;
+    const STEPS: usize = 1;
+
+    #[inline(always)]
+    fn pair<S: Simd>(simd: S, item: &Words, part: usize) -> [[S::f32s; 2]; 2] {
+        [widen_f16(simd, item, part * S::F32_LANES); 2]
+    }
+
+    #[inline(always)]
+    fn columns<S: Simd>(part: usize) -> [usize; 2] {
+        Bf16::columns::<S>(part)
     }
 }
 
@@ -157,6 +174,7 @@ impl WithSimd for Job<'_, '_> {
         match &self.weight.store {
             Store::F32(floats) => self.strip::<S, F32>(simd, floats.as_chunks().0),
             Store::Bf16(lines) => self.strip::<S, Bf16>(simd, words(lines)),
+            Store::F16(lines) => self.strip::<S, F16>(simd, words(lines)),
             Store::I8 { lines, .. } => self.strip::<S, I8>(simd, words(lines)),
         }
     }

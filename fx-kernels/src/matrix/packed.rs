@@ -1,12 +1,16 @@
 //! The weight of a linear layer, laid out once in panels of 32 columns that the kernels read from
 //! front to back.
 
+use half::slice::HalfFloatSliceExt;
+use half::{bf16, f16};
 use pulp::Simd;
 use pulp::bytemuck::{cast_slice, cast_slice_mut};
+use rayon::prelude::*;
 
 use super::panels::Panels;
 use super::tile::{Columns, PANEL};
 use crate::Buffer;
+use crate::convert::Element;
 use crate::error::{SizeError, check};
 
 /// The words of one line of a panel in a narrow format.
@@ -21,6 +25,8 @@ pub enum WeightKind {
     F32,
     /// The upper half of a 32-bit float, rounded to nearest, ties to even.
     Bf16,
+    /// Floats of 16 bits with 5 bits of exponent, rounded to nearest, ties to even.
+    F16,
     /// Integers from -127 to 127 and one scale for each output.
     I8,
 }
@@ -41,6 +47,8 @@ pub(crate) enum Store {
     F32(Buffer),
     /// A line for a step of K and a panel. A word holds column i (low) and column 16 + i.
     Bf16(Buffer),
+    /// The same of f16.
+    F16(Buffer),
     /// A line for two steps of K and a panel. From low to high, a word holds column i and column
     /// 16 + i of the first step, then both of the second; 128 is added to each.
     I8 { lines: Buffer, scales: Vec<f32> },
@@ -80,73 +88,72 @@ pub fn from_bf16(x: u16) -> f32 {
 
 /// A row of numbers as integers from -127 to 127, and the scale that turns them back: the largest
 /// absolute value over 127. A row that is not finite has a scale that is not finite.
-fn quantize(row: impl Iterator<Item = f32> + Clone) -> (f32, impl Iterator<Item = i8>) {
-    let largest = row
-        .clone()
-        .fold(0.0f32, |m, x| if x.is_nan() { x } else { m.max(x.abs()) });
-    let largest = if row.clone().any(f32::is_nan) {
-        f32::NAN
-    } else {
-        largest
-    };
+fn quantized(row: &[f32], out: &mut [i8]) -> f32 {
+    let mut largest = row.iter().fold(0.0f32, |m, x| m.max(x.abs()));
+    if row.iter().any(|x| x.is_nan()) {
+        largest = f32::NAN;
+    }
     let scale = largest / 127.0;
     let inverse = if scale > 0.0 { 1.0 / scale } else { 0.0 };
-    (
-        scale,
-        row.map(move |x| (x * inverse).round_ties_even().clamp(-127.0, 127.0) as i8),
-    )
+    for (out, x) in out.iter_mut().zip(row) {
+        *out = (x * inverse).round_ties_even().clamp(-127.0, 127.0) as i8;
+    }
+    scale
+}
+
+/// A buffer of panels of `width` floats, each filled by its number, in parallel.
+fn panels(outputs: usize, width: usize, fill: impl Fn(usize, &mut [f32]) + Sync) -> Buffer {
+    let mut buffer = Buffer::zeros(outputs.div_ceil(PANEL) * width);
+    if width > 0 {
+        let panels = buffer.par_chunks_mut(width).enumerate();
+        panels.for_each(|(panel, out)| fill(panel, out));
+    }
+    buffer
 }
 
 impl PackedMatrix {
-    /// Packs `inputs * outputs` floats.
+    /// Packs `inputs * outputs` elements. Those that `kind` has itself are stored as they are.
     ///
     /// For [`WeightKind::I8`] each output is rounded to 255 symmetric steps of its own scale.
     ///
     /// # Errors
     ///
     /// Where `weight` has another length.
-    pub fn new(
-        weight: &[f32],
+    pub fn new<T: Element>(
+        weight: &[T],
         inputs: usize,
         outputs: usize,
         order: WeightOrder,
         kind: WeightKind,
     ) -> Result<PackedMatrix, SizeError> {
         check("the weight", inputs * outputs, weight.len())?;
-        let at = |k: usize, n: usize| match order {
-            WeightOrder::OutputsFirst => weight[n * inputs + k],
-            WeightOrder::InputsFirst => weight[k * outputs + n],
+        let read = |n: usize, row: &mut [f32]| match order {
+            WeightOrder::OutputsFirst => T::widen(&weight[n * inputs..][..inputs], row),
+            WeightOrder::InputsFirst => {
+                for (k, x) in row.iter_mut().enumerate() {
+                    *x = weight[k * outputs + n].to_f32();
+                }
+            }
         };
-        let panels = outputs.div_ceil(PANEL);
+        let of_panel = |panel: usize| panel * PANEL..outputs.min((panel + 1) * PANEL);
         let store = match kind {
-            WeightKind::F32 => {
-                let mut floats = Buffer::zeros(panels * inputs * PANEL);
-                for n in 0..outputs {
-                    for k in 0..inputs {
-                        floats[(n / PANEL * inputs + k) * PANEL + n % PANEL] = at(k, n);
-                    }
+            WeightKind::F32 => Store::F32(panels(outputs, inputs * PANEL, |panel, out| {
+                let mut row = vec![0.0; inputs];
+                for n in of_panel(panel) {
+                    read(n, &mut row);
+                    let columns = out[n % PANEL..].iter_mut().step_by(PANEL);
+                    columns.zip(&row).for_each(|(out, x)| *out = *x);
                 }
-                Store::F32(floats)
-            }
-            WeightKind::Bf16 => {
-                let mut buffer = Buffer::zeros(panels * inputs * 16);
-                let lines = words_mut(&mut buffer);
-                for n in 0..outputs {
-                    let shift = if n % PANEL < 16 { 0 } else { 16 };
-                    for k in 0..inputs {
-                        lines[n / PANEL * inputs + k][n % 16] |=
-                            u32::from(to_bf16(at(k, n))) << shift;
-                    }
-                }
-                Store::Bf16(buffer)
-            }
+            })),
+            WeightKind::Bf16 => Store::Bf16(halves::<bf16>(inputs, outputs, read)),
+            WeightKind::F16 => Store::F16(halves::<f16>(inputs, outputs, read)),
             WeightKind::I8 => {
-                let mut values = Vec::with_capacity(inputs * outputs);
-                let mut scales = Vec::with_capacity(outputs);
-                for n in 0..outputs {
-                    let (scale, row) = quantize((0..inputs).map(|k| at(k, n)));
-                    values.extend(row);
-                    scales.push(scale);
+                let mut values = vec![0; inputs * outputs];
+                let mut scales = vec![0.0; outputs];
+                let mut row = vec![0.0; inputs];
+                for (n, scale) in scales.iter_mut().enumerate() {
+                    read(n, &mut row);
+                    *scale = quantized(&row, &mut values[n * inputs..][..inputs]);
                 }
                 return PackedMatrix::from_i8(&values, scales, inputs, outputs);
             }
@@ -209,6 +216,7 @@ impl PackedMatrix {
         match self.store {
             Store::F32(_) => WeightKind::F32,
             Store::Bf16(_) => WeightKind::Bf16,
+            Store::F16(_) => WeightKind::F16,
             Store::I8 { .. } => WeightKind::I8,
         }
     }
@@ -217,7 +225,7 @@ impl PackedMatrix {
     pub fn bytes(&self) -> usize {
         match &self.store {
             Store::F32(floats) => floats.len() * 4,
-            Store::Bf16(lines) => lines.len() * 4,
+            Store::Bf16(lines) | Store::F16(lines) => lines.len() * 4,
             Store::I8 { lines, scales } => (lines.len() + scales.len()) * 4,
         }
     }
@@ -229,6 +237,27 @@ impl PackedMatrix {
             _ => None,
         }
     }
+}
+
+/// Lines of numbers of 16 bits: a word holds column i (low) and column 16 + i of a step of K.
+fn halves<H>(inputs: usize, outputs: usize, read: impl Fn(usize, &mut [f32]) + Sync) -> Buffer
+where
+    H: Element + Default,
+    [H]: HalfFloatSliceExt,
+{
+    panels(outputs, inputs * 16, |panel, out| {
+        let mut row = vec![0.0; inputs];
+        let mut narrow = vec![H::default(); inputs];
+        let lines: &mut [Words] = cast_slice_mut::<f32, u32>(out).as_chunks_mut().0;
+        for n in panel * PANEL..outputs.min((panel + 1) * PANEL) {
+            read(n, &mut row);
+            H::narrow(&row, &mut narrow);
+            let shift = if n % PANEL < 16 { 0 } else { 16 };
+            for (line, bits) in lines.iter_mut().zip(narrow.reinterpret_cast()) {
+                line[n % 16] |= u32::from(*bits) << shift;
+            }
+        }
+    })
 }
 
 /// The lines of a buffer of words.
@@ -250,6 +279,37 @@ pub(crate) fn widen_bf16<S: Simd>(simd: S, line: &Words, at: usize) -> [S::f32s;
         simd.transmute_f32s_u32s(low),
         simd.transmute_f32s_u32s(high),
     ]
+}
+
+/// The same of f16.
+#[inline(always)]
+pub(crate) fn widen_f16<S: Simd>(simd: S, line: &Words, at: usize) -> [S::f32s; 2] {
+    let words = S::as_simd_u32s(&line[at..at + S::U32_LANES]).0[0];
+    let high = simd.wrapping_dyn_shr_u32s(words, simd.splat_u32s(16));
+    [float_of_f16(simd, words), float_of_f16(simd, high)]
+}
+
+/// The low 16 bits of each word, an f16.
+#[inline(always)]
+fn float_of_f16<S: Simd>(simd: S, words: S::u32s) -> S::f32s {
+    let shl = |x, by| simd.wrapping_dyn_shl_u32s(x, simd.splat_u32s(by));
+    let sign = shl(simd.and_u32s(words, simd.splat_u32s(0x8000)), 16);
+    let size = shl(simd.and_u32s(words, simd.splat_u32s(0x7fff)), 13);
+    // The exponent counts from 15, and from 127 in an f32; infinities and NaN have the largest one.
+    let is_finite = simd.less_than_u32s(size, simd.splat_u32s(0x0f80_0000));
+    let offset = simd.select_u32s(
+        is_finite,
+        simd.splat_u32s(0x3800_0000),
+        simd.splat_u32s(0x7000_0000),
+    );
+    let normal = simd.add_u32s(size, offset);
+    // Below the smallest normal number: the fraction of a float that is at least that, less it.
+    let least = simd.splat_f32s(f32::from_bits(0x3880_0000));
+    let fraction = simd.or_u32s(size, simd.splat_u32s(0x3880_0000));
+    let small = simd.sub_f32s(simd.transmute_f32s_u32s(fraction), least);
+    let is_small = simd.less_than_u32s(size, simd.splat_u32s(0x0080_0000));
+    let size = simd.select_u32s(is_small, simd.transmute_u32s_f32s(small), normal);
+    simd.transmute_f32s_u32s(simd.or_u32s(size, sign))
 }
 
 /// The same of integers: for the first step of K, then for the second.
@@ -304,6 +364,14 @@ impl Panels for PackedMatrix {
                 for (out, line) in space.iter_mut().zip(lines) {
                     for at in (0..16).step_by(lanes) {
                         put(out, at, widen_bf16(simd, line, at));
+                    }
+                }
+            }
+            Store::F16(lines) => {
+                let lines = &words(lines)[panel * self.inputs + k..][..depth];
+                for (out, line) in space.iter_mut().zip(lines) {
+                    for at in (0..16).step_by(lanes) {
+                        put(out, at, widen_f16(simd, line, at));
                     }
                 }
             }

@@ -2,6 +2,7 @@
 //! a register that is free while it lives.
 
 use crate::Activation;
+use crate::convert::Half;
 
 /// A value of a [`Chain`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -39,6 +40,8 @@ pub enum Unary {
     Clamp(f32, f32),
     /// `x - tanh(x)`, exact near 0.
     Tanhshrink,
+    /// The nearest number of a type of 16 bits.
+    Rounded(Half),
     /// An activation.
     Activation(Activation),
 }

@@ -4,6 +4,7 @@ use pulp::Simd;
 
 use super::program::{Binary, Code, Unary};
 use crate::Activation;
+use crate::convert::Half;
 use crate::math::{self, SINE_LIMIT, at_least, at_most};
 use crate::vector::{inlined, load_some, store_some};
 
@@ -145,6 +146,19 @@ fn power<S: Simd>(simd: S, out: &mut [f32], a: Argument<'_>, p: f32) {
     }
 }
 
+/// The nearest bf16, ties to even; NaN stays NaN.
+#[inline(always)]
+fn rounded_bf16<S: Simd>(simd: S, x: S::f32s) -> S::f32s {
+    let bits = simd.transmute_u32s_f32s(x);
+    let last = simd.and_u32s(
+        simd.wrapping_dyn_shr_u32s(bits, simd.splat_u32s(16)),
+        simd.splat_u32s(1),
+    );
+    let half = simd.add_u32s(last, simd.splat_u32s(0x7fff));
+    let bits = simd.and_u32s(simd.add_u32s(bits, half), simd.splat_u32s(0xffff_0000));
+    simd.select_f32s(simd.equal_f32s(x, x), simd.transmute_f32s_u32s(bits), x)
+}
+
 #[inline(always)]
 fn unary<S: Simd>(simd: S, out: &mut [f32], f: Unary, a: Argument<'_>) {
     let unit = simd.splat_f32s(1.0);
@@ -171,6 +185,8 @@ fn unary<S: Simd>(simd: S, out: &mut [f32], f: Unary, a: Argument<'_>) {
         Unary::Sin => sine(simd, out, a, 0),
         Unary::Cos => sine(simd, out, a, 1),
         Unary::Pow(p) => power(simd, out, a, p),
+        Unary::Rounded(Half::Bf16) => inlined!(one(simd, out, a; |x| rounded_bf16(simd, x))),
+        Unary::Rounded(half) => plain(out, a, |x| half.rounded(x)),
         Unary::Clamp(low, high) => {
             inlined!(one(simd, out, a; |x| {
                 at_most(simd, at_least(simd, x, low), high)

@@ -21,6 +21,7 @@ pub(super) fn absorb(draft: &mut Draft) -> Result<()> {
     let mut made = Made {
         draft: Draft {
             output: draft.output.take(),
+            halves: std::mem::take(&mut draft.halves),
             ..Draft::default()
         },
         uses: Vec::new(),
@@ -588,6 +589,10 @@ impl Weights {
         };
         let (mut weight, mut bias) = (self.weight.clone(), bias);
         if let Some(factor) = factor {
+            // Weights of 16 bits stay: they are half as many bytes to read.
+            if weight.dtype()? != DType::F32 {
+                return Ok(None);
+            }
             let mut column = vec![1i64; dims.len()];
             column[0] = -1;
             let column = factor.reshape(column)?;

@@ -4,6 +4,7 @@
 
 use std::sync::OnceLock;
 
+use candle_core::{CpuStorage, Layout, Storage};
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 use fx_kernels::attention::{
@@ -16,14 +17,13 @@ use smallvec::SmallVec;
 use super::array::{Array, Dims};
 use super::draft::{Attending, Id, Mask};
 use super::frame::{Reading, Register, filled, sizes_differ};
+use super::lower::float_type;
 use super::memory::Pool;
 use crate::Tensor;
 
-/// Arrays of four dimensions, and the sizes of attention over them.
+/// Queries, in four dimensions, and the sizes of attention by them.
 struct Heads {
     q: Array,
-    k: Array,
-    v: Array,
     mask: Option<Array>,
     sizes: Attention<'static>,
     /// How many dimensions they had.
@@ -64,6 +64,19 @@ impl Reading<'_> {
         }
     }
 
+    /// The sizes of what a register holds, in four dimensions.
+    fn four_dims(&self, id: Id, rank: usize) -> Result<[usize; 4]> {
+        let dims = self.dims(id)?;
+        if dims.len() != rank {
+            return Err(Error::msg(
+                "queries, keys and values have as many dimensions",
+            ));
+        }
+        let mut four = [1; 4];
+        four[4 - rank..].copy_from_slice(&dims);
+        Ok(four)
+    }
+
     fn heads(
         &self,
         qkv: &[Id],
@@ -71,20 +84,11 @@ impl Reading<'_> {
         how: Attending,
         pool: &mut Pool,
     ) -> Result<Heads> {
+        let q = self.four(qkv[0], pool)?;
         let rank = self.dims(qkv[0])?.len();
-        if self.dims(qkv[1])?.len() != rank || self.dims(qkv[2])?.len() != rank {
-            return Err(Error::msg(
-                "queries, keys and values have as many dimensions",
-            ));
-        }
-        let (q, k, v) = (
-            self.four(qkv[0], pool)?,
-            self.four(qkv[1], pool)?,
-            self.four(qkv[2], pool)?,
-        );
-        let ([batch, heads, queries, size], [kb, kv_heads, keys, k_size]) =
-            (four_sizes(&q), four_sizes(&k));
-        let [vb, v_heads, v_keys, value_size] = four_sizes(&v);
+        let [batch, heads, queries, size] = four_sizes(&q);
+        let [kb, kv_heads, keys, k_size] = self.four_dims(qkv[1], rank)?;
+        let [vb, v_heads, v_keys, value_size] = self.four_dims(qkv[2], rank)?;
         if (kb, vb, v_heads, v_keys, k_size) != (batch, batch, kv_heads, keys, size) {
             return Err(Error::msg("queries, keys and values do not fit"));
         }
@@ -107,8 +111,6 @@ impl Reading<'_> {
         };
         Ok(Heads {
             q,
-            k,
-            v,
             mask,
             sizes,
             rank,
@@ -150,11 +152,21 @@ impl Reading<'_> {
             value_size,
             ..
         } = heads.sizes;
-        let (q, k, v) = (
-            self.head_rows(&heads.q),
-            self.head_rows(&heads.k),
-            self.head_rows(&heads.v),
-        );
+        let q = self.head_rows(&heads.q);
+        if !how.is_causal
+            && let (Some(k), Some(v)) = (self.cache(inputs[1]), self.cache(inputs[2]))
+            && k.dtype() == v.dtype()
+        {
+            let dims: Dims = SmallVec::from_slice(&[batch, queries, count, value_size]);
+            let made = filled(dims, pool, |out| {
+                self.over_caches(self.masked(&heads), q, [k, v], out)
+            })?;
+            return Ok(Register::Array(
+                heads.narrowed(made.permuted(&[0, 2, 1, 3])),
+            ));
+        }
+        let (k, v) = (self.four(inputs[1], pool)?, self.four(inputs[2], pool)?);
+        let (k, v) = (self.head_rows(&k), self.head_rows(&v));
         let group = count.checked_div(kv_heads).unwrap_or(0);
         let dims: Dims = SmallVec::from_slice(&[batch, queries, count, value_size]);
         let made = filled(dims, pool, |out| {
@@ -169,6 +181,60 @@ impl Reading<'_> {
         ))
     }
 
+    /// The tensor of four dimensions that a register holds as a value: a cache that a program appended to.
+    fn cache(&self, id: Id) -> Option<&candle_core::Tensor> {
+        let Register::Value(value) = &self.registers[id] else {
+            return None;
+        };
+        let tensor = value.downcast_ref::<Tensor>()?;
+        let is_read = float_type(tensor.dtype().ok()?).is_some();
+        let data = tensor.candle().ok()?;
+        (is_read && data.rank() == 4).then_some(data)
+    }
+
+    /// Attention over keys and values where they are.
+    fn over_caches(
+        &self,
+        sizes: Attention<'_>,
+        q: HeadRows<'_>,
+        [k, v]: [&candle_core::Tensor; 2],
+        out: &mut [f32],
+    ) -> Result<()> {
+        fn rows<'a, T>(data: &'a [T], layout: &Layout) -> Result<HeadRows<'a, T>> {
+            let [batch, head, place, column] = layout.stride()[..] else {
+                return Err(Error::msg("a cache has four dimensions"));
+            };
+            Ok(HeadRows {
+                data,
+                start: layout.start_offset(),
+                batch,
+                head,
+                place,
+                column,
+            })
+        }
+        let ((k, k_layout), (v, v_layout)) = (k.storage_and_layout(), v.storage_and_layout());
+        macro_rules! over {
+            ($k:expr, $v:expr) => {
+                attention(
+                    self.level,
+                    sizes,
+                    q,
+                    rows($k, k_layout)?,
+                    rows($v, v_layout)?,
+                    out,
+                )
+                .map_err(sizes_differ)
+            };
+        }
+        match (&*k, &*v) {
+            (Storage::Cpu(CpuStorage::F32(k)), Storage::Cpu(CpuStorage::F32(v))) => over!(k, v),
+            (Storage::Cpu(CpuStorage::F16(k)), Storage::Cpu(CpuStorage::F16(v))) => over!(k, v),
+            (Storage::Cpu(CpuStorage::BF16(k)), Storage::Cpu(CpuStorage::BF16(v))) => over!(k, v),
+            _ => Err(Error::msg("keys and values are of two types")),
+        }
+    }
+
     /// The gradients of the queries, the keys and the values.
     pub fn attention_back(
         &self,
@@ -178,17 +244,18 @@ impl Reading<'_> {
     ) -> Result<Register> {
         let heads = self.heads(&inputs[..3], inputs.get(4).copied(), how, pool)?;
         let grad = self.four(inputs[3], pool)?;
+        let (keys, values) = (self.four(inputs[1], pool)?, self.four(inputs[2], pool)?);
         let (q, k, v) = (
             self.head_rows(&heads.q),
-            self.head_rows(&heads.k),
-            self.head_rows(&heads.v),
+            self.head_rows(&keys),
+            self.head_rows(&values),
         );
         let [batch, count, queries, _] = heads.all();
         if four_sizes(&grad) != [batch, count, queries, heads.sizes.value_size] {
             return Err(Error::msg("the gradient of attention has another shape"));
         }
         // All results in one memory.
-        let shapes = [&heads.q, &heads.k, &heads.v].map(|x| x.dims.clone());
+        let shapes = [&heads.q, &keys, &values].map(|x| x.dims.clone());
         let lengths = shapes.each_ref().map(|dims| dims.iter().product::<usize>());
         let all: Dims = SmallVec::from_slice(&[lengths.iter().sum()]);
         let made = filled(all, pool, |out| {

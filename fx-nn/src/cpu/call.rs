@@ -19,10 +19,12 @@ pub(super) struct Lowering<'g> {
     pub gm: &'g GraphModule,
     pub draft: Draft,
     pub items: HashMap<NodeId, Id>,
-    /// The calls that give a tensor of `f32`, each with the item of its floats if anything reads it.
+    /// The calls that give a tensor of floats, and inputs that are one of 16 bits, each with the item of its floats if anything reads it.
     pub called: HashMap<Id, Option<Id>>,
     /// The comparisons of floats, each with the item of its ones and zeros.
     pub masks: HashMap<NodeId, Id>,
+    /// Whether tensors of 16 bits are computed.
+    pub has_halves: bool,
     /// Whether the arguments are of the types that the graph was given shapes for.
     pub is_known: bool,
 }
@@ -119,7 +121,7 @@ impl Lowering<'_> {
         self.floats_of(id)
     }
 
-    /// The floats of an item: its own, or those of the tensor of `f32` that a call gives.
+    /// The floats of an item: its own, or those of the tensor that a call gives or an input is.
     pub fn floats_of(&mut self, id: Id) -> Option<Id> {
         if self.draft.items[id].is_floats {
             return Some(id);

@@ -22,7 +22,7 @@ use super::options::Options;
 use super::program::Program;
 use super::run::OnStep;
 use super::support::refusal;
-use super::{absorb, fuse, layout, lower};
+use super::{absorb, fuse, grow, layout, lower};
 use crate::Tensor;
 use crate::lowering::Signature;
 use crate::nn::replace::replace;
@@ -30,8 +30,8 @@ use crate::passes::{FuseBatchNorm, RemoveDropout};
 use crate::tensor::is_grad_enabled;
 use crate::tensor::writes::Writes;
 
-/// Which arguments are tensors of `f32`.
-type Key = Vec<bool>;
+/// The types of the arguments that are tensors of floats.
+type Key = Vec<Option<DType>>;
 
 /// How many sets of sizes are remembered that the calls of a part take.
 const REMEMBERED: usize = 8;
@@ -83,9 +83,10 @@ impl Code {
         if inputs.iter().all(Option::is_some) {
             let key: Key = inputs
                 .iter()
-                .map(|meta| dtype(meta) == Some(DType::F32))
+                .map(|meta| dtype(meta).and_then(lower::float_type))
                 .collect();
-            code.made().program(key, &code.options)?;
+            let metas: Vec<ValueMeta> = inputs.iter().flatten().cloned().collect();
+            code.made().program(key, metas, &code.options)?;
         }
         Ok(code)
     }
@@ -135,11 +136,12 @@ impl Made {
         {
             self.rules = Some(CallRules::of(source)?);
         }
+        let metas: Vec<ValueMeta> = inputs.iter().map(|value| ValueMeta::of(value)).collect();
         if let Some(rules) = &mut self.rules {
-            rules.check(inputs.iter().map(|value| ValueMeta::of(value)).collect())?;
+            rules.check(metas.clone())?;
         }
-        let key: Key = inputs.iter().map(|value| is_floats(value)).collect();
-        let program = self.program(key, options)?;
+        let key: Key = inputs.iter().map(|value| float_type(value)).collect();
+        let program = self.program(key, metas, options)?;
         if self.taken.len() == REMEMBERED {
             self.taken.remove(0);
         }
@@ -159,8 +161,13 @@ impl Made {
         self.taken.clear();
     }
 
-    /// The program for a kind of arguments.
-    fn program(&mut self, key: Key, options: &Options) -> Result<Arc<Program>> {
+    /// The program for a kind of arguments, of which `metas` are some.
+    fn program(
+        &mut self,
+        key: Key,
+        metas: Vec<ValueMeta>,
+        options: &Options,
+    ) -> Result<Arc<Program>> {
         if let Some((_, program)) = self.programs.iter().find(|(other, _)| *other == key) {
             return program.clone().map_err(Error::msg);
         }
@@ -174,7 +181,7 @@ impl Made {
             let tensors = tensors.filter_map(|(_, value)| value.downcast_ref::<Tensor>());
             self.writes = Writes::watch(tensors.filter_map(|tensor| tensor.candle().ok()));
         }
-        let program = program(source, &key, options);
+        let program = program(source, &key, metas, options);
         let kept = program.as_ref().map(Arc::clone).map_err(Error::to_string);
         self.programs.push((key, kept));
         program
@@ -182,20 +189,56 @@ impl Made {
 }
 
 /// A program for a kind of arguments.
-fn program(source: &GraphModule, key: &Key, options: &Options) -> Result<Arc<Program>> {
-    let mut draft = lower::lower(&opened(source)?, key)?;
+fn program(
+    source: &GraphModule,
+    key: &Key,
+    metas: Vec<ValueMeta>,
+    options: &Options,
+) -> Result<Arc<Program>> {
+    let has_halves = has_halves(source, key)?;
+    let mut opened = opened(source, has_halves)?;
+    if has_halves {
+        // Which calls give 16 bits.
+        let mut rules = CallRules::of(&opened)?;
+        rules.check(metas)?;
+        opened = rules.into_graph()?;
+    }
+    let mut draft = lower::lower(&opened, key, has_halves)?;
     draft.without_dead();
     absorb::absorb(&mut draft)?;
     fuse::fuse(&mut draft);
+    grow::caches(&mut draft);
     layout::choose(&mut draft);
     Program::of(draft, options).map(Arc::new)
 }
 
-/// A part without layers, batch norms folded into their convolutions.
-fn opened(part: &GraphModule) -> Result<GraphModule> {
+/// Whether an argument or a tensor of a part is of floats of 16 bits.
+fn has_halves(part: &GraphModule, key: &Key) -> Result<bool> {
+    let mut given = key.iter().flatten();
+    if given.any(|dtype| lower::half_of(*dtype).is_some()) {
+        return Ok(true);
+    }
+    for (_, value) in [part.named_parameters(), part.named_buffers()]
+        .into_iter()
+        .flatten()
+    {
+        if let Some(tensor) = value.downcast_ref::<Tensor>()
+            && lower::half_of(tensor.dtype()?).is_some()
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// A part without layers, batch norms folded into their convolutions. With floats of 16 bits, they are folded later, where
+/// weights are `f32`.
+fn opened(part: &GraphModule, has_halves: bool) -> Result<GraphModule> {
     let mut opened = part.clone();
     opened.apply(&RemoveDropout)?;
-    opened.apply(&FuseBatchNorm)?;
+    if !has_halves {
+        opened.apply(&FuseBatchNorm)?;
+    }
     let mut opened = opened.opened()?;
     opened.apply(&MethodsToFunctions)?;
     opened.apply(&FoldConstants::new())?;
@@ -214,10 +257,9 @@ fn peak_flops(level: Level) -> f64 {
     *peak
 }
 
-/// Whether a value is a tensor of `f32`.
-fn is_floats(value: &Value) -> bool {
-    let tensor = value.downcast_ref::<Tensor>();
-    tensor.is_some_and(|tensor| tensor.dtype().is_ok_and(|dtype| dtype == DType::F32))
+/// The type of a tensor of floats.
+fn float_type(value: &Value) -> Option<DType> {
+    lower::float_type(value.downcast_ref::<Tensor>()?.dtype().ok()?)
 }
 
 impl Executable for Code {
@@ -242,7 +284,7 @@ impl Executable for Code {
                 return Err("an argument is not on the CPU".into());
             }
             let dtype = data.dtype();
-            if dtype.is_float() && dtype != candle_core::DType::F32 {
+            if dtype.is_float() && float_type(input).is_none() {
                 return Err(format!("an argument has elements of {}", dtype.as_str()).into());
             }
         }

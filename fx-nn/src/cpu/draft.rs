@@ -5,9 +5,10 @@
 use std::collections::HashMap;
 
 use fx_core::ir::{Argument, Function};
-use fx_core::value::NodeId;
+use fx_core::value::{DType, NodeId};
 use fx_kernels::Activation;
 use fx_kernels::conv::{ConvSpec, PoolSpec};
+use fx_kernels::convert::Half;
 use fx_kernels::matrix::Order;
 use fx_kernels::pointwise::{Binary, Unary};
 use fx_kernels::recurrent::Unit;
@@ -200,6 +201,8 @@ pub(super) enum Kind {
     Embedding(Tensor),
     Pointwise(Vec<PointOp>),
     Cat(i64),
+    /// An argument, of a type of 16 bits or `f32`, with the second input behind it.
+    Append(i64, Option<Half>),
     Reduce {
         how: Reduction,
         dims: Vec<i64>,
@@ -291,6 +294,17 @@ pub(super) struct Item {
     pub is_kept: bool,
 }
 
+/// The type of each node that gives tensors of 16 bits.
+pub(super) type Halves = HashMap<NodeId, Half>;
+
+/// A type of 16 bits, as the graph names it.
+pub(super) fn dtype_of(half: Half) -> DType {
+    match half {
+        Half::F16 => DType::F16,
+        Half::Bf16 => DType::BF16,
+    }
+}
+
 /// Items in order, and what the program returns.
 #[derive(Debug, Default)]
 pub(super) struct Draft {
@@ -298,6 +312,8 @@ pub(super) struct Draft {
     pub output: Option<Argument>,
     /// The item of each node that the output names.
     pub returned: HashMap<NodeId, Id>,
+    /// The nodes that give tensors of 16 bits, which items compute in `f32`.
+    pub halves: Halves,
 }
 
 impl SizeArg {

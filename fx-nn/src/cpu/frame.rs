@@ -6,14 +6,16 @@ use std::sync::Arc;
 
 use candle_core::{CpuStorage, Layout, Storage};
 use fx_core::trace::FromValue;
-use fx_core::value::{IntoValue, Value};
+use fx_core::value::{DType, IntoValue, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::Blocked;
+use fx_kernels::convert::{Element, Half};
 use fx_kernels::{Level, SizeError, convert, transpose};
+use half::{bf16, f16};
 use smallvec::SmallVec;
 
 use super::array::{Array, Dims, Memory, broadcast, strides_of};
-use super::draft::{Id, SizeArg};
+use super::draft::{Halves, Id, SizeArg, dtype_of};
 use super::memory::{ImageSizes, Pool};
 use crate::Tensor;
 use crate::room;
@@ -46,6 +48,8 @@ pub(super) struct Reading<'r> {
     /// The floats of the arguments; empty where an argument is no floats.
     pub inputs: &'r [&'r [f32]],
     pub level: Level,
+    /// The nodes that give tensors of 16 bits.
+    pub halves: &'r Halves,
 }
 
 pub(super) fn slice(storage: &Storage) -> Result<&[f32]> {
@@ -169,7 +173,7 @@ impl<'r> Reading<'r> {
         }
     }
 
-    fn tensor(&self, array: &Array) -> Result<Tensor> {
+    fn tensor(&self, array: &Array, half: Option<Half>) -> Result<Tensor> {
         let mut floats = vec![0.0; array.numel()];
         let Array {
             start,
@@ -180,21 +184,40 @@ impl<'r> Reading<'r> {
         let memory = self.memory(array);
         transpose::contiguous(self.level, memory, *start, dims, strides, &mut floats)
             .map_err(sizes_differ)?;
-        Tensor::from_vec(floats, &dims[..])
+        match half {
+            None => Tensor::from_vec(floats, &dims[..]),
+            Some(Half::F16) => Tensor::from_vec(narrowed::<f16>(&floats)?, &dims[..]),
+            Some(Half::Bf16) => Tensor::from_vec(narrowed::<bf16>(&floats)?, &dims[..]),
+        }
     }
 
-    /// What a register holds, as a value.
-    pub fn value(&self, id: Id) -> Result<Value> {
+    /// What a register holds, as a value: in 16 bits where the graph has it so.
+    pub fn value(&self, id: Id, half: Option<Half>) -> Result<Value> {
         match &self.registers[id] {
-            Register::Value(value) => Ok(value.clone()),
-            Register::Array(array) => Ok(self.tensor(array)?.into_value()),
+            Register::Value(value) => match (half, value.downcast_ref::<Tensor>()) {
+                // It is returned in `f32` too.
+                (Some(half), Some(tensor)) if tensor.dtype()? == DType::F32 => {
+                    Ok(tensor.to_dtype(dtype_of(half))?.into_value())
+                }
+                _ => Ok(value.clone()),
+            },
+            Register::Array(array) => Ok(self.tensor(array, half)?.into_value()),
             Register::Parts(parts) => {
-                let parts = parts.iter().map(|part| Ok(self.tensor(part)?.into_value()));
+                let parts = parts
+                    .iter()
+                    .map(|part| Ok(self.tensor(part, half)?.into_value()));
                 Ok(Value::Tuple(parts.collect::<Result<_>>()?))
             }
             _ => Err(Error::msg("a value is not there")),
         }
     }
+}
+
+/// The nearest elements of a type.
+fn narrowed<T: Element + Default>(floats: &[f32]) -> Result<Vec<T>> {
+    let mut out = vec![T::default(); floats.len()];
+    convert::narrow(floats, &mut out).map_err(sizes_differ)?;
+    Ok(out)
 }
 
 /// Writes the elements of a tensor as floats, in order.
@@ -231,8 +254,8 @@ fn converted(level: Level, storage: &Storage, layout: &Layout, out: &mut [f32]) 
         Storage::Cpu(CpuStorage::I16(data)) => number!(data, convert::from_i16, f32::from),
         Storage::Cpu(CpuStorage::I32(data)) => number!(data, convert::from_i32, |x| x as f32),
         Storage::Cpu(CpuStorage::I64(data)) => number!(data, convert::from_i64, |x| x as f32),
-        Storage::Cpu(CpuStorage::BF16(data)) => each(data, layout, out, f32::from),
-        Storage::Cpu(CpuStorage::F16(data)) => each(data, layout, out, f32::from),
+        Storage::Cpu(CpuStorage::BF16(data)) => number!(data, convert::widen, f32::from),
+        Storage::Cpu(CpuStorage::F16(data)) => number!(data, convert::widen, f32::from),
         Storage::Cpu(CpuStorage::F32(data)) => {
             let (start, dims, strides) = (layout.start_offset(), layout.dims(), layout.stride());
             transpose::contiguous(level, data, start, dims, strides, out).map_err(sizes_differ)?;

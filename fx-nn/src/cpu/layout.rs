@@ -15,6 +15,7 @@ use crate::Tensor;
 pub(super) fn choose(draft: &mut Draft) {
     let mut made = Draft {
         output: draft.output.take(),
+        halves: std::mem::take(&mut draft.halves),
         ..Draft::default()
     };
     // Each item of the draft, and its copy in the other layout, if there is one.

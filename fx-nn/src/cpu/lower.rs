@@ -9,18 +9,21 @@ use fx_core::value::DType;
 use fx_core::{Error, GraphModule, Result, function, function_table, operator};
 use fx_kernels::Activation;
 use fx_kernels::conv::{ConvSpec, PoolSpec};
+use fx_kernels::convert::Half;
 use fx_kernels::matrix::Order;
+use fx_kernels::pointwise::Unary;
 use fx_kernels::recurrent::Unit;
 use fx_kernels::reduce::Reduction;
 
 use super::call::{Args, Lowering};
-use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, View};
+use super::draft::{self, Attending, Draft, Id, IndexArg, Kind, Mask, PointOp, View};
 use super::lowering::{CpuLowering, How};
 use super::points::{Point, Points};
 use crate::{Tensor, ops, optim};
 
-/// The draft of a graph without layers. `is_floats` says which inputs are tensors of `f32`.
-pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
+/// The draft of a graph without layers. `floats` has the type of each input that is a tensor of floats; `has_halves` says
+/// whether those of 16 bits are computed.
+pub(super) fn lower(gm: &GraphModule, floats: &[Option<DType>], has_halves: bool) -> Result<Draft> {
     let mut lowering = Lowering {
         gm,
         draft: Draft::default(),
@@ -28,16 +31,22 @@ pub(super) fn lower(gm: &GraphModule, is_floats: &[bool]) -> Result<Draft> {
         called: HashMap::new(),
         masks: HashMap::new(),
         is_known: true,
+        has_halves,
     };
     for (place, node) in gm.graph().placeholders().enumerate() {
-        let is_floats = is_floats.get(place).copied().unwrap_or(false);
-        let known = dtype_of(node).is_none_or(|dtype| (dtype == DType::F32) == is_floats);
+        let given = floats.get(place).copied().flatten();
+        let known = dtype_of(node).is_none_or(|known| float_type(known) == given);
         lowering.is_known &= known;
+        let is_floats = given == Some(DType::F32);
         let name = node.name();
         let id = lowering
             .draft
             .push(Kind::Input(place), vec![], name, is_floats);
         lowering.items.insert(node.id(), id);
+        if let Some(half) = given.and_then(half_of).filter(|_| has_halves) {
+            lowering.draft.halves.insert(node.id(), half);
+            lowering.called.insert(id, None);
+        }
     }
     for node in gm.graph().nodes() {
         lowering.node(node)?;
@@ -50,6 +59,27 @@ pub(super) fn dtype_of(node: NodeRef<'_>) -> Option<DType> {
     node.meta::<ValueMeta>()?.tensor()?.dtype
 }
 
+/// The element type that is known of the tensors that a node gives.
+fn dtype_of_all(node: NodeRef<'_>) -> Option<DType> {
+    let meta = node.meta::<ValueMeta>()?;
+    let first = meta.items().and_then(|items| items.first());
+    first.unwrap_or(meta).tensor()?.dtype
+}
+
+/// The type, if code computes with it, in `f32`.
+pub(super) fn float_type(dtype: DType) -> Option<DType> {
+    (dtype == DType::F32 || half_of(dtype).is_some()).then_some(dtype)
+}
+
+/// The type of 16 bits that it is.
+pub(super) fn half_of(dtype: DType) -> Option<Half> {
+    match dtype {
+        DType::F16 => Some(Half::F16),
+        DType::BF16 => Some(Half::Bf16),
+        _ => None,
+    }
+}
+
 impl<'g> Lowering<'g> {
     fn node(&mut self, node: NodeRef<'g>) -> Result<()> {
         match node.op() {
@@ -59,9 +89,14 @@ impl<'g> Lowering<'g> {
                 let Some(tensor) = tensor.downcast_ref::<Tensor>() else {
                     return Err(Error::msg(format_args!("`{path}` is no tensor")));
                 };
-                let is_floats = tensor.dtype()? == DType::F32;
+                let dtype = tensor.dtype()?;
+                let half = half_of(dtype).filter(|_| self.has_halves);
+                let is_floats = dtype == DType::F32 || half.is_some();
                 let kind = Kind::Constant(tensor.clone());
                 let id = self.draft.push(kind, vec![], node.name(), is_floats);
+                if let Some(half) = half {
+                    self.draft.halves.insert(node.id(), half);
+                }
                 self.items.insert(node.id(), id);
             }
             Op::Output => {
@@ -84,16 +119,29 @@ impl<'g> Lowering<'g> {
                 if let Some(mask) = self.mask(function, &args) {
                     self.masks.insert(node.id(), mask);
                 }
-                let id = match self.call(function, &args)? {
+                let made = self.call(function, &args)?;
+                let half = dtype_of_all(node)
+                    .and_then(half_of)
+                    .filter(|_| self.has_halves);
+                // Floats leave the code in the type that the graph has, so that it has to be known.
+                let made = made.filter(|id| {
+                    let is_floats = self.draft.items[*id].is_floats;
+                    !self.has_halves || !is_floats || dtype_of(node).is_some()
+                });
+                let id = match made {
                     Some(id) => id,
                     None => {
                         let id = self.host(function, &args)?;
-                        if self.is_known && dtype_of(node) == Some(DType::F32) {
+                        let is_floats = dtype_of(node) == Some(DType::F32) || half.is_some();
+                        if self.is_known && is_floats && dtype_of(node).is_some() {
                             self.called.insert(id, None);
                         }
                         id
                     }
                 };
+                if let Some(half) = half {
+                    self.draft.halves.insert(node.id(), half);
+                }
                 self.items.insert(node.id(), id);
             }
         }
@@ -453,11 +501,46 @@ impl<'g> Lowering<'g> {
         self.push(args, Kind::Pad { sides, value }, vec![x])
     }
 
-    /// Elements as `f32`: what they are, or what a call gives.
+    /// Elements in another type of floats.
     fn converted(&mut self, args: &Args<'_>) -> Option<Id> {
-        if !matches!(*args.get("dtype")?, Argument::DType(DType::F32)) {
+        match *args.get("dtype")? {
+            Argument::DType(dtype) => self.converted_to(args, dtype),
+            _ => None,
+        }
+    }
+
+    /// Elements in the type of another tensor.
+    fn converted_like(&mut self, args: &Args<'_>) -> Option<Id> {
+        let other = args.get("other")?;
+        let id = self.item_of(&other)?;
+        let dtype = match self.draft.halves.get(&other.as_node()?) {
+            Some(half) => draft::dtype_of(*half),
+            None if self.has_floats(id) => DType::F32,
+            None => return None,
+        };
+        self.converted_to(args, dtype)
+    }
+
+    /// Elements in a type of floats, rounded to it where they are not of it.
+    fn converted_to(&mut self, args: &Args<'_>, dtype: DType) -> Option<Id> {
+        float_type(dtype)?;
+        let half = half_of(dtype);
+        if half.is_some() && !self.has_halves {
             return None;
         }
+        let floats = self.as_floats(args)?;
+        let own = args.get("x")?.as_node()?;
+        match half {
+            Some(half) if self.draft.halves.get(&own) != Some(&half) => {
+                let steps = vec![PointOp::Input(0), PointOp::Unary(Unary::Rounded(half), 0)];
+                self.push(args, Kind::Pointwise(steps), vec![floats])
+            }
+            _ => Some(floats),
+        }
+    }
+
+    /// Elements as `f32`: what they are, or what a call gives.
+    fn as_floats(&mut self, args: &Args<'_>) -> Option<Id> {
         let given = args.get("x")?;
         if let Some(mask) = self.mask_of(&given) {
             return Some(mask);
@@ -606,6 +689,7 @@ fn convolution(
     bias: Option<Tensor>,
     sizes: [Option<[usize; 2]>; 3],
 ) -> Option<Kind> {
+    let weight = weight.to_dtype(DType::F32).ok()?;
     let [out_channels, group_in, rows, columns] = weight.dims().ok()?[..] else {
         return None;
     };
@@ -692,6 +776,7 @@ kernels! { view:
     function!(ops::index_select) => |l, args| Ok(l.index_select(args));
     function!(ops::pad) => |l, args| Ok(l.pad(args));
     function!(ops::to_dtype) => |l, args| Ok(l.converted(args));
+    function!(ops::type_as) => |l, args| Ok(l.converted_like(args));
     function!(ops::detach) => |l, args| Ok(l.floats(args, "x"));
     function!(ops::zeros_like) => |l, args| Ok(l.filled_like(args, 0.0));
     function!(ops::ones_like) => |l, args| Ok(l.filled_like(args, 1.0));

@@ -20,8 +20,8 @@
 //!
 //! The result is a graph module as before: it is printed, saved, traced and edited as its source,
 //! what it holds is at the paths of the model, and `decompile` gives the source back. Whatever the
-//! kernels do not cover runs as the source does: other element types, other devices, inputs that
-//! need gradients.
+//! kernels do not cover runs as the source does: `float64`, other devices, inputs that need
+//! gradients.
 //!
 //! Compiling is for inference: the parameters of what is compiled are frozen, as by
 //! [`nn::set_requires_grad`]; the source of [`compile`](fx_core::GraphModule::compile) stays as it
@@ -43,6 +43,30 @@
 //! The sides of branches and the bodies of loops are compiled too.
 //!
 //! Sizes are read when a program runs, so that one program serves every batch and every length.
+//!
+//! A cache of keys and values that is an argument of a graph, is concatenated with new ones for an attention, and is returned,
+//! grows where it is: each run writes the new ones alone. Whoever holds an earlier cache can go on from it as before, with a
+//! copy where another run has already appended to it.
+//!
+//! Graphs of [`bfloat16`](DType::BF16) and [`float16`](DType::F16) are compiled too. Weights of linear layers and tables of
+//! embeddings stay in 16 bits; what is computed is in `f32`, and is rounded where a tensor leaves the code and where the
+//! graph says `to_dtype`. So results are nearer to those of `f32` than the graph's own, which rounds after each call.
+//!
+//! ```
+//! use fx_nn::prelude::*;
+//! use fx_nn::cpu::Cpu;
+//! use fx_nn::passes::backend::Compile;
+//!
+//! let mut layers = nn::Sequential::new().push(nn::Linear::new(64, 64)?).push(nn::GELU::new()).push(nn::Linear::new(64, 8)?);
+//! nn::to_dtype(&mut layers, DType::BF16)?;
+//! let gm = symbolic_trace(&layers)?;
+//! let x = Tensor::randn((4, 64))?.to_dtype(DType::BF16)?;
+//! let fast = gm.compile(Compile::new(Cpu::new()).like(&x))?;
+//! let (expected, found): (Tensor, Tensor) = (gm.forward(&x)?, fast.forward(&x)?);
+//! assert_eq!(found.dtype()?, DType::BF16);
+//! assert!(fx_nn::allclose(&found, &expected, 0.02, 0.02)?.close);
+//! # Ok::<(), fx_nn::Error>(())
+//! ```
 
 mod absorb;
 mod array;
@@ -55,6 +79,7 @@ mod draft;
 mod elementwise;
 mod frame;
 mod fuse;
+mod grow;
 mod layout;
 mod lower;
 mod lowering;
@@ -114,13 +139,13 @@ impl Cpu {
             options: Options {
                 level: Level::best(),
                 winograd: true,
-                weights: WeightKind::F32,
+                weights: None,
                 progress: None,
             },
         }
     }
 
-    /// How the weights of linear layers are stored. Fewer bits are read faster, which is most of the time
+    /// How the weights of linear layers are stored; without this, in the type that they have. Fewer bits are read faster, which is most of the time
     /// of a single token, and round each weight; sums stay in `f32`.
     ///
     /// ```
@@ -144,7 +169,7 @@ impl Cpu {
     /// ```
     #[must_use]
     pub fn weights(mut self, kind: WeightKind) -> Self {
-        self.options.weights = kind;
+        self.options.weights = Some(kind);
         self
     }
 
@@ -199,7 +224,7 @@ impl Backend for Cpu {
     }
 
     fn supports(&self, call: &Call<'_>, metas: &Metas<'_>) -> Support {
-        let wrong = |dtype: &DType| matches!(dtype, DType::F16 | DType::BF16 | DType::F64);
+        let wrong = |dtype: &DType| *dtype == DType::F64;
         if let Some(dtype) = metas.dtypes().find(wrong) {
             return Support::no(format!("there are no kernels for {dtype}"));
         }

@@ -92,7 +92,7 @@ impl Lowering<'_> {
     pub fn filled_like(&mut self, args: &Args<'_>, number: f64) -> Option<Id> {
         if !matches!(
             args.get("dtype").as_deref(),
-            None | Some(Argument::None | Argument::DType(DType::F32))
+            None | Some(Argument::None | Argument::DType(DType::F32 | DType::F16 | DType::BF16))
         ) {
             return None;
         }

@@ -12,7 +12,8 @@ use fx_kernels::matrix::WeightKind;
 pub(super) struct Options {
     pub level: Level,
     pub winograd: bool,
-    pub weights: WeightKind,
+    /// How the weights of linear layers are stored; `None` as they are.
+    pub weights: Option<WeightKind>,
     pub progress: Option<Arc<OnProgress>>,
 }
 

@@ -4,19 +4,20 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
+use candle_core::{CpuStorage, Storage};
 use fx_core::ir::Argument;
 use fx_core::passes::backend::StepReport;
-use fx_core::value::{NodeId, Value};
+use fx_core::value::{DType, NodeId, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::{Conv2d, ConvOptions};
-use fx_kernels::matrix::{Order, PackedMatrix, WeightOrder};
+use fx_kernels::matrix::{Order, PackedMatrix, WeightKind, WeightOrder};
 use fx_kernels::pointwise::{Chain, Tape, Unary};
 use fx_kernels::recurrent::Network;
 use fx_kernels::reduce::Reduction;
 use fx_kernels::{Activation, Buffer, Level};
 
 use super::array::{Array, Memory};
-use super::draft::{Draft, Id, Item, Kind, PointOp, Recurring};
+use super::draft::{Draft, Halves, Id, Item, Kind, PointOp, Recurring};
 use super::frame::{Frame, Register, slice};
 use super::memory::Pool;
 use super::options::{Options, Progress};
@@ -96,6 +97,8 @@ pub(super) struct Program {
     pub output: Argument,
     pub returned: Vec<(NodeId, Id)>,
     pub level: Level,
+    /// The nodes that give tensors of 16 bits.
+    pub halves: Halves,
     /// Which register each argument goes into, and whether it has to be floats.
     pub arguments: Vec<(usize, Id, bool)>,
     constants: Vec<(Id, Register)>,
@@ -124,8 +127,8 @@ impl Program {
             last_use[*id] = None;
         }
         let mut gives_result = vec![false; draft.items.len()];
-        for (_, id) in &returned {
-            gives_result[*id] = true;
+        for (node, id) in &returned {
+            gives_result[*id] = !draft.halves.contains_key(node);
         }
         for (id, item) in draft.items.iter().enumerate().rev() {
             if gives_result[id] && matches!(item.kind, Kind::View(_)) {
@@ -147,6 +150,7 @@ impl Program {
             output,
             returned,
             level: options.level,
+            halves: std::mem::take(&mut draft.halves),
             arguments: Vec::new(),
             constants: Vec::new(),
             registers,
@@ -324,6 +328,7 @@ impl Kernel {
                 Kind::AttentionBack(_) => "gradients of attention".into(),
                 Kind::Softmax(_) | Kind::LogSoftmax(_) => "softmax".into(),
                 Kind::Cat(_) | Kind::ImageCat => "concatenation".into(),
+                Kind::Append(..) => "concatenation in place".into(),
                 Kind::Reduce { how, .. } => match how {
                     Reduction::Mean => "mean".into(),
                     Reduction::Max => "largest".into(),
@@ -351,9 +356,10 @@ impl Kernel {
     }
 }
 
-/// Reads the floats of a tensor in order, where they are.
+/// Reads the floats of a tensor in order, where they are; those of 16 bits are converted.
 fn with_floats<R>(tensor: &Tensor, read: impl FnOnce(&[f32]) -> R) -> Result<R> {
-    let data = tensor.candle()?.contiguous().map_err(Error::other)?;
+    let data = tensor.to_dtype(DType::F32)?;
+    let data = data.candle()?.contiguous().map_err(Error::other)?;
     let (storage, layout) = data.storage_and_layout();
     let floats = slice(&storage)?;
     Ok(read(
@@ -402,17 +408,8 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
                     "the weight of a linear layer has two dimensions",
                 ));
             };
-            let matrix = with_floats(&tensor, |floats| {
-                PackedMatrix::new(
-                    floats,
-                    inputs,
-                    outputs,
-                    WeightOrder::OutputsFirst,
-                    options.weights,
-                )
-            })?;
             Kernel::Linear {
-                matrix: matrix.map_err(Error::other)?,
+                matrix: packed_matrix(&tensor, [inputs, outputs], options.weights)?,
                 bias: weight(bias.as_ref())?,
                 activation,
                 order,
@@ -476,6 +473,29 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
         }
         kind => Kernel::Plain(kind),
     })
+}
+
+/// The weight of a linear layer, stored as it is if no other kind is asked for.
+fn packed_matrix(
+    tensor: &Tensor,
+    [inputs, outputs]: [usize; 2],
+    kind: Option<WeightKind>,
+) -> Result<PackedMatrix> {
+    let data = tensor.candle()?.contiguous().map_err(Error::other)?;
+    let (storage, layout) = data.storage_and_layout();
+    let of = layout.start_offset()..layout.start_offset() + layout.shape().elem_count();
+    let order = WeightOrder::OutputsFirst;
+    macro_rules! packed {
+        ($elements:expr, $own:expr) => {
+            PackedMatrix::new(&$elements[of], inputs, outputs, order, kind.unwrap_or($own))
+        };
+    }
+    let made = match &*storage {
+        Storage::Cpu(CpuStorage::F16(elements)) => packed!(elements, WeightKind::F16),
+        Storage::Cpu(CpuStorage::BF16(elements)) => packed!(elements, WeightKind::Bf16),
+        storage => packed!(slice(storage)?, WeightKind::F32),
+    };
+    made.map_err(Error::other)
 }
 
 /// `activation(x * factor + shift)`, of three inputs.

@@ -116,14 +116,14 @@ impl Resident {
     /// The program of a [prepared](Resident::prepared) graph whose last arguments are carried: it gives a number, then
     /// dicts of what these become.
     pub(super) fn of(gm: &GraphModule, carried: usize, options: &Options) -> Result<Self> {
-        let is_floats: Vec<bool> = gm
+        let floats: Vec<Option<DType>> = gm
             .graph()
             .placeholders()
-            .map(|node| lower::dtype_of(node) == Some(DType::F32))
+            .map(|node| lower::dtype_of(node).filter(|dtype| *dtype == DType::F32))
             .collect();
-        let given = is_floats.len().checked_sub(carried);
+        let given = floats.len().checked_sub(carried);
         let given = given.ok_or_else(|| Error::msg("a step carries more than it takes"))?;
-        let mut draft = lower::lower(gm, &is_floats)?;
+        let mut draft = lower::lower(gm, &floats, false)?;
         draft.without_dead();
         absorb::absorb(&mut draft)?;
         fuse::fuse(&mut draft);
@@ -201,8 +201,9 @@ impl Resident {
             registers: &frame.registers,
             inputs: &[],
             level: program.level,
+            halves: &program.halves,
         };
-        let loss = reading.value(self.loss)?;
+        let loss = reading.value(self.loss, None)?;
         for (carry, (id, is_own)) in carried.iter_mut().zip(&self.results) {
             let register = frame.registers[*id].clone();
             carry.0 = match is_own {

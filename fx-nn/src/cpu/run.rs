@@ -67,13 +67,16 @@ impl Program {
         }
         self.steps_in(frame, &floats, on_step)?;
         let Frame { registers, .. } = frame;
-        for (_, id) in &self.returned {
-            give(&mut registers[*id])?;
+        for (node, id) in &self.returned {
+            if !self.halves.contains_key(node) {
+                give(&mut registers[*id])?;
+            }
         }
         let reading = Reading {
             registers,
             inputs: &floats,
             level: self.level,
+            halves: &self.halves,
         };
         let result = self.output.to_value(&mut |node| {
             let found = self.returned.iter().find(|(other, _)| *other == node);
@@ -81,7 +84,7 @@ impl Program {
             let mut arguments = self.arguments.iter();
             match arguments.find(|(_, argument, _)| argument == id) {
                 Some((place, ..)) => Ok(inputs[*place].clone()),
-                None => reading.value(*id),
+                None => reading.value(*id, self.halves.get(&node).copied()),
             }
         })?;
         *out = result;
@@ -116,6 +119,7 @@ impl Program {
                 registers,
                 inputs: floats,
                 level: self.level,
+                halves: &self.halves,
             };
             pool.gives_result = step.gives_result;
             let start = on_step.is_some().then(Instant::now);

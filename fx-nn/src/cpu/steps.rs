@@ -5,7 +5,8 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use fx_core::value::{DType, Value};
+use candle_core::{CpuStorage, Storage};
+use fx_core::value::Value;
 use fx_core::{Error, Result};
 use fx_kernels::conv::{self, Blocked, Conv2d, ConvFinish, ConvOptions, ConvSpec};
 use fx_kernels::matrix::{Finish, linear};
@@ -19,6 +20,7 @@ use super::draft::{Id, Kind};
 use super::frame::{
     Reading, Register, array, filled, image, place, room_of, sizes_differ, slice, spread,
 };
+use super::lower::float_type;
 use super::memory::{ImageSizes, Pool, sizes_of};
 use super::over;
 use super::program::{Kernel, Step};
@@ -219,12 +221,22 @@ impl Reading<'_> {
         let (mut dims, places) = self.indices(id)?;
         dims.push(size);
         let (storage, layout) = table.storage_and_layout();
-        let table = slice(&storage)?;
-        let table =
-            &table[layout.start_offset()..layout.start_offset() + layout.shape().elem_count()];
-        array(dims, pool, |out| {
-            embedding::gather(size, table, &places, out)
-        })
+        let of = layout.start_offset()..layout.start_offset() + layout.shape().elem_count();
+        macro_rules! gathered {
+            ($table:expr) => {
+                array(dims, pool, |out| {
+                    embedding::gather(size, &$table[of], &places, out)
+                })
+            };
+        }
+        match &*storage {
+            Storage::Cpu(CpuStorage::F16(table)) => gathered!(table),
+            Storage::Cpu(CpuStorage::BF16(table)) => gathered!(table),
+            storage => {
+                let table = slice(storage)?;
+                gathered!(table)
+            }
+        }
     }
 
     fn plain(&self, step: &Step, kind: &Kind, pool: &mut Pool) -> Result<Register> {
@@ -239,7 +251,8 @@ impl Reading<'_> {
                 let values = args.iter().map(|arg| {
                     arg.to_value(&mut |node| {
                         let id = items.get(&node).copied();
-                        self.value(id.ok_or_else(|| Error::msg("an operand was not computed"))?)
+                        let id = id.ok_or_else(|| Error::msg("an operand was not computed"))?;
+                        self.value(id, self.halves.get(&node).copied())
                     })
                 });
                 let values: SmallVec<[Value; 6]> = values.collect::<Result<_>>()?;
@@ -254,8 +267,9 @@ impl Reading<'_> {
                 };
                 let tensor = value.downcast_ref::<Tensor>();
                 // What was known of the call does not hold in this run.
-                if !tensor.is_some_and(|tensor| matches!(tensor.dtype(), Ok(DType::F32))) {
-                    return Err(Error::msg("a call gave no tensor of f32"));
+                let dtype = tensor.and_then(|tensor| tensor.dtype().ok());
+                if dtype.and_then(float_type).is_none() {
+                    return Err(Error::msg("a call gave no tensor of floats"));
                 }
                 Register::Array(self.array(inputs[0], pool)?)
             }
@@ -335,6 +349,7 @@ impl Reading<'_> {
                 Register::Array(made.permuted(&order))
             }
             Kind::Cat(dim) => self.cat(inputs, *dim, pool)?,
+            Kind::Append(dim, half) => self.append(inputs, *dim, *half, pool)?,
             Kind::Reduce { how, dims, keepdim } => {
                 self.reduced(inputs[0], *how, (dims, *keepdim), pool)?
             }

@@ -175,7 +175,7 @@ impl Tensor {
                     "dims: a size of {fake:?} is known by name alone: `x.ndim()?` and `x.size(0)?` work without a value"
                 ))
             }),
-            Repr::Dense(data) | Repr::Held(_, data) => Ok(data.dims()),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => Ok(data.dims()),
         }
     }
 

@@ -93,7 +93,7 @@ impl Tensor {
     /// How many dims there are, unless it is symbolic and its trace does not know.
     pub(crate) fn known_rank(&self) -> Option<usize> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Held(_, data) => Some(data.rank()),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => Some(data.rank()),
             Repr::Fake(fake) => Some(fake.dims().len()),
             Repr::Proxy(proxy) => known_dims(*proxy).map(|dims| dims.len()),
         }

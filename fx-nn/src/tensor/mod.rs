@@ -10,6 +10,7 @@ mod compare;
 mod data;
 pub(crate) mod dtype;
 pub(crate) mod fake;
+mod front;
 mod index;
 mod no_grad;
 mod number;
@@ -22,6 +23,7 @@ mod tensor_or_number;
 pub(crate) mod writes;
 
 use std::fmt;
+use std::sync::Arc;
 
 use fx_core::value::{DType, Proxy, Value};
 use fx_core::{Error, Result};
@@ -34,6 +36,8 @@ pub use fx_core::tensor::*;
 pub use args::{Dims, NormOrder, Pair, Shape, Size, Sizes, Triple};
 pub use backward::Gradients;
 pub use dtype::{candle_dtype, fx_dtype};
+pub(crate) use front::Rows;
+use front::Room;
 pub(crate) use dtype::{common_of, narrowed, wider};
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
 pub(crate) use no_grad::unseen;
@@ -76,6 +80,8 @@ pub struct Tensor(Repr);
 #[derive(Clone)]
 enum Repr {
     Dense(candle_core::Tensor),
+    /// The front part of a longer buffer.
+    Front(candle_core::Tensor, Arc<Room>),
     /// Elements of a type that candle lacks, in the type that [`candle_dtype`] names: truth values as zeros and ones.
     Held(DType, candle_core::Tensor),
     Proxy(Proxy),
@@ -99,7 +105,7 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn data(&self, what: &str) -> Result<&candle_core::Tensor> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Held(DType::Bool, data) => Ok(data),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(DType::Bool, data) => Ok(data),
             Repr::Held(dtype, _) => Err(is_stored(what, *dtype)),
             Repr::Proxy(proxy) => Err(escape(what, *proxy)),
             Repr::Fake(fake) => Err(no_data(what, fake)),
@@ -111,7 +117,7 @@ impl Tensor {
     #[track_caller]
     pub(crate) fn elements(&self, what: &str) -> Result<&candle_core::Tensor> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Held(_, data) => Ok(data),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => Ok(data),
             Repr::Proxy(proxy) => Err(escape(what, *proxy)),
             Repr::Fake(fake) => Err(no_data(what, fake)),
         }
@@ -221,7 +227,9 @@ impl From<Proxy> for Tensor {
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Dense(data) => write!(f, "Tensor{:?} {}", data.dims(), dtype_name(data.dtype())),
+            Repr::Dense(data) | Repr::Front(data, _) => {
+                write!(f, "Tensor{:?} {}", data.dims(), dtype_name(data.dtype()))
+            }
             Repr::Held(dtype, data) => write!(f, "Tensor{:?} {dtype}", data.dims()),
             Repr::Proxy(proxy) => write!(f, "{proxy}"),
             Repr::Fake(fake) => write!(f, "Tensor {fake:?}"),
@@ -232,7 +240,7 @@ impl fmt::Debug for Tensor {
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Dense(data) | Repr::Held(_, data) => fmt::Display::fmt(data, f),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => fmt::Display::fmt(data, f),
             Repr::Proxy(proxy) => fmt::Display::fmt(proxy, f),
             Repr::Fake(fake) => fmt::Debug::fmt(fake, f),
         }

@@ -40,14 +40,14 @@ impl Object for Tensor {
 
     fn detached(&self) -> Value {
         match &self.0 {
-            Repr::Dense(data) | Repr::Held(_, data) => Value::object(self.with_data(data.detach())),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => Value::object(self.with_data(data.detach())),
             Repr::Proxy(_) | Repr::Fake(_) => Object::to_value(self),
         }
     }
 
     fn object_id(&self) -> Option<u64> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Held(_, data) => Some(id_number(data.id())),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => Some(id_number(data.id())),
             Repr::Fake(fake) => Some(fake.id()),
             Repr::Proxy(_) => None,
         }
@@ -55,7 +55,7 @@ impl Object for Tensor {
 
     fn shape(&self) -> Option<&[usize]> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Held(_, data) => Some(data.dims()),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => Some(data.dims()),
             Repr::Fake(fake) => fake.shape(),
             Repr::Proxy(_) => None,
         }
@@ -80,7 +80,7 @@ impl Object for Tensor {
 
     fn strides(&self) -> Option<Vec<Dim>> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Held(_, data) => {
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => {
                 Some(data.stride().iter().copied().map(Dim::known).collect())
             }
             Repr::Proxy(_) | Repr::Fake(_) => None,
@@ -89,7 +89,7 @@ impl Object for Tensor {
 
     fn requires_grad(&self) -> Option<bool> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Held(_, data) => Some(data.track_op()),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => Some(data.track_op()),
             Repr::Fake(fake) => Some(fake.requires_grad()),
             Repr::Proxy(_) => None,
         }
@@ -97,7 +97,7 @@ impl Object for Tensor {
 
     fn device(&self) -> Option<Device> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Held(_, data) => crate::device::of(data),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => crate::device::of(data),
             Repr::Fake(fake) => fake.device(),
             Repr::Proxy(_) => None,
         }
