@@ -85,29 +85,66 @@ impl Element for f32 {
     }
 }
 
-macro_rules! halves {
-    ($($type:ty)*) => {
-        $(impl Element for $type {
-            fn widen(x: &[$type], out: &mut [f32]) {
-                x.convert_to_f32_slice(out);
-            }
+impl Element for f16 {
+    // Without branches, so that it becomes vectors of the kernel's level.
+    #[inline(always)]
+    fn widen(x: &[f16], out: &mut [f32]) {
+        assert_eq!(x.len(), out.len(), "the slices have one length");
+        for (out, x) in out.iter_mut().zip(x) {
+            let bits = u32::from(x.to_bits());
+            let (sign, size) = ((bits & 0x8000) << 16, (bits & 0x7fff) << 13);
+            // The exponent counts from 15, and from 127 in an f32; infinities and NaN have the largest one.
+            let offset = if size < 0x0f80_0000 {
+                0x3800_0000
+            } else {
+                0x7000_0000
+            };
+            // Below the smallest normal number: the fraction of a float that is at least that, less it.
+            let small = f32::from_bits(size | 0x3880_0000) - f32::from_bits(0x3880_0000);
+            let size = if size < 0x0080_0000 {
+                small.to_bits()
+            } else {
+                size + offset
+            };
+            *out = f32::from_bits(size | sign);
+        }
+    }
 
-            fn narrow(x: &[f32], out: &mut [$type]) {
-                out.convert_from_f32_slice(x);
-            }
+    fn narrow(x: &[f32], out: &mut [f16]) {
+        out.convert_from_f32_slice(x);
+    }
 
-            fn to_f32(self) -> f32 {
-                <$type>::to_f32(self)
-            }
+    fn to_f32(self) -> f32 {
+        f16::to_f32(self)
+    }
 
-            fn as_floats(_: &[$type]) -> Option<&[f32]> {
-                None
-            }
-        })*
-    };
+    fn as_floats(_: &[f16]) -> Option<&[f32]> {
+        None
+    }
 }
 
-halves! { f16 bf16 }
+impl Element for bf16 {
+    // A shift alone, so that it becomes vectors of the kernel's level: the library's also tells kinds of NaN apart.
+    #[inline(always)]
+    fn widen(x: &[bf16], out: &mut [f32]) {
+        assert_eq!(x.len(), out.len(), "the slices have one length");
+        for (out, x) in out.iter_mut().zip(x) {
+            *out = f32::from_bits(u32::from(x.to_bits()) << 16);
+        }
+    }
+
+    fn narrow(x: &[f32], out: &mut [bf16]) {
+        out.convert_from_f32_slice(x);
+    }
+
+    fn to_f32(self) -> f32 {
+        bf16::to_f32(self)
+    }
+
+    fn as_floats(_: &[bf16]) -> Option<&[f32]> {
+        None
+    }
+}
 
 /// Runs a conversion by parts, in parallel where there are many.
 fn by_parts<A: Sync, B: Send>(

@@ -14,19 +14,17 @@ use crate::vector::{inlined, load_some, store_some};
 /// The most queries that are done so.
 pub(super) const FEW: usize = 3;
 
-/// The keys that all queries are multiplied by before the next ones.
-const KEYS: usize = 128;
+/// The keys or values that all queries read before the next ones: near enough to be read several times.
+const TOGETHER: usize = 64;
 
-/// The keys whose values are summed before the sum is added to others.
-const TOGETHER: usize = 512;
-
-/// Does all queries of the heads that share keys and values: `of` is a sequence and a head of these, `out` a row for each
-/// query of each head.
+/// Does queries of the heads that share keys and values: `of` is a sequence and a head of these, `out` a row for each query
+/// of each head, from row `first` on.
 pub(super) fn run<T: Element>(
     level: Level,
     sizes: &Attention<'_>,
     (q, k, v): (HeadRows<'_>, HeadRows<'_, T>, HeadRows<'_, T>),
     of: [usize; 2],
+    first: usize,
     out: &mut [&mut [f32]],
 ) {
     let scores = out.len() * sizes.keys;
@@ -45,6 +43,7 @@ pub(super) fn run<T: Element>(
             k,
             v,
             of,
+            first: of[1] * (sizes.heads / sizes.kv_heads) * sizes.queries + first,
             out,
             scores,
             values,
@@ -59,6 +58,8 @@ struct Job<'a, 't, 'o, T> {
     k: HeadRows<'a, T>,
     v: HeadRows<'a, T>,
     of: [usize; 2],
+    /// The first of the rows, of those of all heads.
+    first: usize,
     out: &'t mut [&'o mut [f32]],
     /// A row for each of the results.
     scores: &'a mut [f32],
@@ -72,17 +73,42 @@ struct Job<'a, 't, 'o, T> {
 #[inline(always)]
 fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
     let ((a, a_rest), (b, b_rest)) = (S::as_simd_f32s(a), S::as_simd_f32s(b));
-    let mut sums = [simd.splat_f32s(0.0); 2];
-    for (a, b) in a.chunks(2).zip(b.chunks(2)) {
-        sums[0] = simd.mul_add_e_f32s(a[0], b[0], sums[0]);
-        if let ([_, a], [_, b]) = (a, b) {
-            sums[1] = simd.mul_add_e_f32s(*a, *b, sums[1]);
-        }
+    let mut total = simd.splat_f32s(0.0);
+    for (a, b) in a.iter().zip(b) {
+        total = simd.mul_add_e_f32s(*a, *b, total);
     }
     if !a_rest.is_empty() {
-        sums[0] = simd.mul_add_e_f32s(load_some(simd, a_rest), load_some(simd, b_rest), sums[0]);
+        total = simd.mul_add_e_f32s(load_some(simd, a_rest), load_some(simd, b_rest), total);
     }
-    simd.reduce_sum_f32s(simd.add_f32s(sums[0], sums[1]))
+    simd.reduce_sum_f32s(total)
+}
+
+/// The products of a row with others, `pitch` floats apart, each times `scale`.
+#[inline(always)]
+fn dots<S: Simd>(simd: S, a: &[f32], rows: &[f32], pitch: usize, scale: f32, out: &mut [f32]) {
+    let (vectors, rest) = S::as_simd_f32s(a);
+    let (fours, last) = match rest {
+        [] => out.as_chunks_mut::<4>(),
+        _ => (&mut [][..], out),
+    };
+    let done = 4 * fours.len();
+    for (i, out) in fours.iter_mut().enumerate() {
+        let row = |j: usize| S::as_simd_f32s(&rows[(4 * i + j) * pitch..][..a.len()]).0;
+        let rows = [row(0), row(1), row(2), row(3)];
+        let mut sums = [simd.splat_f32s(0.0); 4];
+        for (c, a) in vectors.iter().enumerate() {
+            sums[0] = simd.mul_add_e_f32s(*a, rows[0][c], sums[0]);
+            sums[1] = simd.mul_add_e_f32s(*a, rows[1][c], sums[1]);
+            sums[2] = simd.mul_add_e_f32s(*a, rows[2][c], sums[2]);
+            sums[3] = simd.mul_add_e_f32s(*a, rows[3][c], sums[3]);
+        }
+        for (out, sum) in out.iter_mut().zip(sums) {
+            *out = simd.reduce_sum_f32s(sum) * scale;
+        }
+    }
+    for (j, out) in last.iter_mut().enumerate() {
+        *out = dot(simd, a, &rows[(done + j) * pitch..][..a.len()]) * scale;
+    }
 }
 
 impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
@@ -96,6 +122,7 @@ impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
             k,
             v,
             of,
+            first,
             out,
             scores,
             values,
@@ -108,19 +135,23 @@ impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
             value_size,
             ..
         } = *sizes;
-        let first = of[1] * (out.len() / queries);
-        let head = |row: usize| (first + row / queries, row % queries);
-        for start in (0..keys).step_by(KEYS) {
-            let count = KEYS.min(keys - start);
+        let head = |row: usize| ((first + row) / queries, (first + row) % queries);
+        for start in (0..keys).step_by(TOGETHER) {
+            let count = TOGETHER.min(keys - start);
             let (block, pitch) = k.floats(of, [start, count, size], wide);
             for (row, scores) in scores.chunks_exact_mut(keys).enumerate() {
                 let (head, query) = head(row);
                 let seen = sizes.seen(query).saturating_sub(start).min(count);
                 let at = q.start + of[0] * q.batch + head * q.head + query * q.place;
                 let query = &q.data[at..][..size];
-                for (j, score) in scores[start..][..seen].iter_mut().enumerate() {
-                    *score = dot(simd, query, &block[j * pitch..][..size]) * sizes.scale;
-                }
+                dots(
+                    simd,
+                    query,
+                    block,
+                    pitch,
+                    sizes.scale,
+                    &mut scores[start..][..seen],
+                );
             }
         }
         for (row, scores) in scores.chunks_exact_mut(keys.max(1)).enumerate() {

@@ -107,15 +107,28 @@ pub fn attention<T: Element>(
             parts[(b * heads + head) * queries + query] = row;
         }
         if is_few {
+            let rows = group * queries;
             let run = |(i, out): (usize, &mut [&mut [f32]])| {
-                few::run(level, &sizes, (q, k, v), [i / kv_heads, i % kv_heads], out);
+                let of = [i / kv_heads, i % kv_heads];
+                // Where there are more threads than heads of keys, some share a head.
+                let tasks = rayon::current_num_threads().div_ceil(batch * kv_heads);
+                let most = if is_serial {
+                    rows
+                } else {
+                    rows.div_ceil(tasks)
+                };
+                let parts = out.par_chunks_mut(most).enumerate();
+                let run = |(part, out): (usize, &mut [&mut [f32]])| {
+                    few::run(level, &sizes, (q, k, v), of, part * most, out);
+                };
+                match most == rows {
+                    true => run((0, out)),
+                    false => parts.for_each(run),
+                }
             };
             match is_serial {
-                true => parts.chunks_mut(group * queries).enumerate().for_each(run),
-                false => parts
-                    .par_chunks_mut(group * queries)
-                    .enumerate()
-                    .for_each(run),
+                true => parts.chunks_mut(rows).enumerate().for_each(run),
+                false => parts.par_chunks_mut(rows).enumerate().for_each(run),
             }
             return;
         }

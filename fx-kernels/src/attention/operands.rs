@@ -42,6 +42,7 @@ impl<'a> HeadRows<'a> {
 impl<'a, T: Element> HeadRows<'a, T> {
     /// `count` rows of a head from place `first` on, as floats: where they are, or in `space`, which has `columns` floats for
     /// each. The second is how far a row is from the next.
+    #[inline(always)]
     pub(super) fn floats<'s>(
         &self,
         [batch, head]: [usize; 2],

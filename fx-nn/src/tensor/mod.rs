@@ -36,9 +36,9 @@ pub use fx_core::tensor::*;
 pub use args::{Dims, NormOrder, Pair, Shape, Size, Sizes, Triple};
 pub use backward::Gradients;
 pub use dtype::{candle_dtype, fx_dtype};
-pub(crate) use front::Rows;
-use front::Room;
 pub(crate) use dtype::{common_of, narrowed, wider};
+use front::Room;
+pub(crate) use front::Rows;
 pub use index::{Ellipsis, Index, NewAxis, Slice, every};
 pub(crate) use no_grad::unseen;
 pub use no_grad::{is_grad_enabled, no_grad};
@@ -240,7 +240,9 @@ impl fmt::Debug for Tensor {
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => fmt::Display::fmt(data, f),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => {
+                fmt::Display::fmt(data, f)
+            }
             Repr::Proxy(proxy) => fmt::Display::fmt(proxy, f),
             Repr::Fake(fake) => fmt::Debug::fmt(fake, f),
         }

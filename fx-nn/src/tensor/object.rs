@@ -40,14 +40,18 @@ impl Object for Tensor {
 
     fn detached(&self) -> Value {
         match &self.0 {
-            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => Value::object(self.with_data(data.detach())),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => {
+                Value::object(self.with_data(data.detach()))
+            }
             Repr::Proxy(_) | Repr::Fake(_) => Object::to_value(self),
         }
     }
 
     fn object_id(&self) -> Option<u64> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => Some(id_number(data.id())),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => {
+                Some(id_number(data.id()))
+            }
             Repr::Fake(fake) => Some(fake.id()),
             Repr::Proxy(_) => None,
         }
@@ -97,7 +101,9 @@ impl Object for Tensor {
 
     fn device(&self) -> Option<Device> {
         match &self.0 {
-            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => crate::device::of(data),
+            Repr::Dense(data) | Repr::Front(data, _) | Repr::Held(_, data) => {
+                crate::device::of(data)
+            }
             Repr::Fake(fake) => fake.device(),
             Repr::Proxy(_) => None,
         }
