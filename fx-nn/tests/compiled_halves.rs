@@ -31,10 +31,10 @@ fn runs_compiled(fast: &GraphModule, allowed: &[&str]) -> Result<()> {
         assert!(code.plans() >= 1, "no program");
         assert!(code.fallbacks().is_empty(), "{:?}", code.fallbacks());
         for step in code.steps() {
-            let is_allowed = |name: &&str| step.name.ends_with(*name);
+            let is_allowed = |name: &str| step.name.ends_with(name);
             let is_kernel = !step.name.starts_with("call of") && !step.name.contains("instead");
             assert!(
-                is_kernel || allowed.iter().any(|name| is_allowed(&name)),
+                is_kernel || allowed.iter().any(|name| is_allowed(name)),
                 "{step:?}"
             );
         }

@@ -17,8 +17,8 @@ use smallvec::SmallVec;
 use super::array::{Array, Dims};
 use super::draft::{Attending, Id, Mask};
 use super::frame::{Reading, Register, filled, sizes_differ};
-use super::lower::float_type;
 use super::memory::Pool;
+use super::types::float_type;
 use crate::Tensor;
 
 /// Queries, in four dimensions, and the sizes of attention by them.

@@ -22,7 +22,7 @@ use super::options::Options;
 use super::program::Program;
 use super::run::OnStep;
 use super::support::refusal;
-use super::{absorb, fuse, grow, layout, lower};
+use super::{absorb, fuse, grow, layout, lower, types};
 use crate::Tensor;
 use crate::lowering::Signature;
 use crate::nn::replace::replace;
@@ -83,7 +83,7 @@ impl Code {
         if inputs.iter().all(Option::is_some) {
             let key: Key = inputs
                 .iter()
-                .map(|meta| dtype(meta).and_then(lower::float_type))
+                .map(|meta| dtype(meta).and_then(types::float_type))
                 .collect();
             let metas: Vec<ValueMeta> = inputs.iter().flatten().cloned().collect();
             code.made().program(key, metas, &code.options)?;
@@ -215,7 +215,7 @@ fn program(
 /// Whether an argument or a tensor of a part is of floats of 16 bits.
 fn has_halves(part: &GraphModule, key: &Key) -> Result<bool> {
     let mut given = key.iter().flatten();
-    if given.any(|dtype| lower::half_of(*dtype).is_some()) {
+    if given.any(|dtype| types::half_of(*dtype).is_some()) {
         return Ok(true);
     }
     for (_, value) in [part.named_parameters(), part.named_buffers()]
@@ -223,7 +223,7 @@ fn has_halves(part: &GraphModule, key: &Key) -> Result<bool> {
         .flatten()
     {
         if let Some(tensor) = value.downcast_ref::<Tensor>()
-            && lower::half_of(tensor.dtype()?).is_some()
+            && types::half_of(tensor.dtype()?).is_some()
         {
             return Ok(true);
         }
@@ -259,7 +259,7 @@ fn peak_flops(level: Level) -> f64 {
 
 /// The type of a tensor of floats.
 fn float_type(value: &Value) -> Option<DType> {
-    lower::float_type(value.downcast_ref::<Tensor>()?.dtype().ok()?)
+    types::float_type(value.downcast_ref::<Tensor>()?.dtype().ok()?)
 }
 
 impl Executable for Code {

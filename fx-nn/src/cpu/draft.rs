@@ -5,7 +5,7 @@
 use std::collections::HashMap;
 
 use fx_core::ir::{Argument, Function};
-use fx_core::value::{DType, NodeId};
+use fx_core::value::NodeId;
 use fx_kernels::Activation;
 use fx_kernels::conv::{ConvSpec, PoolSpec};
 use fx_kernels::convert::Half;
@@ -14,6 +14,7 @@ use fx_kernels::pointwise::{Binary, Unary};
 use fx_kernels::recurrent::Unit;
 use fx_kernels::reduce::Reduction;
 
+use super::types::Halves;
 use crate::Tensor;
 use crate::optim::UpdateRule;
 
@@ -292,17 +293,6 @@ pub(super) struct Item {
     pub is_floats: bool,
     /// Whether it runs whatever uses it.
     pub is_kept: bool,
-}
-
-/// The type of each node that gives tensors of 16 bits.
-pub(super) type Halves = HashMap<NodeId, Half>;
-
-/// A type of 16 bits, as the graph names it.
-pub(super) fn dtype_of(half: Half) -> DType {
-    match half {
-        Half::F16 => DType::F16,
-        Half::Bf16 => DType::BF16,
-    }
 }
 
 /// Items in order, and what the program returns.

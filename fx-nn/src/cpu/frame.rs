@@ -15,8 +15,9 @@ use half::{bf16, f16};
 use smallvec::SmallVec;
 
 use super::array::{Array, Dims, Memory, broadcast, strides_of};
-use super::draft::{Halves, Id, SizeArg, dtype_of};
+use super::draft::{Id, SizeArg};
 use super::memory::{ImageSizes, Pool};
+use super::types::{Halves, dtype};
 use crate::Tensor;
 use crate::room;
 
@@ -197,7 +198,7 @@ impl<'r> Reading<'r> {
             Register::Value(value) => match (half, value.downcast_ref::<Tensor>()) {
                 // It is returned in `f32` too.
                 (Some(half), Some(tensor)) if tensor.dtype()? == DType::F32 => {
-                    Ok(tensor.to_dtype(dtype_of(half))?.into_value())
+                    Ok(tensor.to_dtype(dtype(half))?.into_value())
                 }
                 _ => Ok(value.clone()),
             },

@@ -9,9 +9,10 @@ use fx_core::value::{DType, Value};
 use fx_core::{Error, Result};
 use fx_kernels::convert::Half;
 
-use super::draft::{Draft, Id, Item, Kind, dtype_of};
+use super::draft::{Draft, Id, Item, Kind};
 use super::frame::{Reading, Register, place};
 use super::memory::Pool;
+use super::types::dtype;
 use crate::Tensor;
 use crate::tensor::Rows;
 
@@ -129,7 +130,7 @@ impl Reading<'_> {
         };
         let cache = cache.downcast_ref::<Tensor>();
         let cache = cache.ok_or_else(|| Error::msg("a cache is no tensor"))?;
-        if cache.dtype()? != half.map_or(DType::F32, dtype_of) {
+        if cache.dtype()? != half.map_or(DType::F32, dtype) {
             return Err(Error::msg(
                 "a cache is of another type than what is appended",
             ));

@@ -4,21 +4,20 @@
 
 use std::collections::HashMap;
 
-use fx_core::ir::{Argument, Function, NodeRef, Op, ValueMeta};
+use fx_core::ir::{Argument, Function, NodeRef, Op};
 use fx_core::value::DType;
 use fx_core::{Error, GraphModule, Result, function, function_table, operator};
 use fx_kernels::Activation;
 use fx_kernels::conv::{ConvSpec, PoolSpec};
-use fx_kernels::convert::Half;
 use fx_kernels::matrix::Order;
-use fx_kernels::pointwise::Unary;
 use fx_kernels::recurrent::Unit;
 use fx_kernels::reduce::Reduction;
 
 use super::call::{Args, Lowering};
-use super::draft::{self, Attending, Draft, Id, IndexArg, Kind, Mask, PointOp, View};
+use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, View};
 use super::lowering::{CpuLowering, How};
 use super::points::{Point, Points};
+use super::types::{dtype_of, dtype_of_all, float_type, half_of};
 use crate::{Tensor, ops, optim};
 
 /// The draft of a graph without layers. `floats` has the type of each input that is a tensor of floats; `has_halves` says
@@ -52,32 +51,6 @@ pub(super) fn lower(gm: &GraphModule, floats: &[Option<DType>], has_halves: bool
         lowering.node(node)?;
     }
     Ok(lowering.draft)
-}
-
-/// The element type that is known of the tensor that a node gives.
-pub(super) fn dtype_of(node: NodeRef<'_>) -> Option<DType> {
-    node.meta::<ValueMeta>()?.tensor()?.dtype
-}
-
-/// The element type that is known of the tensors that a node gives.
-fn dtype_of_all(node: NodeRef<'_>) -> Option<DType> {
-    let meta = node.meta::<ValueMeta>()?;
-    let first = meta.items().and_then(|items| items.first());
-    first.unwrap_or(meta).tensor()?.dtype
-}
-
-/// The type, if code computes with it, in `f32`.
-pub(super) fn float_type(dtype: DType) -> Option<DType> {
-    (dtype == DType::F32 || half_of(dtype).is_some()).then_some(dtype)
-}
-
-/// The type of 16 bits that it is.
-pub(super) fn half_of(dtype: DType) -> Option<Half> {
-    match dtype {
-        DType::F16 => Some(Half::F16),
-        DType::BF16 => Some(Half::Bf16),
-        _ => None,
-    }
 }
 
 impl<'g> Lowering<'g> {
@@ -499,69 +472,6 @@ impl<'g> Lowering<'g> {
         let (sides, rest) = given.as_chunks::<2>();
         let sides = rest.is_empty().then(|| sides.to_vec())?;
         self.push(args, Kind::Pad { sides, value }, vec![x])
-    }
-
-    /// Elements in another type of floats.
-    fn converted(&mut self, args: &Args<'_>) -> Option<Id> {
-        match *args.get("dtype")? {
-            Argument::DType(dtype) => self.converted_to(args, dtype),
-            _ => None,
-        }
-    }
-
-    /// Elements in the type of another tensor.
-    fn converted_like(&mut self, args: &Args<'_>) -> Option<Id> {
-        let other = args.get("other")?;
-        let id = self.item_of(&other)?;
-        let dtype = match self.draft.halves.get(&other.as_node()?) {
-            Some(half) => draft::dtype_of(*half),
-            None if self.has_floats(id) => DType::F32,
-            None => return None,
-        };
-        self.converted_to(args, dtype)
-    }
-
-    /// Elements in a type of floats, rounded to it where they are not of it.
-    fn converted_to(&mut self, args: &Args<'_>, dtype: DType) -> Option<Id> {
-        float_type(dtype)?;
-        let half = half_of(dtype);
-        if half.is_some() && !self.has_halves {
-            return None;
-        }
-        let floats = self.as_floats(args)?;
-        let own = args.get("x")?.as_node()?;
-        match half {
-            Some(half) if self.draft.halves.get(&own) != Some(&half) => {
-                let steps = vec![PointOp::Input(0), PointOp::Unary(Unary::Rounded(half), 0)];
-                self.push(args, Kind::Pointwise(steps), vec![floats])
-            }
-            _ => Some(floats),
-        }
-    }
-
-    /// Elements as `f32`: what they are, or what a call gives.
-    fn as_floats(&mut self, args: &Args<'_>) -> Option<Id> {
-        let given = args.get("x")?;
-        if let Some(mask) = self.mask_of(&given) {
-            return Some(mask);
-        }
-        let id = self.item_of(&given)?;
-        if let Some(floats) = self.floats_of(id) {
-            return Some(floats);
-        }
-        let node = self.gm.graph().node(given.as_node()?).ok()?;
-        let known = [
-            DType::Bool,
-            DType::U8,
-            DType::U32,
-            DType::I16,
-            DType::I32,
-            DType::I64,
-        ];
-        match self.is_known && dtype_of(node).is_some_and(|dtype| known.contains(&dtype)) {
-            true => self.push(args, Kind::Convert, vec![id]),
-            false => None,
-        }
     }
 
     fn getattr(&mut self, args: &Args<'_>) -> Option<Id> {

@@ -74,6 +74,7 @@ mod attention;
 mod call;
 mod code;
 mod conv_of_run;
+mod convert;
 mod curve;
 mod draft;
 mod elementwise;
@@ -95,6 +96,7 @@ pub(crate) mod resident;
 mod run;
 mod steps;
 mod support;
+mod types;
 mod update;
 mod views;
 

@@ -17,11 +17,12 @@ use fx_kernels::reduce::Reduction;
 use fx_kernels::{Activation, Buffer, Level};
 
 use super::array::{Array, Memory};
-use super::draft::{Draft, Halves, Id, Item, Kind, PointOp, Recurring};
+use super::draft::{Draft, Id, Item, Kind, PointOp, Recurring};
 use super::frame::{Frame, Register, slice};
 use super::memory::Pool;
 use super::options::{Options, Progress};
 use super::recurrent;
+use super::types::Halves;
 use super::update::CHANGED;
 use crate::Tensor;
 use crate::optim::UpdateRule;

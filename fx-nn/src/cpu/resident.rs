@@ -19,6 +19,7 @@ use super::frame::{Reading, Register, sizes_differ};
 use super::lowering::CpuLowering;
 use super::options::Options;
 use super::program::{Program, floats_of};
+use super::types::dtype_of;
 use super::{absorb, fuse, layout, lower};
 use crate::Tensor;
 use crate::lowering::Composed;
@@ -119,7 +120,7 @@ impl Resident {
         let floats: Vec<Option<DType>> = gm
             .graph()
             .placeholders()
-            .map(|node| lower::dtype_of(node).filter(|dtype| *dtype == DType::F32))
+            .map(|node| dtype_of(node).filter(|dtype| *dtype == DType::F32))
             .collect();
         let given = floats.len().checked_sub(carried);
         let given = given.ok_or_else(|| Error::msg("a step carries more than it takes"))?;

@@ -20,10 +20,10 @@ use super::draft::{Id, Kind};
 use super::frame::{
     Reading, Register, array, filled, image, place, room_of, sizes_differ, slice, spread,
 };
-use super::lower::float_type;
 use super::memory::{ImageSizes, Pool, sizes_of};
 use super::over;
 use super::program::{Kernel, Step};
+use super::types::float_type;
 use crate::Tensor;
 
 impl Reading<'_> {

@@ -10,7 +10,6 @@ use candle_core::{CpuStorage, InplaceOp1, Layout};
 use fx_core::{Error, Result};
 use fx_kernels::convert::Element;
 
-use super::{Repr, Tensor};
 use crate::error::Fx;
 
 /// The indices of a block: buffers have room for a number of whole ones.
@@ -71,36 +70,34 @@ impl Room {
     }
 }
 
-impl Tensor {
-    /// The tensor with rows behind it along a dim, in its own type, as `cat` gives it. They are written behind it where it
-    /// is the front part of a buffer with room that nobody has appended to; else it is copied into such a buffer. Nobody may
-    /// read the tensor's storage on this thread meanwhile.
-    ///
-    /// # Errors
-    /// Returns an error if the sizes do not fit, or the type is not floating point of at most 32 bits.
-    pub(crate) fn appended(&self, rows: &Rows<'_>) -> Result<Tensor> {
-        let data = self.data("append")?;
-        let (dims, dim) = (data.dims(), rows.dim);
-        let fits = |at: usize| at == dim || dims[at] == rows.dims[at];
-        if dims.len() != rows.dims.len() || dim >= dims.len() || !(0..dims.len()).all(fits) {
-            return Err(Error::msg("the sizes of what is concatenated differ"));
-        }
-        let (start, count) = (dims[dim], rows.dims[dim]);
-        let room = match &self.0 {
-            Repr::Front(_, room) if room.dim == dim && room.take(start, count) => Arc::clone(room),
-            _ => {
-                let room = Room::of(data, dim, count)?;
-                room.taken.store(start + count, Ordering::Relaxed);
-                Arc::new(room)
-            }
-        };
-        room.buffer.inplace_op1(&Write { rows, start }).fx()?;
-        let front = room.buffer.narrow(dim, 0, start + count).fx()?;
-        Ok(match front.elem_count() {
-            0 => Tensor::from(front),
-            _ => Tensor(Repr::Front(front, room)),
-        })
+/// A tensor with rows behind it along a dim, in its own type, as `cat` gives it, and its buffer. They are written behind it
+/// where it is the front part of a buffer with room that nobody has appended to; else it is copied into such a buffer. Nobody
+/// may read the tensor's storage on this thread meanwhile.
+///
+/// # Errors
+/// Returns an error if the sizes do not fit, or the type is not floating point of at most 32 bits.
+pub(super) fn appended(
+    data: &candle_core::Tensor,
+    room: Option<&Arc<Room>>,
+    rows: &Rows<'_>,
+) -> Result<(candle_core::Tensor, Arc<Room>)> {
+    let (dims, dim) = (data.dims(), rows.dim);
+    let fits = |at: usize| at == dim || dims[at] == rows.dims[at];
+    if dims.len() != rows.dims.len() || dim >= dims.len() || !(0..dims.len()).all(fits) {
+        return Err(Error::msg("the sizes of what is concatenated differ"));
     }
+    let (start, count) = (dims[dim], rows.dims[dim]);
+    let room = match room {
+        Some(room) if room.dim == dim && room.take(start, count) => Arc::clone(room),
+        _ => {
+            let room = Room::of(data, dim, count)?;
+            room.taken.store(start + count, Ordering::Relaxed);
+            Arc::new(room)
+        }
+    };
+    room.buffer.inplace_op1(&Write { rows, start }).fx()?;
+    let front = room.buffer.narrow(dim, 0, start + count).fx()?;
+    Ok((front, room))
 }
 
 /// Writes rows into a buffer from an index on.

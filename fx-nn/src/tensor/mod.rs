@@ -179,6 +179,22 @@ impl Tensor {
         }
     }
 
+    /// The tensor with rows behind it, where it is if there is room: see [`front::appended`].
+    ///
+    /// # Errors
+    /// Returns an error if the sizes do not fit, or the type is not floating point of at most 32 bits.
+    pub(crate) fn appended(&self, rows: &Rows<'_>) -> Result<Tensor> {
+        let room = match &self.0 {
+            Repr::Front(_, room) => Some(room),
+            _ => None,
+        };
+        let (data, room) = front::appended(self.data("append")?, room, rows)?;
+        Ok(match data.elem_count() {
+            0 => Tensor::from(data),
+            _ => Tensor(Repr::Front(data, room)),
+        })
+    }
+
     pub(crate) fn is_bool(&self) -> bool {
         matches!(self.0, Repr::Held(DType::Bool, _))
     }

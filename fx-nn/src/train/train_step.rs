@@ -68,7 +68,7 @@ enum Carrying {
 enum Made {
     Graph(GraphModule),
     /// A program, and the graph for what it cannot, or what is wrong.
-    Program(Resident, GraphModule),
+    Program(Box<Resident>, GraphModule),
 }
 
 impl TrainStep {
@@ -304,7 +304,7 @@ impl TrainStep {
             recompute.apply(&mut of)?;
         }
         let program = Cpu::new().resident(&of, self.paths().count())?;
-        Ok(Made::Program(program, gm))
+        Ok(Made::Program(Box::new(program), gm))
     }
 
     fn run_with(
