@@ -299,3 +299,19 @@ fn one_code_takes_arguments_of_each_type() -> Result<()> {
     }
     each_code(&fast, |code| assert_eq!(code.plans(), 9))
 }
+
+#[test]
+fn open_sizes_are_compiled_by_the_first_run() -> Result<()> {
+    let mut layer = nn::Linear::new(16, 8)?;
+    nn::to_dtype(&mut layer, DType::BF16)?;
+    nn::set_requires_grad(&mut layer, false)?;
+    let mut gm = symbolic_trace(traced!(|x: Tensor| layer.forward(&x)?.relu()))?;
+    gm.infer_shapes(&[spec!["n", 16; BF16]])?;
+    let fast = gm.compile(Compile::new(Cpu::new()))?;
+    for rows in [1, 5] {
+        let x = Tensor::randn((rows, 16))?.to_dtype(DType::BF16)?;
+        let (expected, found): (Tensor, Tensor) = (gm.forward(&x)?, fast.forward(&x)?);
+        assert!(allclose(&found, &expected, 0.01, 0.01)?.close);
+    }
+    runs_compiled(&fast, &[])
+}

@@ -78,7 +78,7 @@ impl CallRules {
                     result(graph, node, given)?
                 }
             };
-            let new = new.filter(is_closed);
+            let new = new.filter(ValueMeta::is_closed);
             let at = node.index();
             changed[at] = match (&given[at], &new) {
                 (Some(old), Some(new)) => !is_equal(old, new),
@@ -141,22 +141,6 @@ fn result(
         return Ok(None);
     }
     result_of(function, &args, &mut ShapeEnv::default()).map(Some)
-}
-
-/// Whether nothing in it is left to a run.
-fn is_closed(fake: &ValueMeta) -> bool {
-    match fake {
-        ValueMeta::Single(meta) => meta.shape.iter().all(|dim| dim.as_known().is_some()),
-        ValueMeta::Int(dim) => dim.as_number().is_some(),
-        ValueMeta::Float(number) => number.is_some(),
-        ValueMeta::Bool(truth) => truth.is_some(),
-        ValueMeta::List(items) | ValueMeta::Tuple(items) => items.iter().all(is_closed),
-        ValueMeta::Repeated(item, length) => length.as_known().is_some() && is_closed(item),
-        ValueMeta::Dict(items) => items.iter().all(|(_, item)| is_closed(item)),
-        ValueMeta::Slice(ends) => ends.iter().all(is_closed),
-        ValueMeta::Plain(_) => true,
-        ValueMeta::Unranked(_) | ValueMeta::Opaque(_) => false,
-    }
 }
 
 /// Whether two are known to be equal.

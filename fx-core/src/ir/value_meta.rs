@@ -255,6 +255,30 @@ impl ValueMeta {
         matches!(self, ValueMeta::Plain(Value::None))
     }
 
+    /// Whether nothing in it is left to a run: all sizes and numbers are known.
+    ///
+    /// ```
+    /// use fx_core::ir::ValueMeta;
+    /// assert!(ValueMeta::Int(7.into()).is_closed());
+    /// assert!(!ValueMeta::Float(None).is_closed());
+    /// ```
+    pub fn is_closed(&self) -> bool {
+        match self {
+            ValueMeta::Single(meta) => meta.shape.iter().all(|dim| dim.as_known().is_some()),
+            ValueMeta::Int(dim) => dim.as_number().is_some(),
+            ValueMeta::Float(number) => number.is_some(),
+            ValueMeta::Bool(truth) => truth.is_some(),
+            ValueMeta::List(items) | ValueMeta::Tuple(items) => {
+                items.iter().all(ValueMeta::is_closed)
+            }
+            ValueMeta::Repeated(item, length) => length.as_known().is_some() && item.is_closed(),
+            ValueMeta::Dict(items) => items.iter().all(|(_, item)| item.is_closed()),
+            ValueMeta::Slice(ends) => ends.iter().all(ValueMeta::is_closed),
+            ValueMeta::Plain(_) => true,
+            ValueMeta::Unranked(_) | ValueMeta::Opaque(_) => false,
+        }
+    }
+
     /// Whether only a description is known of a part of it.
     pub(crate) fn is_opaque(&self) -> bool {
         match self {

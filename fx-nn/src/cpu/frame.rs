@@ -2,6 +2,7 @@
 //!
 //! Invariant: floats are read where they are, and only a kernel that needs them in order copies.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use candle_core::{CpuStorage, Layout, Storage};
@@ -175,18 +176,24 @@ impl<'r> Reading<'r> {
     }
 
     fn tensor(&self, array: &Array, half: Option<Half>) -> Result<Tensor> {
-        let mut floats = vec![0.0; array.numel()];
         let Array {
             start,
             dims,
             strides,
             ..
         } = array;
-        let memory = self.memory(array);
-        transpose::contiguous(self.level, memory, *start, dims, strides, &mut floats)
-            .map_err(sizes_differ)?;
+        let floats = match array.is_contiguous() {
+            true => Cow::Borrowed(self.floats(array)),
+            false => {
+                let mut floats = vec![0.0; array.numel()];
+                let memory = self.memory(array);
+                transpose::contiguous(self.level, memory, *start, dims, strides, &mut floats)
+                    .map_err(sizes_differ)?;
+                Cow::Owned(floats)
+            }
+        };
         match half {
-            None => Tensor::from_vec(floats, &dims[..]),
+            None => Tensor::from_vec(floats.into_owned(), &dims[..]),
             Some(Half::F16) => Tensor::from_vec(narrowed::<f16>(&floats)?, &dims[..]),
             Some(Half::Bf16) => Tensor::from_vec(narrowed::<bf16>(&floats)?, &dims[..]),
         }
