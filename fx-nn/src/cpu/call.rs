@@ -9,8 +9,10 @@ use std::collections::HashMap;
 use fx_core::ir::{Argument, BoundArgs, NodeRef};
 use fx_core::value::NodeId;
 use fx_core::{Error, GraphModule, Result};
+use fx_kernels::convert::Half;
 
 use super::draft::{Draft, Id, Kind, SizeArg, SizesArg, View};
+use super::types::{dtype_of, half_of};
 use crate::Tensor;
 
 /// A draft in the making.
@@ -134,6 +136,18 @@ impl Lowering<'_> {
         let floats = self.draft.push(Kind::Floats, vec![id], name, true);
         self.called.insert(id, Some(floats));
         Some(floats)
+    }
+
+    /// The type of 16 bits that an argument has.
+    pub fn half(&self, args: &Args<'_>, name: &str) -> Option<Half> {
+        let node = args.get(name)?.as_node()?;
+        self.draft.halves.get(&node).copied()
+    }
+
+    /// The type of 16 bits that a call gives.
+    pub fn half_of_result(&self, args: &Args<'_>) -> Option<Half> {
+        let half = dtype_of(args.node).and_then(half_of);
+        half.filter(|_| self.has_halves)
     }
 
     /// Whether an item is, or gives, floats.

@@ -30,8 +30,15 @@ use crate::passes::{FuseBatchNorm, RemoveDropout};
 use crate::tensor::is_grad_enabled;
 use crate::tensor::writes::Writes;
 
-/// The types of the arguments that are tensors of floats.
-type Key = Vec<Option<DType>>;
+/// The arguments that are tensors of floats.
+type Key = Vec<Option<Floats>>;
+
+/// A tensor of floats: its type, and whether it has no dims. Such a one leaves the types of others as they are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Floats {
+    dtype: DType,
+    is_number: bool,
+}
 
 /// How many sets of sizes are remembered that the calls of a part take.
 const REMEMBERED: usize = 8;
@@ -79,11 +86,13 @@ impl Code {
             }),
             failures: Mutex::default(),
         };
-        let dtype = |meta: &Option<ValueMeta>| meta.as_ref()?.tensor()?.dtype;
         if inputs.iter().all(Option::is_some) {
             let key: Key = inputs
                 .iter()
-                .map(|meta| dtype(meta).and_then(types::float_type))
+                .map(|meta| {
+                    let meta = meta.as_ref()?.tensor()?;
+                    Floats::of(meta.dtype?, meta.shape.is_empty())
+                })
                 .collect();
             let metas: Vec<ValueMeta> = inputs.iter().flatten().cloned().collect();
             // With open sizes, nothing says yet which calls give 16 bits.
@@ -143,7 +152,7 @@ impl Made {
         if let Some(rules) = &mut self.rules {
             rules.check(metas.clone())?;
         }
-        let key: Key = inputs.iter().map(|value| float_type(value)).collect();
+        let key: Key = inputs.iter().map(|value| floats(value)).collect();
         let program = self.program(key, metas, options)?;
         if self.taken.len() == REMEMBERED {
             self.taken.remove(0);
@@ -206,7 +215,8 @@ fn program(
         rules.check(metas)?;
         opened = rules.into_graph()?;
     }
-    let mut draft = lower::lower(&opened, key, has_halves)?;
+    let types: Vec<Option<DType>> = key.iter().map(|floats| Some((*floats)?.dtype)).collect();
+    let mut draft = lower::lower(&opened, &types, has_halves)?;
     draft.without_dead();
     absorb::absorb(&mut draft)?;
     fuse::fuse(&mut draft);
@@ -218,7 +228,7 @@ fn program(
 /// Whether an argument or a tensor of a part is of floats of 16 bits.
 fn has_halves(part: &GraphModule, key: &Key) -> Result<bool> {
     let mut given = key.iter().flatten();
-    if given.any(|dtype| types::half_of(*dtype).is_some()) {
+    if given.any(|floats| types::half_of(floats.dtype).is_some()) {
         return Ok(true);
     }
     for (_, value) in [part.named_parameters(), part.named_buffers()]
@@ -260,9 +270,16 @@ fn peak_flops(level: Level) -> f64 {
     *peak
 }
 
-/// The type of a tensor of floats.
-fn float_type(value: &Value) -> Option<DType> {
-    types::float_type(value.downcast_ref::<Tensor>()?.dtype().ok()?)
+impl Floats {
+    fn of(dtype: DType, is_number: bool) -> Option<Self> {
+        types::float_type(dtype).map(|dtype| Floats { dtype, is_number })
+    }
+}
+
+/// What a value is, if it is a tensor of floats.
+fn floats(value: &Value) -> Option<Floats> {
+    let tensor = value.downcast_ref::<Tensor>()?;
+    Floats::of(tensor.dtype().ok()?, tensor.dims().ok()?.is_empty())
 }
 
 impl Executable for Code {
@@ -287,7 +304,7 @@ impl Executable for Code {
                 return Err("an argument is not on the CPU".into());
             }
             let dtype = data.dtype();
-            if dtype.is_float() && float_type(input).is_none() {
+            if dtype.is_float() && floats(input).is_none() {
                 return Err(format!("an argument has elements of {}", dtype.as_str()).into());
             }
         }

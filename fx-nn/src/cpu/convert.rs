@@ -39,9 +39,8 @@ impl Lowering<'_> {
             return None;
         }
         let floats = self.as_floats(args)?;
-        let own = args.get("x")?.as_node()?;
         match half {
-            Some(half) if self.draft.halves.get(&own) != Some(&half) => {
+            Some(half) if self.half(args, "x") != Some(half) => {
                 let steps = vec![PointOp::Input(0), PointOp::Unary(Unary::Rounded(half), 0)];
                 self.push(args, Kind::Pointwise(steps), vec![floats])
             }

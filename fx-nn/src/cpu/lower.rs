@@ -309,9 +309,14 @@ impl<'g> Lowering<'g> {
     }
 
     fn matmul(&mut self, args: &Args<'_>) -> Option<Id> {
-        let a = self.floats(args, args.param(0)?)?;
-        let b = self.floats(args, args.param(1)?)?;
-        self.push(args, Kind::Matmul, vec![a, b])
+        let names = [args.param(0)?, args.param(1)?];
+        let [a, b] = names.map(|name| self.floats(args, name));
+        let [of_a, of_b] = names.map(|name| self.half(args, name));
+        // The call refuses operands of two types.
+        match of_a == of_b {
+            true => self.push(args, Kind::Matmul, vec![a?, b?]),
+            false => None,
+        }
     }
 
     fn attention(&mut self, args: &Args<'_>) -> Option<Id> {

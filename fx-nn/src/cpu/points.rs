@@ -123,8 +123,15 @@ impl<'a, 'g> Points<'a, 'g> {
             return Some(self.input(mask));
         }
         let id = self.lowering.item_of(&argument)?;
-        let id = self.lowering.floats_of(id).unwrap_or(id);
-        Some(self.input(id))
+        if let Some(floats) = self.lowering.floats_of(id) {
+            return Some(self.input(floats));
+        }
+        let integers = self.input(id);
+        // Where the result has 16 bits, integers are rounded to these before.
+        Some(match self.lowering.half_of_result(self.args) {
+            Some(half) => self.unary(Unary::Rounded(half), integers),
+            None => integers,
+        })
     }
 
     /// The elements of a tensor, or a number.
