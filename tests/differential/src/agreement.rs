@@ -138,7 +138,10 @@ fn filled(shape: &[usize]) -> Result<Tensor> {
 /// How compiled code differs from its graph on arguments; `None` if it does not.
 fn differs(gm: &GraphModule, fast: &GraphModule, tensors: &[Tensor]) -> Option<String> {
     // A graph rounds 16 bits after each step of a sequence, code at the end.
-    let is_of_steps = |node: fx_nn::ir::NodeRef<'_>| OF_STEPS.contains(&node.target());
+    let is_of_steps = |node: fx_nn::ir::NodeRef<'_>| {
+        let name = node.target().rsplit("::").next();
+        name.is_some_and(|name| OF_STEPS.contains(&name))
+    };
     let is_half = |x: &Tensor| matches!(x.dtype(), Ok(DType::F16 | DType::BF16));
     let near = match gm.graph().nodes().any(is_of_steps) && tensors.iter().any(is_half) {
         true => NEAR_OF_STEPS,
