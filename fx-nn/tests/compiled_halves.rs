@@ -27,7 +27,7 @@ fn each_code(fast: &GraphModule, mut f: impl FnMut(&Compiled)) -> Result<()> {
 }
 
 /// What code calls for sizes, and for integers such as positions.
-const OF_INTEGERS: [&str; 11] = [
+const OF_INTEGERS: [&str; 13] = [
     "arange",
     "size",
     "narrow",
@@ -39,6 +39,8 @@ const OF_INTEGERS: [&str; 11] = [
     "sub",
     "lt",
     "unsqueeze",
+    "eq",
+    "_assert",
 ];
 
 /// Fails if a graph ran instead of its code, or the code calls something that is not of integers.
