@@ -297,7 +297,8 @@ impl Tensor {
     }
 
     /// Overwrites the data in place, so that every holder of it sees the change: a traced module too. (A view
-    /// whose elements are not next to each other is replaced instead.)
+    /// whose elements are not next to each other is replaced instead, and so is a cache that compiled code appended to:
+    /// earlier ones share its elements.)
     ///
     /// # Errors
     /// Returns an error if the shapes differ, or either is symbolic.
@@ -322,7 +323,8 @@ impl Tensor {
             written(own);
             return Ok(());
         }
-        if own.is_contiguous() && own.elem_count() > 0 {
+        let is_shared = matches!(self.0, Repr::Front(..));
+        if own.is_contiguous() && own.elem_count() > 0 && !is_shared {
             let flat = |t: &candle_core::Tensor| t.reshape(t.elem_count());
             let in_place = || flat(own)?.slice_set(&flat(&other.contiguous()?)?, 0, 0);
             in_place().fx()?;
