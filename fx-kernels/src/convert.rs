@@ -12,9 +12,9 @@ const TASK: usize = 32 << 10;
 /// A type of floating-point numbers in 16 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Half {
-    /// [`f16`]: 5 bits of exponent, 10 of fraction.
+    /// 5 bits of exponent, 10 of fraction: [`struct@f16`].
     F16,
-    /// [`bf16`]: the upper half of an `f32`.
+    /// The upper half of an `f32`: [`bf16`].
     Bf16,
 }
 
@@ -34,7 +34,7 @@ impl Half {
     }
 }
 
-/// A type of floating-point numbers that kernels read as `f32`: `f32` itself, [`f16`] and [`bf16`].
+/// A type of floating-point numbers that kernels read as `f32`: `f32` itself, [`struct@f16`] and [`bf16`].
 pub trait Element: Copy + Send + Sync + 'static {
     /// Writes elements as floats, and floats as the nearest elements.
     ///

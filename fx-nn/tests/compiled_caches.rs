@@ -203,6 +203,41 @@ fn caches_may_be_one_tensor_or_views_or_of_other_types() -> Result<()> {
             &more.to_dtype(DType::F32)?,
         )?;
     }
+    // Another argument is given back in its type, and one in 16 bits as `f32`.
+    let beside =
+        symbolic_trace(traced!(|q: &Tensor,
+                                k: &Tensor,
+                                more: &Tensor,
+                                x: &Tensor| {
+            let (y, k, _) = attending(q, k, k, more)?;
+            Ok((y, k, x.to_dtype(DType::F32)?))
+        }))?;
+    let fast_beside = beside.compile(Compile::new(Cpu::new()))?;
+    for half in [DType::F32, DType::BF16, DType::F16] {
+        let random = |length: usize| Tensor::randn((1, 2, length, 8))?.to_dtype(half);
+        let call = (random(1)?, random(4)?, random(1)?, random(3)?);
+        let (found, expected): (Out, Out) =
+            (fast_beside.forward(call.clone())?, beside.forward(call)?);
+        agree(half, &found.1, &expected.1)?;
+        assert_eq!(found.2.dtype()?, DType::F32);
+        assert_eq!(found.2.to_vec()?, expected.2.to_vec()?);
+    }
+    // Along another dim nothing grows.
+    let batches = symbolic_trace(traced!(|q: &Tensor, k: &Tensor, more: &Tensor| {
+        let k = ops::cat(&[k.clone(), more.clone()], 0)?;
+        Ok((
+            ops::scaled_dot_product_attention(q, &k, &k, None, 0.0, false, None, false)?,
+            k,
+        ))
+    }))?;
+    let fast_batches = batches.compile(Compile::new(Cpu::new()))?;
+    let random = |batch: usize| Tensor::randn((batch, 2, 5, 8));
+    let (_, k): (Tensor, Tensor) = fast_batches.forward((random(3)?, random(2)?, random(1)?))?;
+    assert_eq!(k.candle()?.stride(), [80, 40, 8, 1]);
+    assert_eq!(
+        k.candle()?.storage_and_layout().0.dtype(),
+        candle_core::DType::F32
+    );
     // Who writes into one changes no other, even where its elements are next to each other.
     let random = |length: usize| Tensor::randn((1, 1, length, 8));
     let (q, more) = (random(1)?, random(2)?);

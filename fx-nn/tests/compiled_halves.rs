@@ -316,3 +316,69 @@ fn open_sizes_are_compiled_by_the_first_run() -> Result<()> {
     }
     runs_compiled(&fast)
 }
+
+/// Compiles a graph for some arguments, and compares it with its code on these and on others: types, too.
+fn same_types(gm: &GraphModule, all: &[Vec<Tensor>]) -> Result<()> {
+    let call = |inputs: &Vec<Tensor>| CallArgs {
+        args: inputs.iter().map(|x| Value::of(x.clone())).collect(),
+        kwargs: Vec::new(),
+    };
+    for fast in [
+        gm.compile(Compile::new(Cpu::new()))?,
+        gm.compile(Compile::new(Cpu::new()).like(call(&all[0])))?,
+    ] {
+        for inputs in all {
+            let (expected, found): (Tensor, Tensor) =
+                (gm.forward(call(inputs))?, fast.forward(call(inputs))?);
+            assert_eq!(found.dtype()?, expected.dtype()?, "{}", gm.graph());
+            let close = allclose(&found, &expected, 0.02, 0.02)?;
+            assert!(close.close, "{}: {close}", gm.graph());
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn types_follow_dims_and_are_forgotten_where_data_decides() -> Result<()> {
+    let random = |dims: &[usize], dtype: DType| Tensor::randn(dims.to_vec())?.to_dtype(dtype);
+    // A tensor without dims leaves the type of another one as it is.
+    let row = symbolic_trace(traced!(|x: Tensor, w: Tensor| (x * w.i(0)?)?.relu()? * 2.0))?;
+    let x = random(&[2, 3], DType::BF16)?;
+    let rows = [[5].as_slice(), &[5, 3], &[2]];
+    let all = rows.map(|dims| Ok::<_, Error>(vec![x.clone(), random(dims, DType::F32)?]));
+    same_types(&row, &all.into_iter().collect::<Result<Vec<_>>>()?)?;
+    // What a mask picks has a size of the run.
+    let picked = symbolic_trace(traced!(|x: Tensor, m: Tensor| {
+        (x.relu()?.masked_select(&m)? * 2.0)? + 1.0
+    }))?;
+    let mask = random(&[2, 3], DType::F32)?.gt(0.0)?;
+    let all = [DType::F32, DType::BF16, DType::F16, DType::F64];
+    let all = all.map(|dtype| Ok::<_, Error>(vec![random(&[2, 3], dtype)?, mask.clone()]));
+    same_types(&picked, &all.into_iter().collect::<Result<Vec<_>>>()?)?;
+    // 16 bits inside of a graph of f32.
+    let inside = symbolic_trace(traced!(|x: Tensor| {
+        let h = x.relu()?.to_dtype(DType::BF16)?;
+        &h * x.sum(..)?
+    }))?;
+    let zeros = symbolic_trace(traced!(|x: Tensor| {
+        (&x.relu()? * 0.0)?.to_dtype(DType::F16)?
+            + ops::zeros_like(&x.relu()?)?.to_dtype(DType::F16)?
+    }))?;
+    for gm in [inside, zeros] {
+        same_types(
+            &gm,
+            &[
+                vec![random(&[4], DType::F32)?],
+                vec![random(&[2, 4], DType::F32)?],
+            ],
+        )?;
+    }
+    // Numbers: integers and floats.
+    let mask = symbolic_trace(traced!(|x: Tensor, m: Tensor| {
+        x.masked_fill(&m.gt(0.0)?, f64::NEG_INFINITY)?.softmax(-1)
+    }))?;
+    let m = random(&[3, 1], DType::F32)?;
+    let half = random(&[3, 5], DType::BF16)?;
+    let kept = m.lt(0.0)?.to_dtype(DType::F32)?.neg()?;
+    same_types(&mask, &[vec![half, kept]])
+}

@@ -11,6 +11,7 @@ use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
 use crate::shapes::ShapeEnv;
 use crate::shapes::evaluation::{is_ruled, result_of};
+use crate::value::dtype::DType;
 
 /// The calls of a graph, whose [`ShapeRule`](crate::shapes::ShapeRule)s say what each refuses. Code
 /// that a backend made asks them before a run on arguments of other sizes, so that it refuses what
@@ -91,8 +92,31 @@ impl CallRules {
         Ok(())
     }
 
-    /// The graph, where each call and tensor has the [`ValueMeta`] entry of what the last check found that it gives. The
-    /// others have the entries that they had.
+    /// The element type of the tensor that each node gives, as the last check found it: in the order of the graph, and `None`
+    /// where it gives no tensor, or that depends on data. The first tensor says it of several.
+    ///
+    /// ```
+    /// use fx_core::prelude::*;
+    /// use fx_core::passes::backend::CallRules;
+    /// use fx_core::ir::ValueMeta;
+    /// let gm = symbolic_trace(traced!(|n: Int| n * 2))?;
+    /// let mut rules = CallRules::of(&gm)?;
+    /// rules.check(vec![ValueMeta::Int(7.into())])?;
+    /// assert_eq!(rules.dtypes(), [None, None, None]);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn dtypes(&self) -> Vec<Option<DType>> {
+        let nodes = self.graph.graph().nodes();
+        let dtype = |node: NodeRef<'_>| {
+            let meta = self.given.get(node.index())?.as_ref()?;
+            let first = meta.items().and_then(<[ValueMeta]>::first);
+            first.unwrap_or(meta).tensor()?.dtype
+        };
+        nodes.map(dtype).collect()
+    }
+
+    /// The graph, where each call and tensor has the [`ValueMeta`] entry of what the last check found that it gives, and one
+    /// that says nothing where that depends on data.
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -113,10 +137,18 @@ impl CallRules {
         let CallRules {
             mut graph, given, ..
         } = self;
+        let mut is_outer = true;
         graph.set_metas(&mut |graph| {
-            let nodes = graph.nodes();
-            let meta = |node: NodeRef<'_>| Some((node.id(), given.get(node.index())?.clone()?));
-            nodes.filter_map(meta).collect()
+            // The graph itself comes first; what stands inside of it has indices of its own.
+            if !std::mem::replace(&mut is_outer, false) {
+                return Vec::new();
+            }
+            let meta = |node: NodeRef<'_>| {
+                let found = given.get(node.index()).cloned().flatten();
+                let unknown = || ValueMeta::Opaque("what a run gives".into());
+                (node.id(), found.unwrap_or_else(unknown))
+            };
+            graph.nodes().map(meta).collect()
         })?;
         Ok(graph)
     }

@@ -60,6 +60,9 @@ impl<'a, T: Element> HeadRows<'a, T> {
             return (floats.get(start..).unwrap_or_default(), self.place);
         }
         let space = &mut space[..count * columns];
+        if space.is_empty() {
+            return (space, columns);
+        }
         if self.column == 1 && self.place == columns {
             T::widen(&self.data[start..][..space.len()], space);
             return (space, columns);

@@ -104,9 +104,14 @@ fn quantized(row: &[f32], out: &mut [i8]) -> f32 {
 /// A buffer of panels of `width` floats, each filled by its number, in parallel.
 fn panels(outputs: usize, width: usize, fill: impl Fn(usize, &mut [f32]) + Sync) -> Buffer {
     let mut buffer = Buffer::zeros(outputs.div_ceil(PANEL) * width);
-    if width > 0 {
-        let panels = buffer.par_chunks_mut(width).enumerate();
-        panels.for_each(|(panel, out)| fill(panel, out));
+    let fill = |(panel, out): (usize, &mut [f32])| fill(panel, out);
+    match width {
+        0 => {}
+        // A thread of a pool that waits takes up other work, which may wait for what this one holds.
+        _ if rayon::current_thread_index().is_some() => {
+            buffer.chunks_mut(width).enumerate().for_each(fill);
+        }
+        _ => buffer.par_chunks_mut(width).enumerate().for_each(fill),
     }
     buffer
 }

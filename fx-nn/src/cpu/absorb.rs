@@ -22,6 +22,7 @@ pub(super) fn absorb(draft: &mut Draft) -> Result<()> {
         draft: Draft {
             output: draft.output.take(),
             halves: std::mem::take(&mut draft.halves),
+            input_halves: std::mem::take(&mut draft.input_halves),
             ..Draft::default()
         },
         uses: Vec::new(),

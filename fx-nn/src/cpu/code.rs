@@ -30,14 +30,31 @@ use crate::passes::{FuseBatchNorm, RemoveDropout};
 use crate::tensor::is_grad_enabled;
 use crate::tensor::writes::Writes;
 
-/// The arguments that are tensors of floats.
-type Key = Vec<Option<Floats>>;
+/// What a program is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Key {
+    /// The types of the arguments that are tensors of floats.
+    floats: Vec<Option<DType>>,
+    /// What each node of the part gives, where some give 16 bits: the dims of arguments and the numbers among them have a say
+    /// in it.
+    types: Vec<Option<DType>>,
+}
 
-/// A tensor of floats: its type, and whether it has no dims. Such a one leaves the types of others as they are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Floats {
-    dtype: DType,
-    is_number: bool,
+impl Key {
+    /// The key of arguments about which the rules were asked.
+    fn of(floats: Vec<Option<DType>>, rules: Option<&CallRules>) -> Self {
+        let types = rules.map(CallRules::dtypes).unwrap_or_default();
+        let is_half = |dtype: &DType| types::half_of(*dtype).is_some();
+        let types = match types.iter().flatten().any(is_half) {
+            true => types,
+            false => Vec::new(),
+        };
+        Key { floats, types }
+    }
+
+    fn has_halves(&self) -> bool {
+        !self.types.is_empty()
+    }
 }
 
 /// How many sets of sizes are remembered that the calls of a part take.
@@ -87,18 +104,24 @@ impl Code {
             failures: Mutex::default(),
         };
         if inputs.iter().all(Option::is_some) {
-            let key: Key = inputs
+            let floats = inputs
                 .iter()
-                .map(|meta| {
-                    let meta = meta.as_ref()?.tensor()?;
-                    Floats::of(meta.dtype?, meta.shape.is_empty())
-                })
+                .map(|meta| types::float_type(meta.as_ref()?.tensor()?.dtype?))
                 .collect();
             let metas: Vec<ValueMeta> = inputs.iter().flatten().cloned().collect();
+            let is_closed = metas.iter().all(ValueMeta::is_closed);
+            let mut made = code.made();
+            let mut rules = CallRules::of(part)?;
+            let is_known = rules.check(metas.clone()).is_ok() && is_closed;
+            let key = Key::of(floats, Some(&rules));
+            made.rules = Some(rules);
             // With open sizes, nothing says yet which calls give 16 bits.
-            if metas.iter().all(ValueMeta::is_closed) || !has_halves(part, &key)? {
-                code.made().program(key, metas, &code.options)?;
+            let mut given = key.floats.iter().flatten();
+            let has_half = given.any(|dtype| types::half_of(*dtype).is_some());
+            if is_known || !(has_half || has_half_weight(part)?) {
+                made.program(key, metas, &code.options)?;
             }
+            drop(made);
         }
         Ok(code)
     }
@@ -152,7 +175,8 @@ impl Made {
         if let Some(rules) = &mut self.rules {
             rules.check(metas.clone())?;
         }
-        let key: Key = inputs.iter().map(|value| floats(value)).collect();
+        let floats = inputs.iter().map(|value| float_type(value)).collect();
+        let key = Key::of(floats, self.rules.as_ref());
         let program = self.program(key, metas, options)?;
         if self.taken.len() == REMEMBERED {
             self.taken.remove(0);
@@ -207,16 +231,14 @@ fn program(
     metas: Vec<ValueMeta>,
     options: &Options,
 ) -> Result<Arc<Program>> {
-    let has_halves = has_halves(source, key)?;
+    let has_halves = key.has_halves();
     let mut opened = opened(source, has_halves)?;
     if has_halves {
-        // Which calls give 16 bits.
         let mut rules = CallRules::of(&opened)?;
         rules.check(metas)?;
         opened = rules.into_graph()?;
     }
-    let types: Vec<Option<DType>> = key.iter().map(|floats| Some((*floats)?.dtype)).collect();
-    let mut draft = lower::lower(&opened, &types, has_halves)?;
+    let mut draft = lower::lower(&opened, &key.floats, has_halves)?;
     draft.without_dead();
     absorb::absorb(&mut draft)?;
     fuse::fuse(&mut draft);
@@ -225,12 +247,8 @@ fn program(
     Program::of(draft, options).map(Arc::new)
 }
 
-/// Whether an argument or a tensor of a part is of floats of 16 bits.
-fn has_halves(part: &GraphModule, key: &Key) -> Result<bool> {
-    let mut given = key.iter().flatten();
-    if given.any(|floats| types::half_of(floats.dtype).is_some()) {
-        return Ok(true);
-    }
+/// Whether a tensor of a part is of floats of 16 bits.
+fn has_half_weight(part: &GraphModule) -> Result<bool> {
     for (_, value) in [part.named_parameters(), part.named_buffers()]
         .into_iter()
         .flatten()
@@ -270,16 +288,9 @@ fn peak_flops(level: Level) -> f64 {
     *peak
 }
 
-impl Floats {
-    fn of(dtype: DType, is_number: bool) -> Option<Self> {
-        types::float_type(dtype).map(|dtype| Floats { dtype, is_number })
-    }
-}
-
-/// What a value is, if it is a tensor of floats.
-fn floats(value: &Value) -> Option<Floats> {
-    let tensor = value.downcast_ref::<Tensor>()?;
-    Floats::of(tensor.dtype().ok()?, tensor.dims().ok()?.is_empty())
+/// The type of a tensor of floats.
+fn float_type(value: &Value) -> Option<DType> {
+    types::float_type(value.downcast_ref::<Tensor>()?.dtype().ok()?)
 }
 
 impl Executable for Code {
@@ -304,7 +315,7 @@ impl Executable for Code {
                 return Err("an argument is not on the CPU".into());
             }
             let dtype = data.dtype();
-            if dtype.is_float() && floats(input).is_none() {
+            if dtype.is_float() && float_type(input).is_none() {
                 return Err(format!("an argument has elements of {}", dtype.as_str()).into());
             }
         }

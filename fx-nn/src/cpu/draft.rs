@@ -304,6 +304,8 @@ pub(super) struct Draft {
     pub returned: HashMap<NodeId, Id>,
     /// The nodes that give tensors of 16 bits, which items compute in `f32`.
     pub halves: Halves,
+    /// The types of arguments of 16 bits, by place.
+    pub input_halves: Vec<Option<Half>>,
 }
 
 impl SizeArg {

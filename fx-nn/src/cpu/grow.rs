@@ -26,8 +26,13 @@ pub(super) fn caches(draft: &mut Draft) {
     // The item of each item of the draft as floats, and as it is given.
     let mut renamed: Vec<Id> = Vec::with_capacity(draft.items.len());
     let mut given: Vec<Id> = Vec::with_capacity(draft.items.len());
+    let mut is_argument: Vec<bool> = Vec::with_capacity(draft.items.len());
     for (at, mut item) in std::mem::take(&mut draft.items).into_iter().enumerate() {
         let first = item.inputs.first().copied();
+        let attended = match item.kind {
+            Kind::Attention(_) => Some([item.inputs[1], item.inputs[2]]),
+            _ => None,
+        };
         item.visit_uses(&mut |id| *id = renamed[*id]);
         match (&item.kind, first, appended.get(&at)) {
             (Kind::Cat(dim), Some(first), Some(half)) => {
@@ -39,12 +44,18 @@ pub(super) fn caches(draft: &mut Draft) {
             }
             _ => {}
         }
-        let is_argument = matches!(item.kind, Kind::Input(_));
+        // Keys and values that are arguments are read where they are.
+        for (input, old) in attended.into_iter().flatten().enumerate() {
+            if matches!(made[given[old]].kind, Kind::Input(_)) {
+                item.inputs[1 + input] = given[old];
+            }
+        }
+        let is_input = matches!(item.kind, Kind::Input(_));
         let source = match (&item.kind, first) {
             (Kind::Floats, Some(first)) => given[first],
             _ => made.len(),
         };
-        let copied = (is_argument && item.is_floats).then(|| {
+        let copied = (is_input && item.is_floats).then(|| {
             item.is_floats = false;
             Item {
                 kind: Kind::Floats,
@@ -56,6 +67,7 @@ pub(super) fn caches(draft: &mut Draft) {
         });
         made.push(item);
         given.push(source);
+        is_argument.push(is_input);
         if let Some(copied) = copied {
             made.push(copied);
         }
@@ -63,16 +75,16 @@ pub(super) fn caches(draft: &mut Draft) {
     }
     draft.items = made;
     for id in draft.returned.values_mut() {
-        *id = match draft.items[given[*id]].kind {
-            Kind::Input(_) => given[*id],
-            _ => renamed[*id],
+        *id = match is_argument[*id] {
+            true => given[*id],
+            false => renamed[*id],
         };
     }
     draft.without_dead();
 }
 
 /// Which items append to a cache, and its type of 16 bits: they are returned, are keys or values of an attention, and put one
-/// part behind an argument that nothing else reads, but for its sizes.
+/// part behind an argument of their type, along the places, that nothing else reads, but for its sizes.
 fn appended(draft: &mut Draft) -> HashMap<Id, Option<Half>> {
     let mut reads = vec![0; draft.items.len()];
     let mut is_attended = vec![false; draft.items.len()];
@@ -86,30 +98,31 @@ fn appended(draft: &mut Draft) -> HashMap<Id, Option<Half>> {
         }
         item.visit_uses(&mut |id| reads[*id] += 1);
     }
-    let is_alone = |id: Id| {
+    // The type of 16 bits of an argument that is read once.
+    let alone = |id: Id| -> Option<Option<Half>> {
         let item = &draft.items[id];
-        match (&item.kind, &item.inputs[..]) {
-            (Kind::Input(_), _) => reads[id] == 1,
-            (Kind::Floats, [of]) => {
-                let is_argument = matches!(draft.items[*of].kind, Kind::Input(_));
-                is_argument && reads[id] == 1 && reads[*of] == 1
-            }
-            _ => false,
+        let of = match (&item.kind, &item.inputs[..]) {
+            (Kind::Input(_), _) => id,
+            (Kind::Floats, [of]) if reads[*of] == 1 => *of,
+            _ => return None,
+        };
+        match draft.items[of].kind {
+            Kind::Input(place) if reads[id] == 1 => draft.input_halves.get(place).copied(),
+            _ => None,
         }
     };
     let mut found: HashMap<Id, Option<Half>> = HashMap::new();
     let mut of_two_types: Vec<Id> = Vec::new();
     for (node, id) in &draft.returned {
         let item = &draft.items[*id];
-        if let (Kind::Cat(_), [first, more]) = (&item.kind, &item.inputs[..])
+        let half = draft.halves.get(node).copied();
+        if let (Kind::Cat(2 | -2), [first, more]) = (&item.kind, &item.inputs[..])
             && first != more
             && is_attended[*id]
-            && is_alone(*first)
+            && alone(*first) == Some(half)
+            && found.insert(*id, half).is_some_and(|other| other != half)
         {
-            let half = draft.halves.get(node).copied();
-            if found.insert(*id, half).is_some_and(|other| other != half) {
-                of_two_types.push(*id);
-            }
+            of_two_types.push(*id);
         }
     }
     found.retain(|id, _| !of_two_types.contains(id));

@@ -16,6 +16,7 @@ pub(super) fn choose(draft: &mut Draft) {
     let mut made = Draft {
         output: draft.output.take(),
         halves: std::mem::take(&mut draft.halves),
+        input_halves: std::mem::take(&mut draft.input_halves),
         ..Draft::default()
     };
     // Each item of the draft, and its copy in the other layout, if there is one.

@@ -34,8 +34,11 @@ pub(super) fn lower(gm: &GraphModule, floats: &[Option<DType>], has_halves: bool
     };
     for (place, node) in gm.graph().placeholders().enumerate() {
         let given = floats.get(place).copied().flatten();
-        let known = dtype_of(node).is_none_or(|known| float_type(known) == given);
+        let is_computed = |dtype: &DType| has_halves || *dtype == DType::F32;
+        let known = dtype_of(node)
+            .is_none_or(|known| float_type(known).filter(is_computed) == given.filter(is_computed));
         lowering.is_known &= known;
+        lowering.draft.input_halves.push(given.and_then(half_of));
         let is_floats = given == Some(DType::F32);
         let name = node.name();
         let id = lowering

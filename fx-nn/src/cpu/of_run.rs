@@ -90,11 +90,10 @@ impl Lowering<'_> {
 
     /// One number in the sizes of a tensor.
     pub fn filled_like(&mut self, args: &Args<'_>, number: f64) -> Option<Id> {
-        if !matches!(
-            args.get("dtype").as_deref(),
-            None | Some(Argument::None | Argument::DType(DType::F32 | DType::F16 | DType::BF16))
-        ) {
-            return None;
+        match args.get("dtype").as_deref() {
+            None | Some(Argument::None | Argument::DType(DType::F32)) => {}
+            Some(Argument::DType(DType::F16 | DType::BF16)) if self.has_halves => {}
+            _ => return None,
         }
         let x = self.floats(args, "x")?;
         self.push(args, Kind::Filled(number as f32), vec![x])

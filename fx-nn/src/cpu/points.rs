@@ -5,9 +5,11 @@
 use std::borrow::Cow;
 
 use fx_core::ir::Argument;
+use fx_core::value::DType;
 
 use super::call::{Args, Lowering};
 use super::draft::{Id, PointOp};
+use super::types::dtype_of;
 use super::{Binary, Unary};
 
 /// A value of a step: a number for each element.
@@ -126,11 +128,16 @@ impl<'a, 'g> Points<'a, 'g> {
         if let Some(floats) = self.lowering.floats_of(id) {
             return Some(self.input(floats));
         }
+        let given = self.lowering.gm.graph().node(argument.as_node()?).ok()?;
+        let dtype = dtype_of(given);
+        if dtype.is_some_and(DType::is_floating_point) {
+            return None;
+        }
         let integers = self.input(id);
         // Where the result has 16 bits, integers are rounded to these before.
         Some(match self.lowering.half_of_result(self.args) {
-            Some(half) => self.unary(Unary::Rounded(half), integers),
-            None => integers,
+            Some(half) if dtype != Some(DType::Bool) => self.unary(Unary::Rounded(half), integers),
+            _ => integers,
         })
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Invariant: a frame whose run failed is not used again.
 
+use std::borrow::Cow;
 use std::time::Instant;
 
 use fx_core::passes::backend::StepRun;
@@ -41,15 +42,19 @@ impl Program {
         out: &mut Value,
         on_step: Option<OnStep<'_>>,
     ) -> Result<()> {
-        let mut guards: SmallVec<[_; 4]> = SmallVec::new();
+        let mut given: SmallVec<[Option<Cow<'_, candle_core::Tensor>>; 4]> = SmallVec::new();
         for (place, _, is_floats) in &self.arguments {
             let value = inputs.get(*place).copied();
             let value = value.ok_or_else(|| Error::msg("an argument is missing"))?;
-            guards.push(match is_floats {
-                true => Some(dense(value)?.storage_and_layout()),
+            given.push(match is_floats {
+                true => Some(dense(value)?),
                 false => None,
             });
         }
+        let guards: SmallVec<[_; 4]> = given
+            .iter()
+            .map(|data| data.as_ref().map(|data| data.storage_and_layout()))
+            .collect();
         let mut floats: SmallVec<[&[f32]; 4]> = SmallVec::from_elem(&[][..], inputs.len());
         for (guard, (place, id, _)) in guards.iter().zip(&self.arguments) {
             frame.registers[*id] = match guard {
@@ -162,8 +167,13 @@ impl Reading<'_> {
     }
 }
 
-fn dense(value: &Value) -> Result<&candle_core::Tensor> {
+/// The elements of an argument, which a run holds on to: of a copy where another run may append to them meanwhile.
+fn dense(value: &Value) -> Result<Cow<'_, candle_core::Tensor>> {
     let tensor = value.downcast_ref::<Tensor>();
     let tensor = tensor.ok_or_else(|| Error::msg("an argument is no tensor"))?;
-    tensor.candle()
+    let data = tensor.candle()?;
+    Ok(match tensor.is_front() {
+        true => Cow::Owned(data.copy().map_err(Error::other)?),
+        false => Cow::Borrowed(data),
+    })
 }

@@ -323,8 +323,7 @@ impl Tensor {
             written(own);
             return Ok(());
         }
-        let is_shared = matches!(self.0, Repr::Front(..));
-        if own.is_contiguous() && own.elem_count() > 0 && !is_shared {
+        if own.is_contiguous() && own.elem_count() > 0 && !self.is_front() {
             let flat = |t: &candle_core::Tensor| t.reshape(t.elem_count());
             let in_place = || flat(own)?.slice_set(&flat(&other.contiguous()?)?, 0, 0);
             in_place().fx()?;

@@ -195,6 +195,11 @@ impl Tensor {
         })
     }
 
+    /// Whether it is the front part of a buffer, to which more may be appended.
+    pub(crate) fn is_front(&self) -> bool {
+        matches!(self.0, Repr::Front(..))
+    }
+
     pub(crate) fn is_bool(&self) -> bool {
         matches!(self.0, Repr::Held(DType::Bool, _))
     }
