@@ -27,11 +27,12 @@ fn each_code(fast: &GraphModule, mut f: impl FnMut(&Compiled)) -> Result<()> {
 }
 
 /// What code calls for sizes, and for integers such as positions.
-const OF_INTEGERS: [&str; 13] = [
+const OF_INTEGERS: [&str; 14] = [
     "arange",
     "size",
     "narrow",
     "floordiv",
+    "mul",
     "ge",
     "getitem",
     "add",
@@ -361,8 +362,7 @@ fn types_follow_dims_and_are_forgotten_where_data_decides() -> Result<()> {
         &h * x.sum(..)?
     }))?;
     let zeros = symbolic_trace(traced!(|x: Tensor| {
-        (&x.relu()? * 0.0)?.to_dtype(DType::F16)?
-            + ops::zeros_like(&x.relu()?)?.to_dtype(DType::F16)?
+        (&x.relu()? * 0.0)?.to_dtype(DType::F16)? + ops::zeros_like(&x.relu()?, Some(DType::F16))?
     }))?;
     for gm in [inside, zeros] {
         same_types(
