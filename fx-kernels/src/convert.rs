@@ -64,7 +64,9 @@ pub trait Element: Copy + Send + Sync + 'static {
     fn to_f32(self) -> f32;
 
     /// The elements themselves, if they are `f32`.
-    fn as_floats(x: &[Self]) -> Option<&[f32]>;
+    fn as_floats(_: &[Self]) -> Option<&[f32]> {
+        None
+    }
 }
 
 impl Element for f32 {
@@ -117,10 +119,6 @@ impl Element for f16 {
     fn to_f32(self) -> f32 {
         f16::to_f32(self)
     }
-
-    fn as_floats(_: &[f16]) -> Option<&[f32]> {
-        None
-    }
 }
 
 impl Element for bf16 {
@@ -139,10 +137,6 @@ impl Element for bf16 {
 
     fn to_f32(self) -> f32 {
         bf16::to_f32(self)
-    }
-
-    fn as_floats(_: &[bf16]) -> Option<&[f32]> {
-        None
     }
 }
 

@@ -36,7 +36,7 @@ fn bandwidth() -> f64 {
     for _ in 0..12 {
         let start = Instant::now();
         let sums = floats.par_chunks(1 << 20).map(|part| {
-            // Sixteen sums, so that additions do not wait for each other.
+            // Many sums, so that additions do not wait for each other.
             let mut sums = [0.0f32; 64];
             for part in part.as_chunks::<64>().0 {
                 for (sum, x) in sums.iter_mut().zip(part) {

@@ -93,7 +93,7 @@ impl CallRules {
     }
 
     /// The element type of the tensor that each node gives, as the last check found it: in the order of the graph, and `None`
-    /// where it gives no tensor, or that depends on data. The first tensor says it of several.
+    /// where it gives no tensor, or that depends on data ([`ValueMeta::dtype`]).
     ///
     /// ```
     /// use fx_core::prelude::*;
@@ -107,11 +107,7 @@ impl CallRules {
     /// ```
     pub fn dtypes(&self) -> Vec<Option<DType>> {
         let nodes = self.graph.graph().nodes();
-        let dtype = |node: NodeRef<'_>| {
-            let meta = self.given.get(node.index())?.as_ref()?;
-            let first = meta.items().and_then(<[ValueMeta]>::first);
-            first.unwrap_or(meta).tensor()?.dtype
-        };
+        let dtype = |node: NodeRef<'_>| self.given.get(node.index())?.as_ref()?.dtype();
         nodes.map(dtype).collect()
     }
 

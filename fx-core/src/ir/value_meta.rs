@@ -305,6 +305,17 @@ impl ValueMeta {
         }
     }
 
+    /// The element type of the tensor, or of the first of several.
+    ///
+    /// ```
+    /// use fx_core::ir::ValueMeta;
+    /// assert_eq!(ValueMeta::Int(7.into()).dtype(), None);
+    /// ```
+    pub fn dtype(&self) -> Option<DType> {
+        let first = self.items().and_then(<[ValueMeta]>::first);
+        first.unwrap_or(self).tensor()?.dtype
+    }
+
     /// The items of a list or tuple.
     pub fn items(&self) -> Option<&[ValueMeta]> {
         match self {

@@ -28,12 +28,10 @@ pub(super) fn run<T: Element>(
     out: &mut [&mut [f32]],
 ) {
     let scores = out.len() * sizes.keys;
-    let together = sizes.keys.min(TOGETHER) * sizes.value_size.max(sizes.size);
-    let wide = if T::as_floats(&[]).is_some() {
-        0
-    } else {
-        together
-    };
+    let together = sizes.keys.min(TOGETHER);
+    let wide = k
+        .space(together, sizes.size)
+        .max(v.space(together, sizes.value_size));
     lend(scores + sizes.value_size + wide, |space| {
         let (scores, space) = space.split_at_mut(scores);
         let (values, wide) = space.split_at_mut(sizes.value_size);

@@ -72,15 +72,7 @@ pub fn attention<T: Element>(
     let is_serial = batch * heads * queries * keys * (size + value_size) < SERIAL;
     let run = |task: Task<'_, '_>| {
         let of = [task.batch, task.head / group];
-        let is_in_place = |column: usize| column == 1 && T::as_floats(&[]).is_some();
-        let room = |columns: usize, column: usize| {
-            if is_in_place(column) {
-                0
-            } else {
-                keys * columns
-            }
-        };
-        let (of_k, of_v) = (room(size, k.column), room(value_size, v.column));
+        let (of_k, of_v) = (k.space(keys, size), v.space(keys, value_size));
         lend(of_k + of_v, |space| {
             let (of_k, of_v) = space.split_at_mut(of_k);
             let operands = Operands {
@@ -108,27 +100,24 @@ pub fn attention<T: Element>(
         }
         if is_few {
             let rows = group * queries;
-            let run = |(i, out): (usize, &mut [&mut [f32]])| {
+            // Where there are more threads than heads of keys, some share a head.
+            let tasks = rayon::current_num_threads().div_ceil(batch * kv_heads);
+            let most = if is_serial {
+                rows
+            } else {
+                rows.div_ceil(tasks)
+            };
+            let tasks = parts.chunks_mut(rows).enumerate().flat_map(|(i, out)| {
                 let of = [i / kv_heads, i % kv_heads];
-                // Where there are more threads than heads of keys, some share a head.
-                let tasks = rayon::current_num_threads().div_ceil(batch * kv_heads);
-                let most = if is_serial {
-                    rows
-                } else {
-                    rows.div_ceil(tasks)
-                };
-                let parts = out.par_chunks_mut(most).enumerate();
-                let run = |(part, out): (usize, &mut [&mut [f32]])| {
-                    few::run(level, &sizes, (q, k, v), of, part * most, out);
-                };
-                match most == rows {
-                    true => run((0, out)),
-                    false => parts.for_each(run),
-                }
+                let parts = out.chunks_mut(most).enumerate();
+                parts.map(move |(part, out)| (of, part * most, out))
+            });
+            let run = |(of, first, out): ([usize; 2], usize, &mut [&mut [f32]])| {
+                few::run(level, &sizes, (q, k, v), of, first, out);
             };
             match is_serial {
-                true => parts.chunks_mut(rows).enumerate().for_each(run),
-                false => parts.par_chunks_mut(rows).enumerate().for_each(run),
+                true => tasks.for_each(run),
+                false => tasks.collect::<Vec<_>>().into_par_iter().for_each(run),
             }
             return;
         }

@@ -40,6 +40,14 @@ impl<'a> HeadRows<'a> {
 }
 
 impl<'a, T: Element> HeadRows<'a, T> {
+    /// The floats of space that `count` rows need to be read as [`floats`](HeadRows::floats).
+    pub(super) fn space(&self, count: usize, columns: usize) -> usize {
+        match self.column == 1 && T::as_floats(&[]).is_some() {
+            true => 0,
+            false => count * columns,
+        }
+    }
+
     /// `count` rows of a head from place `first` on, as floats: where they are, or in `space`, which has `columns` floats for
     /// each. The second is how far a row is from the next.
     #[inline(always)]

@@ -54,34 +54,29 @@ impl Lines for F32 {
     }
 }
 
-impl Lines for Bf16 {
-    type Item = Words;
-    const STEPS: usize = 1;
+/// Lines of one step each, whose words hold columns i and 16 + i.
+macro_rules! halves {
+    ($($type:ty, $widen:path;)*) => {
+        $(impl Lines for $type {
+            type Item = Words;
+            const STEPS: usize = 1;
 
-    #[inline(always)]
-    fn pair<S: Simd>(simd: S, item: &Words, part: usize) -> [[S::f32s; 2]; 2] {
-        [widen_bf16(simd, item, part * S::F32_LANES); 2]
-    }
+            #[inline(always)]
+            fn pair<S: Simd>(simd: S, item: &Words, part: usize) -> [[S::f32s; 2]; 2] {
+                [$widen(simd, item, part * S::F32_LANES); 2]
+            }
 
-    #[inline(always)]
-    fn columns<S: Simd>(part: usize) -> [usize; 2] {
-        [part * S::F32_LANES, 16 + part * S::F32_LANES]
-    }
+            #[inline(always)]
+            fn columns<S: Simd>(part: usize) -> [usize; 2] {
+                [part * S::F32_LANES, 16 + part * S::F32_LANES]
+            }
+        })*
+    };
 }
 
-impl Lines for F16 {
-    type Item = Words;
-    const STEPS: usize = 1;
-
-    #[inline(always)]
-    fn pair<S: Simd>(simd: S, item: &Words, part: usize) -> [[S::f32s; 2]; 2] {
-        [widen_f16(simd, item, part * S::F32_LANES); 2]
-    }
-
-    #[inline(always)]
-    fn columns<S: Simd>(part: usize) -> [usize; 2] {
-        Bf16::columns::<S>(part)
-    }
+halves! {
+    Bf16, widen_bf16;
+    F16, widen_f16;
 }
 
 impl Lines for I8 {

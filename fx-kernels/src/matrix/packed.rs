@@ -74,16 +74,12 @@ pub struct PackedMatrix {
 
 /// A float as the nearest bf16, ties to even. NaN stays NaN.
 pub fn to_bf16(x: f32) -> u16 {
-    let bits = x.to_bits();
-    if x.is_nan() {
-        return (bits >> 16) as u16 | 0x40;
-    }
-    ((bits + 0x7fff + (bits >> 16 & 1)) >> 16) as u16
+    bf16::from_f32(x).to_bits()
 }
 
 /// A bf16 as a float.
 pub fn from_bf16(x: u16) -> f32 {
-    f32::from_bits(u32::from(x) << 16)
+    bf16::from_bits(x).to_f32()
 }
 
 /// A row of numbers as integers from -127 to 127, and the scale that turns them back: the largest
@@ -360,25 +356,25 @@ impl Panels for PackedMatrix {
             crate::vector::store(simd, out, at, low);
             crate::vector::store(simd, out, at + 16, high);
         };
+        macro_rules! halves {
+            ($lines:expr, $widen:path) => {
+                let lines = &words($lines)[panel * self.inputs + k..][..depth];
+                for (out, line) in space.iter_mut().zip(lines) {
+                    for at in (0..16).step_by(lanes) {
+                        put(out, at, $widen(simd, line, at));
+                    }
+                }
+            };
+        }
         match &self.store {
             Store::F32(floats) => {
                 return &floats.as_chunks::<PANEL>().0[panel * self.inputs + k..][..depth];
             }
             Store::Bf16(lines) => {
-                let lines = &words(lines)[panel * self.inputs + k..][..depth];
-                for (out, line) in space.iter_mut().zip(lines) {
-                    for at in (0..16).step_by(lanes) {
-                        put(out, at, widen_bf16(simd, line, at));
-                    }
-                }
+                halves!(lines, widen_bf16);
             }
             Store::F16(lines) => {
-                let lines = &words(lines)[panel * self.inputs + k..][..depth];
-                for (out, line) in space.iter_mut().zip(lines) {
-                    for at in (0..16).step_by(lanes) {
-                        put(out, at, widen_f16(simd, line, at));
-                    }
-                }
+                halves!(lines, widen_f16);
             }
             Store::I8 { lines, .. } => {
                 let pairs = self.inputs.div_ceil(2);

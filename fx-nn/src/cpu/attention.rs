@@ -153,29 +153,26 @@ impl Reading<'_> {
             ..
         } = heads.sizes;
         let q = self.head_rows(&heads.q);
-        if !how.is_causal
-            && let (Some(k), Some(v)) = (self.cache(inputs[1]), self.cache(inputs[2]))
-            && k.dtype() == v.dtype()
-        {
-            let dims: Dims = SmallVec::from_slice(&[batch, queries, count, value_size]);
-            let made = filled(dims, pool, |out| {
-                self.over_caches(self.masked(&heads), q, [k, v], out)
-            })?;
-            return Ok(Register::Array(
-                heads.narrowed(made.permuted(&[0, 2, 1, 3])),
-            ));
-        }
-        let (k, v) = (self.four(inputs[1], pool)?, self.four(inputs[2], pool)?);
-        let (k, v) = (self.head_rows(&k), self.head_rows(&v));
-        let group = count.checked_div(kv_heads).unwrap_or(0);
         let dims: Dims = SmallVec::from_slice(&[batch, queries, count, value_size]);
-        let made = filled(dims, pool, |out| {
-            attention(self.level, self.masked(&heads), q, k, v, out).map_err(sizes_differ)?;
-            if how.is_causal {
-                spread_unseen(v, heads.all(), group, value_size, out);
+        let caches = self.cache(inputs[1]).zip(self.cache(inputs[2]));
+        let made = match caches.filter(|(k, v)| !how.is_causal && k.dtype() == v.dtype()) {
+            Some((k, v)) => filled(dims, pool, |out| {
+                self.over_caches(self.masked(&heads), q, [k, v], out)
+            })?,
+            None => {
+                let (k, v) = (self.four(inputs[1], pool)?, self.four(inputs[2], pool)?);
+                let (k, v) = (self.head_rows(&k), self.head_rows(&v));
+                let group = count.checked_div(kv_heads).unwrap_or(0);
+                filled(dims, pool, |out| {
+                    attention(self.level, self.masked(&heads), q, k, v, out)
+                        .map_err(sizes_differ)?;
+                    if how.is_causal {
+                        spread_unseen(v, heads.all(), group, value_size, out);
+                    }
+                    Ok(())
+                })?
             }
-            Ok(())
-        })?;
+        };
         Ok(Register::Array(
             heads.narrowed(made.permuted(&[0, 2, 1, 3])),
         ))

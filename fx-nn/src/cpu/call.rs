@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 
 use fx_core::ir::{Argument, BoundArgs, NodeRef};
-use fx_core::value::NodeId;
+use fx_core::value::{DType, NodeId};
 use fx_core::{Error, GraphModule, Result};
 use fx_kernels::convert::Half;
 
@@ -138,6 +138,16 @@ impl Lowering<'_> {
         Some(floats)
     }
 
+    /// The type of 16 bits that a type is, where these are computed.
+    pub fn half_type(&self, dtype: DType) -> Option<Half> {
+        half_of(dtype).filter(|_| self.has_halves)
+    }
+
+    /// Whether tensors of a type are computed.
+    pub fn is_computed(&self, dtype: DType) -> bool {
+        dtype == DType::F32 || self.half_type(dtype).is_some()
+    }
+
     /// The type of 16 bits that an argument has.
     pub fn half(&self, args: &Args<'_>, name: &str) -> Option<Half> {
         let node = args.get(name)?.as_node()?;
@@ -146,8 +156,7 @@ impl Lowering<'_> {
 
     /// The type of 16 bits that a call gives.
     pub fn half_of_result(&self, args: &Args<'_>) -> Option<Half> {
-        let half = dtype_of(args.node).and_then(half_of);
-        half.filter(|_| self.has_halves)
+        self.half_type(dtype_of(args.node)?)
     }
 
     /// Whether an item is, or gives, floats.

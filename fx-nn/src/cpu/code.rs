@@ -41,8 +41,9 @@ struct Key {
 }
 
 impl Key {
-    /// The key of arguments about which the rules were asked.
-    fn of(floats: Vec<Option<DType>>, rules: Option<&CallRules>) -> Self {
+    /// The key of arguments, with what the rules found of them if they were asked.
+    fn of(metas: &[ValueMeta], rules: Option<&CallRules>) -> Self {
+        let floats = metas.iter().map(float_type).collect();
         let types = rules.map(CallRules::dtypes).unwrap_or_default();
         let is_half = |dtype: &DType| types::half_of(*dtype).is_some();
         let types = match types.iter().flatten().any(is_half) {
@@ -104,21 +105,19 @@ impl Code {
             failures: Mutex::default(),
         };
         if inputs.iter().all(Option::is_some) {
-            let floats = inputs
-                .iter()
-                .map(|meta| types::float_type(meta.as_ref()?.tensor()?.dtype?))
-                .collect();
             let metas: Vec<ValueMeta> = inputs.iter().flatten().cloned().collect();
-            let is_closed = metas.iter().all(ValueMeta::is_closed);
             let mut made = code.made();
-            let mut rules = CallRules::of(part)?;
-            let is_known = rules.check(metas.clone()).is_ok() && is_closed;
-            let key = Key::of(floats, Some(&rules));
-            made.rules = Some(rules);
+            let asked = match metas.iter().all(ValueMeta::is_closed) {
+                true => made.key(&metas).ok(),
+                false => None,
+            };
             // With open sizes, nothing says yet which calls give 16 bits.
-            let mut given = key.floats.iter().flatten();
-            let has_half = given.any(|dtype| types::half_of(*dtype).is_some());
-            if is_known || !(has_half || has_half_weight(part)?) {
+            let key = match asked {
+                None if takes_halves(part, &metas)? => None,
+                None => Some(Key::of(&metas, None)),
+                asked => asked,
+            };
+            if let Some(key) = key {
                 made.program(key, metas, &code.options)?;
             }
             drop(made);
@@ -166,23 +165,27 @@ impl Made {
         if let Some((_, program)) = taken.find(|(signature, _)| signature.is_of(inputs)) {
             return Ok(program.clone());
         }
-        if self.rules.is_none()
-            && let Some(source) = &self.source
-        {
-            self.rules = Some(CallRules::of(source)?);
-        }
         let metas: Vec<ValueMeta> = inputs.iter().map(|value| ValueMeta::of(value)).collect();
-        if let Some(rules) = &mut self.rules {
-            rules.check(metas.clone())?;
-        }
-        let floats = inputs.iter().map(|value| float_type(value)).collect();
-        let key = Key::of(floats, self.rules.as_ref());
+        let key = self.key(&metas)?;
         let program = self.program(key, metas, options)?;
         if self.taken.len() == REMEMBERED {
             self.taken.remove(0);
         }
         self.taken.push((Signature::of(inputs), program.clone()));
         Ok(program)
+    }
+
+    /// The key of arguments, if no call of the part refuses them.
+    fn key(&mut self, metas: &[ValueMeta]) -> Result<Key> {
+        if self.rules.is_none()
+            && let Some(source) = &self.source
+        {
+            self.rules = Some(CallRules::of(source)?);
+        }
+        if let Some(rules) = &mut self.rules {
+            rules.check(metas.to_vec())?;
+        }
+        Ok(Key::of(metas, self.rules.as_ref()))
     }
 
     /// Forgets the programs if a weight was written since they were made.
@@ -247,19 +250,18 @@ fn program(
     Program::of(draft, options).map(Arc::new)
 }
 
-/// Whether a tensor of a part is of floats of 16 bits.
-fn has_half_weight(part: &GraphModule) -> Result<bool> {
-    for (_, value) in [part.named_parameters(), part.named_buffers()]
-        .into_iter()
-        .flatten()
-    {
-        if let Some(tensor) = value.downcast_ref::<Tensor>()
-            && types::half_of(tensor.dtype()?).is_some()
-        {
-            return Ok(true);
+/// Whether an argument or a tensor of a part is of floats of 16 bits.
+fn takes_halves(part: &GraphModule, metas: &[ValueMeta]) -> Result<bool> {
+    let mut types: Vec<DType> = metas.iter().filter_map(ValueMeta::dtype).collect();
+    let named = [part.named_parameters(), part.named_buffers()];
+    for (_, value) in named.into_iter().flatten() {
+        if let Some(tensor) = value.downcast_ref::<Tensor>() {
+            types.push(tensor.dtype()?);
         }
     }
-    Ok(false)
+    Ok(types
+        .into_iter()
+        .any(|dtype| types::half_of(dtype).is_some()))
 }
 
 /// A part without layers, batch norms folded into their convolutions. With floats of 16 bits, they are folded later, where
@@ -289,8 +291,8 @@ fn peak_flops(level: Level) -> f64 {
 }
 
 /// The type of a tensor of floats.
-fn float_type(value: &Value) -> Option<DType> {
-    types::float_type(value.downcast_ref::<Tensor>()?.dtype().ok()?)
+fn float_type(meta: &ValueMeta) -> Option<DType> {
+    types::float_type(meta.tensor()?.dtype?)
 }
 
 impl Executable for Code {
@@ -315,7 +317,8 @@ impl Executable for Code {
                 return Err("an argument is not on the CPU".into());
             }
             let dtype = data.dtype();
-            if dtype.is_float() && float_type(input).is_none() {
+            let is_computed = |dtype| types::float_type(dtype).is_some();
+            if dtype.is_float() && !tensor.dtype().is_ok_and(is_computed) {
                 return Err(format!("an argument has elements of {}", dtype.as_str()).into());
             }
         }

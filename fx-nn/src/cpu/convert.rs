@@ -8,7 +8,7 @@ use fx_kernels::pointwise::Unary;
 
 use super::call::{Args, Lowering};
 use super::draft::{Id, Kind, PointOp};
-use super::types::{dtype, dtype_of, float_type, half_of};
+use super::types::{dtype, dtype_of};
 
 impl Lowering<'_> {
     /// Elements in another type of floats.
@@ -33,13 +33,11 @@ impl Lowering<'_> {
 
     /// Elements in a type of floats, rounded to it where they are not of it.
     fn converted_to(&mut self, args: &Args<'_>, dtype: DType) -> Option<Id> {
-        float_type(dtype)?;
-        let half = half_of(dtype);
-        if half.is_some() && !self.has_halves {
+        if !self.is_computed(dtype) {
             return None;
         }
         let floats = self.as_floats(args)?;
-        match half {
+        match self.half_type(dtype) {
             Some(half) if self.half(args, "x") != Some(half) => {
                 let steps = vec![PointOp::Input(0), PointOp::Unary(Unary::Rounded(half), 0)];
                 self.push(args, Kind::Pointwise(steps), vec![floats])

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 
-use fx_core::ir::{Argument, Function, NodeRef, Op};
+use fx_core::ir::{Argument, Function, NodeRef, Op, ValueMeta};
 use fx_core::value::DType;
 use fx_core::{Error, GraphModule, Result, function, function_table, operator};
 use fx_kernels::Activation;
@@ -17,7 +17,7 @@ use super::call::{Args, Lowering};
 use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, View};
 use super::lowering::{CpuLowering, How};
 use super::points::{Point, Points};
-use super::types::{dtype_of, dtype_of_all, float_type, half_of};
+use super::types::{dtype_of, half_of};
 use crate::{Tensor, ops, optim};
 
 /// The draft of a graph without layers. `floats` has the type of each input that is a tensor of floats; `has_halves` says
@@ -34,9 +34,8 @@ pub(super) fn lower(gm: &GraphModule, floats: &[Option<DType>], has_halves: bool
     };
     for (place, node) in gm.graph().placeholders().enumerate() {
         let given = floats.get(place).copied().flatten();
-        let is_computed = |dtype: &DType| has_halves || *dtype == DType::F32;
-        let known = dtype_of(node)
-            .is_none_or(|known| float_type(known).filter(is_computed) == given.filter(is_computed));
+        let computed = |dtype: Option<DType>| dtype.filter(|dtype| lowering.is_computed(*dtype));
+        let known = dtype_of(node).is_none_or(|known| computed(Some(known)) == computed(given));
         lowering.is_known &= known;
         lowering.draft.input_halves.push(given.and_then(half_of));
         let is_floats = given == Some(DType::F32);
@@ -45,7 +44,7 @@ pub(super) fn lower(gm: &GraphModule, floats: &[Option<DType>], has_halves: bool
             .draft
             .push(Kind::Input(place), vec![], name, is_floats);
         lowering.items.insert(node.id(), id);
-        if let Some(half) = given.and_then(half_of).filter(|_| has_halves) {
+        if let Some(half) = given.and_then(|dtype| lowering.half_type(dtype)) {
             lowering.draft.halves.insert(node.id(), half);
             lowering.called.insert(id, None);
         }
@@ -66,11 +65,10 @@ impl<'g> Lowering<'g> {
                     return Err(Error::msg(format_args!("`{path}` is no tensor")));
                 };
                 let dtype = tensor.dtype()?;
-                let half = half_of(dtype).filter(|_| self.has_halves);
-                let is_floats = dtype == DType::F32 || half.is_some();
+                let is_floats = self.is_computed(dtype);
                 let kind = Kind::Constant(tensor.clone());
                 let id = self.draft.push(kind, vec![], node.name(), is_floats);
-                if let Some(half) = half {
+                if let Some(half) = self.half_type(dtype) {
                     self.draft.halves.insert(node.id(), half);
                 }
                 self.items.insert(node.id(), id);
@@ -96,9 +94,7 @@ impl<'g> Lowering<'g> {
                     self.masks.insert(node.id(), mask);
                 }
                 let made = self.call(function, &args)?;
-                let half = dtype_of_all(node)
-                    .and_then(half_of)
-                    .filter(|_| self.has_halves);
+                let dtype = node.meta::<ValueMeta>().and_then(ValueMeta::dtype);
                 // Floats leave the code in the type that the graph has, so that it has to be known.
                 let made = made.filter(|id| {
                     let is_floats = self.draft.items[*id].is_floats;
@@ -108,14 +104,14 @@ impl<'g> Lowering<'g> {
                     Some(id) => id,
                     None => {
                         let id = self.host(function, &args)?;
-                        let is_floats = dtype_of(node) == Some(DType::F32) || half.is_some();
-                        if self.is_known && is_floats && dtype_of(node).is_some() {
+                        let is_floats = dtype_of(node).is_some_and(|dtype| self.is_computed(dtype));
+                        if self.is_known && is_floats {
                             self.called.insert(id, None);
                         }
                         id
                     }
                 };
-                if let Some(half) = half {
+                if let Some(half) = dtype.and_then(|dtype| self.half_type(dtype)) {
                     self.draft.halves.insert(node.id(), half);
                 }
                 self.items.insert(node.id(), id);

@@ -147,8 +147,8 @@ impl Cpu {
         }
     }
 
-    /// How the weights of linear layers are stored; without this, in the type that they have. Fewer bits are read faster, which is most of the time
-    /// of a single token, and round each weight; sums stay in `f32`.
+    /// How the weights of linear layers are stored; without this, in the type that they have. Fewer bits are read faster,
+    /// which is most of the time of a single token, and round each weight; sums stay in `f32`.
     ///
     /// ```
     /// use fx_nn::prelude::*;

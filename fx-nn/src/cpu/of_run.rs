@@ -91,8 +91,8 @@ impl Lowering<'_> {
     /// One number in the sizes of a tensor.
     pub fn filled_like(&mut self, args: &Args<'_>, number: f64) -> Option<Id> {
         match args.get("dtype").as_deref() {
-            None | Some(Argument::None | Argument::DType(DType::F32)) => {}
-            Some(Argument::DType(DType::F16 | DType::BF16)) if self.has_halves => {}
+            None | Some(Argument::None) => {}
+            Some(Argument::DType(dtype)) if self.is_computed(*dtype) => {}
             _ => return None,
         }
         let x = self.floats(args, "x")?;

@@ -129,7 +129,7 @@ impl Program {
         }
         let mut gives_result = vec![false; draft.items.len()];
         for (node, id) in &returned {
-            gives_result[*id] = !draft.halves.contains_key(node);
+            gives_result[*id] |= !draft.halves.contains_key(node);
         }
         for (id, item) in draft.items.iter().enumerate().rev() {
             if gives_result[id] && matches!(item.kind, Kind::View(_)) {

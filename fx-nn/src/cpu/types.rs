@@ -16,13 +16,6 @@ pub(super) fn dtype_of(node: NodeRef<'_>) -> Option<DType> {
     node.meta::<ValueMeta>()?.tensor()?.dtype
 }
 
-/// The element type that is known of the tensors that a node gives.
-pub(super) fn dtype_of_all(node: NodeRef<'_>) -> Option<DType> {
-    let meta = node.meta::<ValueMeta>()?;
-    let first = meta.items().and_then(|items| items.first());
-    first.unwrap_or(meta).tensor()?.dtype
-}
-
 /// The type, if code computes with it, in `f32`.
 pub(super) fn float_type(dtype: DType) -> Option<DType> {
     (dtype == DType::F32 || half_of(dtype).is_some()).then_some(dtype)

@@ -33,17 +33,15 @@ pub(crate) struct Rows<'a> {
 }
 
 impl Room {
-    /// A buffer with the elements of a tensor, and room for at least `more` indices: a quarter of what it has, so that a
-    /// tensor that grows and grows is copied a few times only.
+    /// A buffer with the elements of a tensor, and `more` indices behind them that are taken: with room for a quarter again,
+    /// so that a tensor that grows and grows is copied a few times only.
     fn of(front: &candle_core::Tensor, dim: usize, more: usize) -> Result<Self> {
         let mut dims = front.dims().to_vec();
-        let length = dims[dim];
-        let needed = length.checked_add(more);
-        let enough = needed.and_then(|needed| {
-            let spare = (needed / 4).max(1);
-            needed.checked_add(spare)?.checked_next_multiple_of(BLOCK)
-        });
-        dims[dim] = enough.ok_or_else(|| Error::msg("a tensor would be too long"))?;
+        let long = || Error::msg("a tensor would be too long");
+        let taken = dims[dim].checked_add(more).ok_or_else(long)?;
+        let enough = taken.checked_add((taken / 4).max(1));
+        let enough = enough.and_then(|enough| enough.checked_next_multiple_of(BLOCK));
+        dims[dim] = enough.ok_or_else(long)?;
         crate::room::of("a tensor that grows", &dims, front.dtype()).map_err(Error::other)?;
         let buffer = candle_core::Tensor::zeros(&dims[..], front.dtype(), front.device()).fx()?;
         if front.elem_count() > 0 {
@@ -52,7 +50,7 @@ impl Room {
         Ok(Room {
             buffer,
             dim,
-            taken: AtomicUsize::new(length),
+            taken: AtomicUsize::new(taken),
         })
     }
 
@@ -89,11 +87,7 @@ pub(super) fn appended(
     let (start, count) = (dims[dim], rows.dims[dim]);
     let room = match room {
         Some(room) if room.dim == dim && room.take(start, count) => Arc::clone(room),
-        _ => {
-            let room = Room::of(data, dim, count)?;
-            room.taken.store(start + count, Ordering::Relaxed);
-            Arc::new(room)
-        }
+        _ => Arc::new(Room::of(data, dim, count)?),
     };
     room.buffer.inplace_op1(&Write { rows, start }).fx()?;
     let front = room.buffer.narrow(dim, 0, start + count).fx()?;
