@@ -4,7 +4,7 @@
 
 use std::time::Instant;
 
-use fx_kernels::matrix::{Finish, PackedMatrix, WeightKind, WeightOrder, linear};
+use fx_kernels::matrix::{BlockKind, Finish, PackedMatrix, WeightKind, WeightOrder, linear};
 use fx_kernels::{Level, peak_flops};
 
 fn floats(n: usize) -> Vec<f32> {
@@ -81,18 +81,29 @@ fn few(level: Level) {
     for (m, k, n) in [
         (1, 768, 3072),
         (1, 4096, 11008),
+        (1, 4864, 1024),
+        (1, 1024, 65_536),
         (4, 4096, 11008),
         (8, 768, 3072),
     ] {
         let x = floats(m * k);
         let weight = floats(n * k);
-        let packed = [WeightKind::F32, WeightKind::Bf16, WeightKind::I8].map(|kind| {
+        let packed = [
+            WeightKind::F32,
+            WeightKind::Bf16,
+            WeightKind::I8,
+            WeightKind::Blocks(BlockKind::Q8_0),
+            WeightKind::Blocks(BlockKind::Q4_0),
+            WeightKind::Blocks(BlockKind::Q4K),
+            WeightKind::Blocks(BlockKind::Q6K),
+        ]
+        .map(|kind| {
             PackedMatrix::new(&weight, k, n, WeightOrder::OutputsFirst, kind).expect("sizes")
         });
         drop(weight);
         let mut out = vec![0.0; m * n];
         // In turns: what else runs here hits all of them.
-        let mut best = [[f64::MAX; 2]; 3];
+        let mut best = [[f64::MAX; 2]; 7];
         for _ in 0..4 {
             for (best, packed) in best.iter_mut().zip(&packed) {
                 let times = both(0.2, || {

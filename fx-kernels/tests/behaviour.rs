@@ -1,5 +1,6 @@
 //! One program of tests: kernels beside references, on every level of instructions. Each file here is a module of it.
 
+mod blocks;
 mod common;
 mod conv;
 mod functions;

@@ -3,10 +3,12 @@
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::few_blocks::{self, Strip};
 use super::finish::Ending;
 use super::packed::{PackedMatrix, Store, Words, widen_bf16, widen_f16, widen_i8, words};
 use super::tile::{Columns, DEPTH, PANEL, even};
 use crate::Level;
+use crate::scratch::lend;
 use crate::vector::{framed, load, load_some, store_some};
 
 /// The most rows that are done so.
@@ -159,25 +161,54 @@ struct Job<'a, 'o> {
     ending: Ending<'a>,
     first_panel: usize,
     out: Vec<&'o mut [f32]>,
+    /// Of weights in blocks: what the sums of groups start from.
+    starts: &'a [f32],
 }
 
-impl WithSimd for Job<'_, '_> {
+/// A job with room for what it keeps meanwhile.
+struct Running<'a, 'o, 's> {
+    job: Job<'a, 'o>,
+    space: &'s mut [f32],
+}
+
+impl WithSimd for Running<'_, '_, '_> {
     type Output = ();
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        match &self.weight.store {
-            Store::F32(floats) => self.strip::<S, F32>(simd, floats.as_chunks().0),
-            Store::Bf16(lines) => self.strip::<S, Bf16>(simd, words(lines)),
-            Store::F16(lines) => self.strip::<S, F16>(simd, words(lines)),
-            Store::I8 { lines, .. } => self.strip::<S, I8>(simd, words(lines)),
+        let Running { mut job, space } = self;
+        job.sums(simd, space);
+        let outputs = job.weight.outputs();
+        for (row, out) in job.out.iter_mut().enumerate() {
+            job.ending
+                .apply(simd, out, row, job.first_panel * PANEL, outputs);
         }
     }
 }
 
 impl Job<'_, '_> {
     #[inline(always)]
-    fn strip<S: Simd, L: Lines>(mut self, simd: S, items: &[L::Item]) {
+    fn sums<S: Simd>(&mut self, simd: S, space: &mut [f32]) {
+        match &self.weight.store {
+            Store::F32(floats) => self.strip::<S, F32>(simd, floats.as_chunks().0),
+            Store::Bf16(lines) => self.strip::<S, Bf16>(simd, words(lines)),
+            Store::F16(lines) => self.strip::<S, F16>(simd, words(lines)),
+            Store::I8 { lines, .. } => self.strip::<S, I8>(simd, words(lines)),
+            Store::Blocks(blocks) => Strip {
+                blocks,
+                x: self.x,
+                starts: self.starts,
+                inputs: self.weight.inputs(),
+                first_panel: self.first_panel,
+                out: &mut self.out,
+                space,
+            }
+            .run(simd),
+        }
+    }
+
+    #[inline(always)]
+    fn strip<S: Simd, L: Lines>(&mut self, simd: S, items: &[L::Item]) {
         let depth = self.weight.inputs();
         let pitch = depth.div_ceil(L::STEPS);
         let wide = self.out.first().map_or(0, |row| row.len());
@@ -254,11 +285,6 @@ impl Job<'_, '_> {
             }
             p += together;
         }
-        let outputs = self.weight.outputs();
-        for (row, out) in self.out.iter_mut().enumerate() {
-            self.ending
-                .apply(simd, out, row, self.first_panel * PANEL, outputs);
-        }
     }
 }
 
@@ -275,6 +301,25 @@ pub(crate) fn few_rows(
     if rows == 0 || outputs == 0 {
         return;
     }
+    let Store::Blocks(blocks) = &weight.store else {
+        return strips(level, x, weight, ending, out, &[]);
+    };
+    lend(few_blocks::starts_len(blocks, x), |starts| {
+        few_blocks::starts(blocks, x, starts);
+        strips(level, x, weight, ending, out, starts);
+    });
+}
+
+/// Cuts the product into strips of columns.
+fn strips(
+    level: Level,
+    x: &[f32],
+    weight: &PackedMatrix,
+    ending: Ending<'_>,
+    out: &mut [f32],
+    starts: &[f32],
+) {
+    let outputs = weight.outputs();
     let panels = outputs.div_ceil(PANEL);
     let tasks = (weight.bytes() / TASK).clamp(1, 64);
     let strip = panels.div_ceil(tasks).next_multiple_of(4) * PANEL;
@@ -286,6 +331,7 @@ pub(crate) fn few_rows(
             ending,
             first_panel: column / PANEL,
             out: Vec::new(),
+            starts,
         })
         .collect();
     for row in out.chunks_mut(outputs) {
@@ -293,8 +339,13 @@ pub(crate) fn few_rows(
             job.out.push(part);
         }
     }
+    let space = match weight.store {
+        Store::Blocks(_) => few_blocks::SPACE,
+        _ => 0,
+    };
+    let run = |job| lend(space, |space| level.run(Running { job, space }));
     match weight.bytes() < 2 * TASK {
-        true => jobs.into_iter().for_each(|job| level.run(job)),
-        false => jobs.into_par_iter().for_each(|job| level.run(job)),
+        true => jobs.into_iter().for_each(run),
+        false => jobs.into_par_iter().for_each(run),
     }
 }

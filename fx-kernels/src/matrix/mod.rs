@@ -2,6 +2,9 @@
 //! with strides.
 
 mod batched;
+mod block_kind;
+mod blocks;
+mod few_blocks;
 pub(crate) mod finish;
 mod gemv;
 mod linear;
@@ -11,6 +14,7 @@ pub(crate) mod product;
 pub(crate) mod tile;
 
 pub use batched::{Matrices, Sizes, matmul};
+pub use block_kind::BlockKind;
 pub use finish::{Finish, Order};
 pub use linear::linear;
 pub use packed::{PackedMatrix, WeightKind, WeightOrder, from_bf16, to_bf16};

@@ -7,6 +7,8 @@ use pulp::Simd;
 use pulp::bytemuck::{cast_slice, cast_slice_mut};
 use rayon::prelude::*;
 
+use super::block_kind::{Block, BlockKind};
+use super::blocks::Blocks;
 use super::panels::Panels;
 use super::tile::{Columns, PANEL};
 use crate::Buffer;
@@ -29,6 +31,8 @@ pub enum WeightKind {
     F16,
     /// Integers from -127 to 127 and one scale for each output.
     I8,
+    /// Integers of a few bits, with scales for groups of 16 or 32 inputs.
+    Blocks(BlockKind),
 }
 
 /// The order of the numbers that a [`PackedMatrix`] is made from.
@@ -51,7 +55,11 @@ pub(crate) enum Store {
     F16(Buffer),
     /// A line for two steps of K and a panel. From low to high, a word holds column i and column
     /// 16 + i of the first step, then both of the second; 128 is added to each.
-    I8 { lines: Buffer, scales: Vec<f32> },
+    I8 {
+        lines: Buffer,
+        scales: Vec<f32>,
+    },
+    Blocks(Blocks),
 }
 
 /// A matrix of weights that [`linear`](super::linear) multiplies by: packed once, used often.
@@ -98,7 +106,11 @@ fn quantized(row: &[f32], out: &mut [i8]) -> f32 {
 }
 
 /// A buffer of panels of `width` floats, each filled by its number, in parallel.
-fn panels(outputs: usize, width: usize, fill: impl Fn(usize, &mut [f32]) + Sync) -> Buffer {
+pub(crate) fn panels(
+    outputs: usize,
+    width: usize,
+    fill: impl Fn(usize, &mut [f32]) + Sync,
+) -> Buffer {
     let mut buffer = Buffer::zeros(outputs.div_ceil(PANEL) * width);
     let fill = |(panel, out): (usize, &mut [f32])| fill(panel, out);
     match width {
@@ -115,11 +127,12 @@ fn panels(outputs: usize, width: usize, fill: impl Fn(usize, &mut [f32]) + Sync)
 impl PackedMatrix {
     /// Packs `inputs * outputs` elements. Those that `kind` has itself are stored as they are.
     ///
-    /// For [`WeightKind::I8`] each output is rounded to 255 symmetric steps of its own scale.
+    /// For [`WeightKind::I8`] each output is rounded to 255 symmetric steps of its own scale, and for
+    /// [`WeightKind::Blocks`] each block by its own scales.
     ///
     /// # Errors
     ///
-    /// Where `weight` has another length.
+    /// Where `weight` has another length, or a row is no number of whole blocks.
     pub fn new<T: Element>(
         weight: &[T],
         inputs: usize,
@@ -157,6 +170,24 @@ impl PackedMatrix {
                     *scale = quantized(&row, &mut values[n * inputs..][..inputs]);
                 }
                 return PackedMatrix::from_i8(&values, scales, inputs, outputs);
+            }
+            WeightKind::Blocks(kind) => {
+                let size = kind.block_size();
+                check("the last block of a row", 0, inputs % size)?;
+                Store::Blocks(Blocks::new(kind, inputs, outputs, |n, k| {
+                    let mut floats = vec![0.0; size];
+                    match order {
+                        WeightOrder::OutputsFirst => {
+                            T::widen(&weight[n * inputs + k..][..size], &mut floats);
+                        }
+                        WeightOrder::InputsFirst => {
+                            for (k, x) in (k..).zip(&mut floats) {
+                                *x = weight[k * outputs + n].to_f32();
+                            }
+                        }
+                    }
+                    Block::of_floats(kind, &floats)
+                }))
             }
         };
         Ok(PackedMatrix {
@@ -202,6 +233,49 @@ impl PackedMatrix {
         })
     }
 
+    /// Packs `outputs` rows of the blocks of a GGUF file, with their numbers as they are.
+    ///
+    /// # Errors
+    ///
+    /// Where a row is no number of whole blocks, or there are more or fewer bytes.
+    ///
+    /// ```
+    /// use fx_kernels::matrix::{BlockKind, Finish, PackedMatrix, linear};
+    /// use fx_kernels::Level;
+    ///
+    /// // The scale 0.5, then 32 nibbles, of which 8 is zero.
+    /// let mut row = vec![0x00, 0x38];
+    /// row.extend([0x9a; 16]);
+    /// let packed = PackedMatrix::from_blocks(BlockKind::Q4_0, &row, 32, 1)?;
+    /// let mut out = [0.0];
+    /// linear(Level::best(), 1, &[1.0; 32], &packed, Finish::default(), &mut out)?;
+    /// assert_eq!(out, [16.0 * 0.5 * (2.0 + 1.0)]);
+    /// # Ok::<(), fx_kernels::SizeError>(())
+    /// ```
+    pub fn from_blocks(
+        kind: BlockKind,
+        bytes: &[u8],
+        inputs: usize,
+        outputs: usize,
+    ) -> Result<PackedMatrix, SizeError> {
+        let (size, width) = (kind.block_size(), kind.block_bytes());
+        check("the last block of a row", 0, inputs % size)?;
+        let row = inputs / size;
+        check(
+            "the bytes of the weight",
+            outputs * row * width,
+            bytes.len(),
+        )?;
+        let read = |n: usize, k: usize| {
+            Block::of_bytes(kind, &bytes[(n * row + k / size) * width..][..width])
+        };
+        Ok(PackedMatrix {
+            inputs,
+            outputs,
+            store: Store::Blocks(Blocks::new(kind, inputs, outputs, read)),
+        })
+    }
+
     /// The length of a row of the left operand.
     pub fn inputs(&self) -> usize {
         self.inputs
@@ -214,11 +288,12 @@ impl PackedMatrix {
 
     /// How the numbers are stored.
     pub fn kind(&self) -> WeightKind {
-        match self.store {
+        match &self.store {
             Store::F32(_) => WeightKind::F32,
             Store::Bf16(_) => WeightKind::Bf16,
             Store::F16(_) => WeightKind::F16,
             Store::I8 { .. } => WeightKind::I8,
+            Store::Blocks(blocks) => WeightKind::Blocks(blocks.kind),
         }
     }
 
@@ -228,6 +303,7 @@ impl PackedMatrix {
             Store::F32(floats) => floats.len() * 4,
             Store::Bf16(lines) | Store::F16(lines) => lines.len() * 4,
             Store::I8 { lines, scales } => (lines.len() + scales.len()) * 4,
+            Store::Blocks(blocks) => blocks.bytes(),
         }
     }
 
@@ -330,7 +406,7 @@ pub(crate) fn widen_i8<S: Simd>(simd: S, line: &Words, at: usize) -> [[S::f32s; 
 
 /// The low byte of each word, less 128, as a float.
 #[inline(always)]
-fn byte<S: Simd>(simd: S, words: S::u32s) -> S::f32s {
+pub(crate) fn byte<S: Simd>(simd: S, words: S::u32s) -> S::f32s {
     // A byte in the low bits of 2^23 is a float, exactly.
     let byte = simd.and_u32s(words, simd.splat_u32s(0xff));
     let bits = simd.or_u32s(byte, simd.splat_u32s(0x4b00_0000));
@@ -376,6 +452,7 @@ impl Panels for PackedMatrix {
             Store::F16(lines) => {
                 halves!(lines, widen_f16);
             }
+            Store::Blocks(blocks) => blocks.widen(simd, panel, k, space),
             Store::I8 { lines, .. } => {
                 let pairs = self.inputs.div_ceil(2);
                 let lines = &words(lines)[panel * pairs + k / 2..][..depth.div_ceil(2)];
