@@ -48,6 +48,8 @@ use proc_macro::TokenStream;
 /// # Options
 ///
 /// - `leaf`: tracers record a call of the module instead of tracing into it. A root is always traced into.
+/// - `opaque`: a leaf whose body works on data and calls no operations: nothing traces into it, not even
+///   `GraphModule::opened`.
 /// - `container`: the module only passes values between its parts, so what it records is at the line of its own call.
 /// - `impure`: running the module does more than compute its result, so that its calls are never merged or removed.
 ///   `impure = method` asks the module's method of that name, which returns a `bool`.

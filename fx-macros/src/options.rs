@@ -12,6 +12,8 @@ use crate::refusal::{self, Refusals};
 #[derive(Default)]
 pub struct TraceOptions {
     pub leaf: Option<Span>,
+    /// A leaf whose body no tracer goes into.
+    pub opaque: Option<Span>,
     /// A module whose own lines say nothing: what it records is at the line of its call.
     pub container: Option<Span>,
     pub impure: Option<(Impure, Span)>,
@@ -185,6 +187,7 @@ impl TraceOptions {
             tokens,
             &[
                 "leaf",
+                "opaque",
                 "container",
                 "impure",
                 "handle",
@@ -197,6 +200,10 @@ impl TraceOptions {
                 "leaf" => {
                     no_value(&option, refusals);
                     options.leaf = Some(option.name.span());
+                }
+                "opaque" => {
+                    no_value(&option, refusals);
+                    options.opaque = Some(option.name.span());
                 }
                 "container" => {
                     no_value(&option, refusals);

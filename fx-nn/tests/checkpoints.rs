@@ -9,17 +9,17 @@ use fx_nn::prelude::*;
 use fx_nn::weights::{self, Checkpoint, Save};
 
 /// A folder that is removed when the test ends.
-struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    fn new(name: &str) -> Result<Self> {
+    pub(crate) fn new(name: &str) -> Result<Self> {
         let folder = format!("fx_checkpoint_{name}_{}", std::process::id());
         let folder = std::env::temp_dir().join(folder);
         fs::create_dir_all(&folder).map_err(Error::other)?;
         Ok(Scratch(folder))
     }
 
-    fn file(&self, name: &str) -> PathBuf {
+    pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.0.join(name)
     }
 }

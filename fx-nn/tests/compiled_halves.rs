@@ -45,10 +45,11 @@ const OF_INTEGERS: [&str; 14] = [
 ];
 
 /// Fails if a graph ran instead of its code, or the code calls something that is not of integers.
-fn runs_compiled(fast: &GraphModule) -> Result<()> {
+pub(crate) fn runs_compiled(fast: &GraphModule) -> Result<()> {
     each_code(fast, |code| {
-        assert!(code.plans() >= 1, "no program");
         assert!(code.fallbacks().is_empty(), "{:?}", code.fallbacks());
+        let steps = code.steps();
+        assert!(code.plans() >= 1, "no program: {steps:?}");
         for step in code.steps() {
             let is_allowed = |name: &str| step.name.ends_with(name);
             let is_kernel = !step.name.starts_with("call of") && !step.name.contains("instead");
@@ -61,7 +62,7 @@ fn runs_compiled(fast: &GraphModule) -> Result<()> {
 }
 
 /// The relative root mean square of the difference of two tensors.
-fn error(found: &Tensor, exact: &Tensor) -> Result<f64> {
+pub(crate) fn error(found: &Tensor, exact: &Tensor) -> Result<f64> {
     let (found, exact) = (found.to_vec()?, exact.to_vec()?);
     let squares = |all: &mut dyn Iterator<Item = f64>| all.map(|x| x * x).sum::<f64>();
     let differences = squares(&mut found.iter().zip(&exact).map(|(a, b)| a - b));

@@ -269,7 +269,7 @@ impl Inference {
             // A body that is written by functions with rules is a rule.
             Err(error) if lacks_rule(&error) && function.is_pure() => {
                 let run = |args: &[&Value], out: &mut Value| function.run(args, out);
-                self.on_fakes(&run, &args).ok_or(error)
+                on_fakes(&mut self.env, &run, &args).ok_or(error)
             }
             given => given,
         }
@@ -286,7 +286,7 @@ impl Inference {
         // Nothing is drawn, and no buffer is written.
         if module.effects().is_pure() {
             let run = |args: &[&Value], out: &mut Value| module.run(args, out);
-            if let Some(given) = self.on_fakes(&run, &args) {
+            if let Some(given) = on_fakes(&mut self.env, &run, &args) {
                 return Ok(given);
             }
         }
@@ -311,32 +311,6 @@ impl Inference {
         given
     }
 
-    /// What the body of a layer or a function gives for fake tensors; `None` if that is an error.
-    fn on_fakes(
-        &mut self,
-        body: &dyn Fn(&[&Value], &mut Value) -> Result<()>,
-        args: &[ValueMeta],
-    ) -> Option<ValueMeta> {
-        // What depends on no input is not computed.
-        let is_fake = |arg: &ValueMeta| arg.known().is_none();
-        if !args.iter().any(is_fake) {
-            return None;
-        }
-        let before = self.env.clone();
-        let values: Result<Vec<Value>> = args.iter().map(ValueMeta::to_value).collect();
-        let values = values.ok()?;
-        let lent: Vec<&Value> = values.iter().collect();
-        let mut out = Value::None;
-        let run = || scope::outside(|| body(&lent, &mut out));
-        match keeping(&mut self.env, run) {
-            Ok(()) => Some(ValueMeta::of_argument(&out)),
-            Err(_) => {
-                self.env = before;
-                None
-            }
-        }
-    }
-
     /// Later claims are those of a node, or of the node that calls the layer that it is in.
     pub fn at(&mut self, node: NodeRef<'_>) {
         if self.opened > 0 {
@@ -347,6 +321,32 @@ impl Inference {
             self.env.location = location.cloned();
             let module = node.modules_around().next();
             self.env.module = module.map_or(String::new(), |scope| scope.path.to_string());
+        }
+    }
+}
+
+/// What the body of a layer or a function gives for fake tensors; `None` if that is an error.
+pub(super) fn on_fakes(
+    env: &mut ShapeEnv,
+    body: &dyn Fn(&[&Value], &mut Value) -> Result<()>,
+    args: &[ValueMeta],
+) -> Option<ValueMeta> {
+    // What depends on no input is not computed.
+    let is_fake = |arg: &ValueMeta| arg.known().is_none();
+    if !args.iter().any(is_fake) {
+        return None;
+    }
+    let before = env.clone();
+    let values: Result<Vec<Value>> = args.iter().map(ValueMeta::to_value).collect();
+    let values = values.ok()?;
+    let lent: Vec<&Value> = values.iter().collect();
+    let mut out = Value::None;
+    let run = || scope::outside(|| body(&lent, &mut out));
+    match keeping(env, run) {
+        Ok(()) => Some(ValueMeta::of_argument(&out)),
+        Err(_) => {
+            *env = before;
+            None
         }
     }
 }

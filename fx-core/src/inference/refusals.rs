@@ -2,16 +2,18 @@
 //!
 //! Invariant: a call is asked about again only when its arguments differ from the last ones.
 
-use super::graph::fakes_of;
+use super::graph::{fakes_of, on_fakes};
 use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::ir::bound::BoundArgs;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::value_meta::ValueMeta;
+use crate::module::call::Callee;
 use crate::shapes::ShapeEnv;
 use crate::shapes::evaluation::{is_ruled, result_of};
 use crate::value::dtype::DType;
+use crate::value::value::Value;
 
 /// The calls of a graph, whose [`ShapeRule`](crate::shapes::ShapeRule)s say what each refuses. Code
 /// that a backend made asks them before a run on arguments of other sizes, so that it refuses what
@@ -160,8 +162,16 @@ fn result(
     if !node.all_input_nodes().all(is_known) {
         return Ok(None);
     }
-    let Some(function) = gm.call(node)?.function() else {
-        return Ok(None);
+    let call = gm.call(node)?;
+    let Some(function) = call.function() else {
+        return Ok(match call.callee() {
+            Callee::Module(layer) if layer.is_opaque() && layer.effects().is_pure() => {
+                let run = |args: &[&Value], out: &mut Value| layer.run(args, out);
+                let args = fakes_of(&call.bind()?, given);
+                on_fakes(&mut ShapeEnv::default(), &run, &args)
+            }
+            _ => None,
+        });
     };
     let bound = BoundArgs::of(node, function.path(), function.params())?;
     let args = fakes_of(&bound, given);

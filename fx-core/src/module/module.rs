@@ -65,6 +65,12 @@ pub trait Module: Component + Any + Send + Sync {
         false
     }
 
+    /// Whether its body works on data and calls no operations, so that nothing traces into it
+    /// (`#[trace(opaque)]`).
+    fn is_opaque(&self) -> bool {
+        false
+    }
+
     /// Whether it only passes values between its parts (`#[trace(container)]`), so that what it
     /// records is at the line of its own call, and not at one of its lines.
     fn is_container(&self) -> bool {

@@ -624,8 +624,8 @@ pub trait Tracer: 'static {
 pub struct NoLeaves;
 
 impl Tracer for NoLeaves {
-    fn is_leaf_module(&self, _: &TraceContext, _: &dyn Module, _: &str) -> bool {
-        false
+    fn is_leaf_module(&self, _: &TraceContext, module: &dyn Module, _: &str) -> bool {
+        module.is_opaque()
     }
 }
 

@@ -45,7 +45,7 @@ pub fn trace(options: TokenStream, item: TokenStream) -> TokenStream {
 fn trace_fn(options: &TraceOptions, mut function: ItemFn, refusals: &mut Refusals) -> TokenStream {
     let core = paths::core();
     attributes::relax_each(&mut function.attrs);
-    if let Some(span) = options.leaf {
+    if let Some(span) = options.leaf.or(options.opaque) {
         refusals.add(refusal::trace::leaf_function(span));
     }
     if let Some(span) = options.container {
@@ -339,9 +339,17 @@ fn forward_items(
         #[doc(hidden)]
         const __FX_PARAMS: &'static [#core::__private::ParamSpec] = #specs;
     };
-    let leaf = options.leaf.is_some().then(|| {
+    let is_leaf = options.leaf.or(options.opaque).is_some();
+    let leaf = is_leaf.then(|| {
         quote! {
             fn is_leaf(&self) -> bool {
+                true
+            }
+        }
+    });
+    let opaque = options.opaque.is_some().then(|| {
+        quote! {
+            fn is_opaque(&self) -> bool {
                 true
             }
         }
@@ -399,6 +407,7 @@ fn forward_items(
             ::core::option::Option::Some(const { #location })
         }
         #leaf
+        #opaque
         #container
         #impure
     };

@@ -12,7 +12,7 @@ use fx_kernels::Activation;
 use fx_kernels::pointwise::{Binary, Unary};
 
 use super::curve::Curve;
-use super::draft::{Draft, Id, Item, Kind, PointOp, View};
+use super::draft::{Draft, Id, Item, Kind, Matrix, PointOp, View};
 use crate::Tensor;
 
 /// Takes factors and shifts into weights, and permutes images late.
@@ -192,10 +192,18 @@ impl Made {
             match &mut owner.kind {
                 Kind::Conv {
                     weight: w, bias: b, ..
+                } => {
+                    *b = Some(bias);
+                    *w = weight.unwrap_or_else(|| w.clone());
                 }
-                | Kind::Linear {
+                Kind::Linear {
                     weight: w, bias: b, ..
-                } => (*w, *b) = (weight, bias),
+                } => {
+                    *b = Some(bias);
+                    if let Some(weight) = weight {
+                        *w = Matrix::Dense(weight);
+                    }
+                }
                 _ => continue,
             }
             owner.nodes.extend_from_slice(&item.nodes);
@@ -225,7 +233,7 @@ impl Made {
                     activation: Activation::None,
                     ..
                 } if item.inputs.len() == 1 => {
-                    let weights = Weights::new(id, weight, bias);
+                    let weights = Weights::new(id, weight, bias).ok()?;
                     // The dimension of the channels, from the end.
                     let (mut rank, mut at) = (4, 1);
                     for view in views.iter().rev() {
@@ -260,7 +268,16 @@ impl Made {
                         rank: 1,
                         from_end: 0,
                     };
-                    return Some((Weights::new(id, weight, bias), channel));
+                    let weights = match weight {
+                        Matrix::Dense(weight) => Weights::new(id, weight, bias).ok()?,
+                        Matrix::Blocks(matrix) => Weights {
+                            id,
+                            weight: None,
+                            outputs: matrix.shape()[0],
+                            bias: bias.clone(),
+                        },
+                    };
+                    return Some((weights, channel));
                 }
                 _ => return None,
             }
@@ -283,7 +300,7 @@ impl Made {
                     return Ok(None);
                 };
                 let dims = tensor.dims()?;
-                let outputs = weights.weight.dims()?[0];
+                let outputs = weights.outputs;
                 let fits = dims.len() <= channel.rank
                     && dims.iter().rev().enumerate().all(|(at, size)| {
                         *size == 1 || (at == channel.from_end && *size == outputs)
@@ -553,29 +570,31 @@ struct Channel {
 /// The weights of a convolution or a product.
 struct Weights {
     id: Id,
-    weight: Tensor,
+    /// `None` if it cannot be changed, as blocks of integers cannot.
+    weight: Option<Tensor>,
+    outputs: usize,
     bias: Option<Tensor>,
 }
 
 impl Weights {
-    fn new(id: Id, weight: &Tensor, bias: &Option<Tensor>) -> Weights {
-        Weights {
+    fn new(id: Id, weight: &Tensor, bias: &Option<Tensor>) -> Result<Weights> {
+        Ok(Weights {
             id,
-            weight: weight.clone(),
+            weight: Some(weight.clone()),
+            outputs: weight.dims()?[0],
             bias: bias.clone(),
-        }
+        })
     }
 
-    /// The weight and the bias that do it too; `None` if they are not finite.
-    fn changed(&self, by: &By, numbers: &Tensor) -> Result<Option<(Tensor, Option<Tensor>)>> {
-        let dims = self.weight.dims()?;
-        if dims.contains(&0) {
+    /// The weight, if it changes, and the bias that do it too; `None` if they are not finite.
+    fn changed(&self, by: &By, numbers: &Tensor) -> Result<Option<(Option<Tensor>, Tensor)>> {
+        if self.outputs == 0 {
             return Ok(None);
         }
         let wide = |t: &Tensor| t.to_dtype(DType::F64);
         let bias = match &self.bias {
             Some(bias) => wide(bias)?,
-            None => Tensor::zeros(dims[0])?.to_dtype(DType::F64)?,
+            None => Tensor::zeros(self.outputs)?.to_dtype(DType::F64)?,
         };
         let factor = match by {
             By::Add | By::Sub => None,
@@ -588,16 +607,17 @@ impl Weights {
             By::Sub => Some(numbers.neg()?),
             By::Mul | By::Div => None,
         };
-        let (mut weight, mut bias) = (self.weight.clone(), bias);
+        let (mut weight, mut bias) = (None, bias);
         if let Some(factor) = factor {
             // Weights of 16 bits stay: they are half as many bytes to read.
-            if weight.dtype()? != DType::F32 {
+            let of_f32 = |weight: &&Tensor| weight.dtype().is_ok_and(|dtype| dtype == DType::F32);
+            let Some(own) = self.weight.as_ref().filter(of_f32) else {
                 return Ok(None);
-            }
-            let mut column = vec![1i64; dims.len()];
+            };
+            let mut column = vec![1i64; own.dims()?.len()];
             column[0] = -1;
             let column = factor.reshape(column)?;
-            weight = (wide(&weight)? * column)?.to_dtype(DType::F32)?;
+            weight = Some((wide(own)? * column)?.to_dtype(DType::F32)?);
             bias = (bias * factor)?;
         }
         if let Some(shift) = shift {
@@ -605,12 +625,17 @@ impl Weights {
         }
         let bias = bias.to_dtype(DType::F32)?;
         let is_finite = |t: &Tensor| -> Result<bool> {
+            // Of a weight without inputs there is no largest element.
+            if t.dims()?.contains(&0) {
+                return Ok(true);
+            }
             let largest = t.abs()?.amax(..)?.to_vec()?;
             Ok(largest.iter().all(|x| x.is_finite()))
         };
-        Ok(match is_finite(&weight)? && is_finite(&bias)? {
-            true => Some((weight, Some(bias))),
-            false => None,
-        })
+        let is_finite = match &weight {
+            Some(weight) => is_finite(weight)? && is_finite(&bias)?,
+            None => is_finite(&bias)?,
+        };
+        Ok(is_finite.then_some((weight, bias)))
     }
 }

@@ -16,6 +16,7 @@ use fx_kernels::reduce::Reduction;
 
 use super::types::Halves;
 use crate::Tensor;
+use crate::nn::QuantizedMatrix;
 use crate::optim::UpdateRule;
 
 /// An item of a draft.
@@ -90,6 +91,14 @@ pub(super) enum PointOp {
     Binary(Binary, usize, usize),
     /// The second where the first is not 0, else the third.
     Select(usize, usize, usize),
+}
+
+/// The weight of a linear layer.
+#[derive(Debug, Clone)]
+pub(super) enum Matrix {
+    /// `[outputs, inputs]`.
+    Dense(Tensor),
+    Blocks(QuantizedMatrix),
 }
 
 /// What attention takes beside queries, keys and values.
@@ -177,7 +186,7 @@ pub(super) enum Kind {
     AveragePool(PoolSpec),
     AdaptivePool([i64; 2]),
     Linear {
-        weight: Tensor,
+        weight: Matrix,
         bias: Option<Tensor>,
         activation: Activation,
         order: Order,

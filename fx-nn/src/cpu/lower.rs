@@ -5,6 +5,7 @@
 use std::collections::HashMap;
 
 use fx_core::ir::{Argument, Function, NodeRef, Op, ValueMeta};
+use fx_core::module::Callee;
 use fx_core::value::DType;
 use fx_core::{Error, GraphModule, Result, function, function_table, operator};
 use fx_kernels::Activation;
@@ -13,8 +14,9 @@ use fx_kernels::matrix::Order;
 use fx_kernels::recurrent::Unit;
 use fx_kernels::reduce::Reduction;
 
+use super::blocks;
 use super::call::{Args, Lowering};
-use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, View};
+use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, Matrix, View};
 use super::lowering::{CpuLowering, How};
 use super::points::{Point, Points};
 use super::types::{dtype_of, half_of};
@@ -83,6 +85,17 @@ impl<'g> Lowering<'g> {
             }
             _ => {
                 let call = self.gm.call(node)?;
+                if let Callee::Module(layer) = call.callee()
+                    && let Some(matrix) = blocks::matrix_of(*layer)
+                {
+                    let args = Args {
+                        node,
+                        bound: call.bind()?,
+                    };
+                    let id = self.product_with_blocks(&args, matrix)?;
+                    self.made(node, id);
+                    return Ok(());
+                }
                 let Some(function) = call.function() else {
                     return Err(Error::msg("the callee is no known function"));
                 };
@@ -94,7 +107,6 @@ impl<'g> Lowering<'g> {
                     self.masks.insert(node.id(), mask);
                 }
                 let made = self.call(function, &args)?;
-                let dtype = node.meta::<ValueMeta>().and_then(ValueMeta::dtype);
                 // Floats leave the code in the type that the graph has, so that it has to be known.
                 let made = made.filter(|id| {
                     let is_floats = self.draft.items[*id].is_floats;
@@ -111,13 +123,19 @@ impl<'g> Lowering<'g> {
                         id
                     }
                 };
-                if let Some(half) = dtype.and_then(|dtype| self.half_type(dtype)) {
-                    self.draft.halves.insert(node.id(), half);
-                }
-                self.items.insert(node.id(), id);
+                self.made(node, id);
             }
         }
         Ok(())
+    }
+
+    /// The item of a call is made.
+    fn made(&mut self, node: NodeRef<'_>, id: Id) {
+        let dtype = node.meta::<ValueMeta>().and_then(ValueMeta::dtype);
+        if let Some(half) = dtype.and_then(|dtype| self.half_type(dtype)) {
+            self.draft.halves.insert(node.id(), half);
+        }
+        self.items.insert(node.id(), id);
     }
 
     /// The call as it is.
@@ -299,7 +317,7 @@ impl<'g> Lowering<'g> {
             return Ok(None);
         }
         let kind = Kind::Linear {
-            weight,
+            weight: Matrix::Dense(weight),
             bias,
             activation: Activation::None,
             order: Order::ActivationFirst,

@@ -71,6 +71,7 @@
 mod absorb;
 mod array;
 mod attention;
+mod blocks;
 mod call;
 mod code;
 mod conv_of_run;

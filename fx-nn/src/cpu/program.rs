@@ -17,7 +17,8 @@ use fx_kernels::reduce::Reduction;
 use fx_kernels::{Activation, Buffer, Level};
 
 use super::array::{Array, Memory};
-use super::draft::{Draft, Id, Item, Kind, PointOp, Recurring};
+use super::blocks;
+use super::draft::{Draft, Id, Item, Kind, Matrix, PointOp, Recurring};
 use super::frame::{Frame, Register, slice};
 use super::memory::Pool;
 use super::options::{Options, Progress};
@@ -399,18 +400,17 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
             }
         }
         Kind::Linear {
-            weight: tensor,
+            weight: matrix,
             bias,
             activation,
             order,
         } => {
-            let [outputs, inputs] = tensor.dims()?[..] else {
-                return Err(Error::msg(
-                    "the weight of a linear layer has two dimensions",
-                ));
+            let matrix = match matrix {
+                Matrix::Dense(tensor) => packed_matrix(&tensor, options.weights)?,
+                Matrix::Blocks(matrix) => blocks::packed(&matrix)?,
             };
             Kernel::Linear {
-                matrix: packed_matrix(&tensor, [inputs, outputs], options.weights)?,
+                matrix,
                 bias: weight(bias.as_ref())?,
                 activation,
                 order,
@@ -477,11 +477,17 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
 }
 
 /// The weight of a linear layer, stored as it is if no other kind is asked for.
-fn packed_matrix(
-    tensor: &Tensor,
-    [inputs, outputs]: [usize; 2],
-    kind: Option<WeightKind>,
-) -> Result<PackedMatrix> {
+pub(super) fn packed_matrix(tensor: &Tensor, kind: Option<WeightKind>) -> Result<PackedMatrix> {
+    let [outputs, inputs] = tensor.dims()?[..] else {
+        return Err(Error::msg(
+            "the weight of a linear layer has two dimensions",
+        ));
+    };
+    let fits = |kind: &WeightKind| match kind {
+        WeightKind::Blocks(kind) => inputs.is_multiple_of(kind.block_size()),
+        _ => true,
+    };
+    let kind = kind.filter(fits);
     let data = tensor.candle()?.contiguous().map_err(Error::other)?;
     let (storage, layout) = data.storage_and_layout();
     let of = layout.start_offset()..layout.start_offset() + layout.shape().elem_count();

@@ -126,6 +126,25 @@ impl QuantizedMatrix {
         }
     }
 
+    /// The matrix of some rows of this one.
+    pub(crate) fn rows(&self, rows: &[usize]) -> Result<Self> {
+        let (all, columns) = self.blocks.0.shape().dims2().fx()?;
+        let bytes = self.blocks.0.data().fx()?;
+        let width = bytes.len() / all.max(1);
+        let mut chosen = Vec::with_capacity(rows.len() * width);
+        for row in rows {
+            let bytes = bytes.get(row * width..(row + 1) * width);
+            let bytes = bytes.ok_or_else(|| {
+                Error::msg(format_args!(
+                    "quantized_linear: there is no row {row} of {all}"
+                ))
+            })?;
+            chosen.extend_from_slice(bytes);
+        }
+        let data = blocks_of(chosen, self.blocks.0.dtype(), [rows.len(), columns])?;
+        QuantizedMatrix::of(data)
+    }
+
     /// Rows and columns.
     pub fn shape(&self) -> [usize; 2] {
         let dims = self.blocks.0.shape().dims();
@@ -137,13 +156,18 @@ impl QuantizedMatrix {
         format!("{:?}", self.blocks.0.dtype())
     }
 
+    /// The blocks.
+    pub(crate) fn blocks(&self) -> &QTensor {
+        &self.blocks.0
+    }
+
     /// How many bytes the blocks have.
     pub fn bytes(&self) -> usize {
         self.blocks.0.storage_size_in_bytes()
     }
 }
 
-#[trace(leaf, path = "fx_nn::nn::QuantizedMatrix")]
+#[trace(opaque, path = "fx_nn::nn::QuantizedMatrix")]
 impl QuantizedMatrix {
     /// x Wᵀ.
     ///
@@ -237,12 +261,17 @@ impl Component for Blocks {
                 found.len()
             )));
         }
-        // Candle panics if the bytes are not aligned like its blocks.
-        let read = AssertUnwindSafe(|| QStorage::from_data(found.into(), &PROCESSOR, dtype));
-        let storage = catch_unwind(read).map_err(|_| {
-            Error::msg("quantized_linear: the blocks do not lie where candle can read them")
-        })?;
-        let data = QTensor::new(storage.fx()?, (rows, columns)).fx()?;
+        let data = blocks_of(found, dtype, [rows, columns])?;
         Ok(Blocks(Arc::new(data)))
     }
+}
+
+/// A matrix of the bytes of its blocks.
+fn blocks_of(bytes: Vec<u8>, dtype: GgmlDType, [rows, columns]: [usize; 2]) -> Result<QTensor> {
+    // Candle panics if the bytes are not aligned like its blocks.
+    let read = AssertUnwindSafe(|| QStorage::from_data(bytes.into(), &PROCESSOR, dtype));
+    let storage = catch_unwind(read).map_err(|_| {
+        Error::msg("quantized_linear: the blocks do not lie where candle can read them")
+    })?;
+    QTensor::new(storage.fx()?, (rows, columns)).fx()
 }

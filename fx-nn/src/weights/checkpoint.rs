@@ -376,7 +376,7 @@ impl Checkpoint {
     /// fails in the middle of a file that was whole when it was opened, the error names the tensor;
     /// those before it are set.
     pub fn load(&self, module: &mut (impl Component + ?Sized)) -> Result<()> {
-        self.load_where(module, Report::strict).map(drop)
+        self.load_where(module, |_| true, Report::strict).map(drop)
     }
 
     /// Sets those parameters and buffers of a module that the checkpoint has in the same shape, and reports the others.
@@ -385,15 +385,17 @@ impl Checkpoint {
     /// Returns an error if a tensor that fits has elements that candle does not have, and, like
     /// [`load`](Checkpoint::load), if a file cannot be read.
     pub fn load_partial(&self, module: &mut (impl Component + ?Sized)) -> Result<Report> {
-        self.load_where(module, |_| Ok(()))
+        self.load_where(module, |_| true, |_| Ok(()))
     }
 
-    fn load_where(
+    /// Loads the tensors whose names `keep` accepts, if `accept` succeeds for what does not fit.
+    pub(crate) fn load_where(
         &self,
         module: &mut (impl Component + ?Sized),
+        keep: impl Fn(&str) -> bool,
         accept: impl FnOnce(&Report) -> Result<()>,
     ) -> Result<Report> {
-        let given = self.tensors.iter();
+        let given = self.tensors.iter().filter(|(name, _)| keep(name));
         let given = given.map(|(name, place)| (name.as_str(), &*place.shape));
         let (names, report) = fit(module, &given.collect())?;
         accept(&report).map_err(|e| in_file(&self.path, &format_args!("\n{e}")))?;

@@ -64,7 +64,7 @@ impl Report {
     ///
     /// # Errors
     /// Returns an error if a tensor does not fit, with a line for each.
-    pub(super) fn strict(&self) -> Result<(), Error> {
+    pub(crate) fn strict(&self) -> Result<(), Error> {
         match self.is_empty() {
             true => Ok(()),
             false => Err(ErrorKind::Weights(self.to_string()).into()),

@@ -58,6 +58,8 @@ pub struct Config {
     pub rope_theta: f64,
     /// How angles are scaled for longer texts.
     pub rope_scaling: RopeScaling,
+    /// What each of the `head_dim / 2` rotary frequencies is divided by too, where a file lists it.
+    pub rope_factors: Option<Vec<f64>>,
     /// Whether the head's weights are the embedding's.
     pub tie_word_embeddings: bool,
     /// Whether queries, keys and values have a bias.
@@ -139,6 +141,7 @@ impl Config {
             rms_norm_eps: fields.number_or("rms_norm_eps", 1e-6),
             rope_theta: rope_theta(&mut fields),
             rope_scaling: rope_scaling(&mut fields),
+            rope_factors: None,
             tie_word_embeddings: fields.flag_or("tie_word_embeddings", is_gemma),
             qkv_bias: bias,
             out_bias: bias && !is_qwen,
@@ -447,7 +450,25 @@ fn frequencies(config: &Config) -> Vec<f32> {
             }
         }
     });
-    scaled.map(|frequency| frequency as f32).collect()
+    let factors = config.rope_factors.iter().flatten().copied();
+    let factors = factors.chain(std::iter::repeat(1.0));
+    let divided = scaled
+        .zip(factors)
+        .map(|(frequency, factor)| frequency / factor);
+    divided.map(|frequency| frequency as f32).collect()
+}
+
+/// The caches of a model before the first word, of `[batch, key_value_heads, 0, head_dim]` each.
+pub(super) fn empty_caches(layers: usize, shape: [usize; 4], dtype: DType) -> Result<Vec<Cache>> {
+    let [batch, heads, length, width] = shape;
+    let empty = || Tensor::zeros((batch, heads, length, width))?.to_dtype(dtype);
+    let caches = (0..layers).map(|_| {
+        Ok(Cache {
+            k: empty()?,
+            v: empty()?,
+        })
+    });
+    caches.collect()
 }
 
 impl Decoder {
@@ -592,15 +613,8 @@ impl CausalLM {
     /// Returns no errors of its own.
     pub fn caches(&self, batch: usize) -> Result<Vec<Cache>> {
         let dtype = self.model.norm.weight.dtype()?;
-        let shape = (batch, self.cache.heads, 0, self.cache.head_dim);
-        let empty = || Tensor::zeros(shape)?.to_dtype(dtype);
-        let caches = self.model.layers.iter().map(|_| {
-            Ok(Cache {
-                k: empty()?,
-                v: empty()?,
-            })
-        });
-        caches.collect()
+        let CacheShape { heads, head_dim } = self.cache;
+        empty_caches(self.model.layers.len(), [batch, heads, 0, head_dim], dtype)
     }
 
     /// The traced model: one graph for prompts of any length and for the words after them.

@@ -1,4 +1,5 @@
-//! Models of Hugging Face's families, read from folders with `config.json` and weights, under their checkpoints' names.
+//! Models of Hugging Face's families, read from folders with `config.json` and weights, or from GGUF files, under
+//! their checkpoints' names.
 
 pub mod activation;
 pub mod bert;
@@ -8,6 +9,7 @@ pub mod decoder;
 pub mod dinov2;
 pub mod encoder;
 pub mod encoder_decoder;
+pub mod gguf;
 pub mod gpt2;
 pub mod mamba;
 pub mod norm;

@@ -1,0 +1,90 @@
+//! Linear layers whose weights are the blocks of GGUF files.
+//!
+//! Invariant: code has the numbers of the blocks as they are; kinds without a kernel are no part of it.
+
+use std::any::Any;
+
+use candle_core::quantized::GgmlDType;
+use fx_core::module::Module;
+use fx_core::passes::backend::Support;
+use fx_core::{Error, Result};
+use fx_kernels::Activation;
+use fx_kernels::matrix::{BlockKind, Order, PackedMatrix, WeightKind};
+
+use super::call::{Args, Lowering};
+use super::draft::{Id, Kind, Matrix};
+use super::program::packed_matrix;
+use crate::Tensor;
+use crate::device::PROCESSOR;
+use crate::error::Fx;
+use crate::nn::QuantizedMatrix;
+
+/// The matrix that a layer is.
+pub(super) fn matrix_of(layer: &dyn Module) -> Option<&QuantizedMatrix> {
+    (layer as &dyn Any).downcast_ref()
+}
+
+/// How numbers of a type are packed, as they are.
+fn kind_of(dtype: GgmlDType) -> Option<WeightKind> {
+    Some(match dtype {
+        GgmlDType::F32 => WeightKind::F32,
+        GgmlDType::F16 => WeightKind::F16,
+        GgmlDType::BF16 => WeightKind::Bf16,
+        GgmlDType::Q4_0 => WeightKind::Blocks(BlockKind::Q4_0),
+        GgmlDType::Q4_1 => WeightKind::Blocks(BlockKind::Q4_1),
+        GgmlDType::Q5_0 => WeightKind::Blocks(BlockKind::Q5_0),
+        GgmlDType::Q5_1 => WeightKind::Blocks(BlockKind::Q5_1),
+        GgmlDType::Q8_0 => WeightKind::Blocks(BlockKind::Q8_0),
+        GgmlDType::Q4K => WeightKind::Blocks(BlockKind::Q4K),
+        GgmlDType::Q5K => WeightKind::Blocks(BlockKind::Q5K),
+        GgmlDType::Q6K => WeightKind::Blocks(BlockKind::Q6K),
+        GgmlDType::Q8_1 | GgmlDType::Q2K | GgmlDType::Q3K | GgmlDType::Q8K => return None,
+    })
+}
+
+/// Whether a program can have a call of a layer that nothing traces into.
+pub(super) fn supports(layer: &dyn Module) -> Support {
+    match matrix_of(layer) {
+        Some(matrix) if kind_of(matrix.blocks().dtype()).is_some() => Support::Yes,
+        Some(matrix) => {
+            let kind = matrix.quantization();
+            Support::no(format!("there is no kernel for blocks of {kind}"))
+        }
+        None => Support::no("its body works on data, and calls no operations"),
+    }
+}
+
+/// The packed weight.
+pub(super) fn packed(matrix: &QuantizedMatrix) -> Result<PackedMatrix> {
+    let blocks = matrix.blocks();
+    match kind_of(blocks.dtype()) {
+        Some(WeightKind::Blocks(kind)) => {
+            let [outputs, inputs] = matrix.shape();
+            let bytes = blocks.data().fx()?;
+            PackedMatrix::from_blocks(kind, &bytes, inputs, outputs).map_err(Error::other)
+        }
+        Some(kind) => {
+            let floats = Tensor::from(blocks.dequantize(&PROCESSOR).fx()?);
+            packed_matrix(&floats, Some(kind))
+        }
+        None => Err(Error::msg(format_args!(
+            "there is no kernel for blocks of {}",
+            matrix.quantization()
+        ))),
+    }
+}
+
+impl Lowering<'_> {
+    /// The product of a matrix in blocks.
+    pub fn product_with_blocks(&mut self, args: &Args<'_>, matrix: &QuantizedMatrix) -> Result<Id> {
+        let kind = Kind::Linear {
+            weight: Matrix::Blocks(matrix.clone()),
+            bias: None,
+            activation: Activation::None,
+            order: Order::ActivationFirst,
+        };
+        let x = self.floats(args, "x");
+        let made = x.and_then(|x| self.push(args, kind, vec![x]));
+        made.ok_or_else(|| Error::msg("a product with blocks is of floats of at most 32 bits"))
+    }
+}
