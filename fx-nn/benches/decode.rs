@@ -1,5 +1,5 @@
 //! A token of a language model in compiled code, by the type of its weights: prints `decode.name value` lines. Arguments
-//! choose types: `f32`, `bf16`, `f16`, `i8`.
+//! choose types: `f32`, `bf16`, `f16`, `i8`, and `q8_0` and `q4_0`, whose model is in `f16`.
 //!
 //! The model has Qwen2.5-0.5B's sizes and random weights. `share` is the bandwidth of a token over that of the machine: the
 //! bytes of all weights and caches that a token reads, by its time, over the best of 12 sums of 1 GiB of floats in the same
@@ -12,7 +12,7 @@ mod support;
 use std::hint::black_box;
 use std::time::Instant;
 
-use fx_nn::cpu::{Cpu, WeightKind};
+use fx_nn::cpu::{BlockKind, Cpu, WeightKind};
 use fx_nn::models::hf::decoder::{Cache, CausalLM, Config};
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
@@ -104,13 +104,14 @@ fn figures(
     let (far, long) = token(&fast, long)?;
     let width = |dtype: DType| if dtype == DType::F32 { 4 } else { 2 };
     let weight_bytes = match kind {
-        Some(WeightKind::I8) => 1,
-        _ => width(dtype),
+        Some(WeightKind::I8) => 1.0,
+        Some(WeightKind::Blocks(kind)) => kind.block_bytes() as f64 / kind.block_size() as f64,
+        _ => width(dtype) as f64,
     };
     let in_layer = 896 * (896 + 2 * 128 + 896 + 3 * 4864);
-    let weights = (24 * in_layer + 151_936 * 896) * weight_bytes;
+    let weights = (24 * in_layer + 151_936 * 896) as f64 * weight_bytes;
     let cached = |tokens: usize| 24 * 2 * 2 * 64 * tokens * width(dtype);
-    let floor = (weights + cached(128)) as f64 / bytes_per_second;
+    let floor = (weights + cached(128) as f64) / bytes_per_second;
     let added = (cached(behind) - cached(128)) as f64 / bytes_per_second;
     println!("decode.token_ms/{name} {:.2}", short * 1e3);
     println!("decode.share/{name} {:.3}", floor / short);
@@ -138,6 +139,16 @@ fn main() -> Result<()> {
         ("bf16", DType::BF16, None),
         ("f16", DType::F16, None),
         ("i8", DType::F32, Some(WeightKind::I8)),
+        (
+            "q8_0",
+            DType::F16,
+            Some(WeightKind::Blocks(BlockKind::Q8_0)),
+        ),
+        (
+            "q4_0",
+            DType::F16,
+            Some(WeightKind::Blocks(BlockKind::Q4_0)),
+        ),
         ("f32", DType::F32, None),
     ] {
         if wanted(name) {

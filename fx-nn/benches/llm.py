@@ -1,9 +1,10 @@
 """A language model in fx beside llama.cpp, on the same weights: python fx-nn/benches/llm.py DIR [--threads 1,2]
 
 Needs xllamacpp (llama.cpp as a wheel, AVX2), gguf and numpy. The models have the shapes of Qwen2.5-0.5B and Llama-3.2-1B
-and random weights in bfloat16, written into DIR once: as a folder of Hugging Face's, and as a GGUF file. Each engine runs
-in a process of its own, in turns; times are minima. `gap` is the largest difference of the five likeliest tokens'
-logarithms of probabilities behind a prompt.
+and random weights, written into DIR once: in bfloat16 as a folder of Hugging Face's and as a GGUF file, and as GGUF files
+in Q8_0 and Q4_0. fx reads the folder, and the same GGUF files. Each engine runs in a process of its own, in turns; times
+are minima. `gap` is the largest difference of the five likeliest tokens' logarithms of probabilities behind a prompt:
+llama.cpp rounds inputs to 8 bits before a product with blocks, fx does not.
 """
 
 import argparse
@@ -18,6 +19,8 @@ import numpy as np
 import fx_program
 
 TURNS = 5
+# The largest gap of a format.
+FORMATS = {"bf16": 0.05, "q8_0": 0.1, "q4_0": 0.3}
 BEHIND, COUNT, PROMPT = 128, 32, 512
 SHAPES = {
     "qwen2.5-0.5b": dict(
@@ -74,14 +77,30 @@ def turned(values, heads):
 
 
 def write(name, folder):
-    """Writes a model twice."""
-    import gguf
-
+    """Writes a model as a folder, and as a GGUF file of each format."""
     shape = SHAPES[name]
     folder.mkdir(parents=True)
     config = dict(shape, tie_word_embeddings=True, max_position_embeddings=8192, hidden_act="silu", torch_dtype="bfloat16")
     (folder / "config.json").write_text(json.dumps(config))
-    writer = gguf.GGUFWriter(folder / "model.gguf", shape["model_type"])
+    header, data, start = {}, [], 0
+    for ours, _, values in tensors(shape):
+        header[ours] = {"dtype": "BF16", "shape": list(values.shape), "data_offsets": [start, start + values.nbytes]}
+        start += values.nbytes
+        data.append(values.tobytes())
+    header = json.dumps(header).encode()
+    with open(folder / "model.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(header)) + header)
+        for part in data:
+            file.write(part)
+    del data
+    for kind in FORMATS:
+        write_gguf(shape, kind, folder / f"{kind}.gguf")
+
+
+def write_gguf(shape, kind, path):
+    import gguf
+
+    writer = gguf.GGUFWriter(path, shape["model_type"])
     writer.add_context_length(8192)
     writer.add_embedding_length(shape["hidden_size"])
     writer.add_block_count(shape["num_hidden_layers"])
@@ -91,42 +110,36 @@ def write(name, folder):
     writer.add_layer_norm_rms_eps(shape["rms_norm_eps"])
     writer.add_rope_freq_base(shape["rope_theta"])
     writer.add_vocab_size(shape["vocab_size"])
-    writer.add_file_type(gguf.LlamaFileType.MOSTLY_BF16)
+    writer.add_file_type(gguf.LlamaFileType[f"MOSTLY_{kind.upper()}"])
     # Nobody reads texts: tokens are numbers.
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("qwen2")
     writer.add_token_list([f"t{at}" for at in range(shape["vocab_size"])])
     writer.add_token_merges(["t 1"])
-    header, data, start = {}, [], 0
-    for ours, theirs, values in tensors(shape):
-        header[ours] = {"dtype": "BF16", "shape": list(values.shape), "data_offsets": [start, start + values.nbytes]}
-        start += values.nbytes
-        data.append(values.tobytes())
+    for _, theirs, values in tensors(shape):
         heads = {"attn_q": "num_attention_heads", "attn_k": "num_key_value_heads"}.get(theirs.split(".")[-2])
         if shape["model_type"] == "llama" and heads:
             values = turned(values, shape[heads])
+        wide = (values.astype(np.uint32) << 16).view(np.float32)
+        dtype = gguf.GGMLQuantizationType[kind.upper()]
         if values.ndim == 1:
-            wide = (values.astype(np.uint32) << 16).view(np.float32)
             writer.add_tensor(theirs, wide)
+        elif kind == "bf16":
+            writer.add_tensor(theirs, values.view(np.uint8), raw_dtype=dtype)
         else:
-            writer.add_tensor(theirs, values.view(np.uint8), raw_dtype=gguf.GGMLQuantizationType.BF16)
-    header = json.dumps(header).encode()
-    with open(folder / "model.safetensors", "wb") as file:
-        file.write(struct.pack("<Q", len(header)) + header)
-        for part in data:
-            file.write(part)
+            writer.add_tensor(theirs, gguf.quants.quantize(wide, dtype), raw_dtype=dtype)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
 
 
-def serve(folder, threads):
+def serve(path, threads):
     """llama.cpp: answers the lines that the fx program answers."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
-    params.model.path = str(folder / "model.gguf")
+    params.model.path = str(path)
     params.n_ctx = 4096
     params.n_parallel = 1
     params.n_gpu_layers = 0
@@ -164,11 +177,38 @@ def gap(ours, theirs):
     return max(both, default=float("inf")) if len(both) >= 3 else float("inf")
 
 
+def compared(program, folder, kind, threads):
+    """Prints the figures of a model in a format; the bars that were missed."""
+    fx = fx_program.Fx(program, threads)
+    file = folder / f"{kind}.gguf"
+    command = [sys.executable, __file__, str(file), "--serve", str(threads)]
+    llama = fx_program.Lines(command, OMP_NUM_THREADS=str(threads))
+    llama.name = "llama.cpp"
+    fx.ask(f"load {folder if kind == 'bf16' else file}")
+    llama.process.stdout.readline()
+    label = f"{folder.name} {kind} threads {threads}"
+    found = gap(fx.ask("scores 64"), llama.ask("scores 64"))
+    print(f"{label}: gap {found:.4f}")
+    missed = [f"{label} gap {found:.4f}"] if found > FORMATS[kind] else []
+    for what, line, bar in [("decode", f"decode {BEHIND} {COUNT}", 1.05), ("prompt", f"prompt {PROMPT}", 0.6)]:
+        times = [(float(fx.ask(line)), float(llama.ask(line))) for _ in range(TURNS)]
+        ours, theirs = (min(column) for column in zip(*times))
+        ratio = ours / theirs
+        print(f"{label}: {what} fx_ms {ours:.2f} llama_ms {theirs:.2f} ratio {ratio:.2f} (bar {bar})", flush=True)
+        if ratio > bar:
+            missed.append(f"{label} {what} {ratio:.2f}")
+    for engine in (fx, llama):
+        engine.process.stdin.close()
+        engine.process.wait()
+    return missed
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("dir", type=Path)
     parser.add_argument("--threads", default="1,2")
     parser.add_argument("--only", default=",".join(SHAPES))
+    parser.add_argument("--formats", default=",".join(FORMATS))
     parser.add_argument("--serve", type=int, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
@@ -177,28 +217,12 @@ def main():
     missed = []
     for name in options.only.split(","):
         folder = options.dir / name
-        if not (folder / "model.gguf").exists():
+        if not (folder / "q4_0.gguf").exists():
             print(f"writing {name}", file=sys.stderr)
             write(name, folder)
-        for threads in map(int, options.threads.split(",")):
-            fx = fx_program.Fx(program, threads)
-            command = [sys.executable, __file__, str(folder), "--serve", str(threads)]
-            llama = fx_program.Lines(command, OMP_NUM_THREADS=str(threads))
-            llama.name = "llama.cpp"
-            fx.ask(f"load {folder}")
-            llama.process.stdout.readline()
-            found = gap(fx.ask("scores 64"), llama.ask("scores 64"))
-            print(f"{name} bf16 threads {threads}: gap {found:.4f}")
-            for what, line, bar in [("decode", f"decode {BEHIND} {COUNT}", 1.05), ("prompt", f"prompt {PROMPT}", 0.6)]:
-                times = [(float(fx.ask(line)), float(llama.ask(line))) for _ in range(TURNS)]
-                ours, theirs = (min(column) for column in zip(*times))
-                ratio = ours / theirs
-                print(f"{name} bf16 threads {threads}: {what} fx_ms {ours:.2f} llama_ms {theirs:.2f} ratio {ratio:.2f} (bar {bar})")
-                if ratio > bar or found > 0.05:
-                    missed.append(f"{name} {what} {threads}: {ratio:.2f}")
-            for engine in (fx, llama):
-                engine.process.stdin.close()
-                engine.process.wait()
+        for kind in options.formats.split(","):
+            for threads in map(int, options.threads.split(",")):
+                missed += compared(program, folder, kind, threads)
     print("all bars held" if not missed else "missed: " + ", ".join(missed))
 
 

@@ -1,6 +1,6 @@
 //! The fx side of `llm.py`, which compares a language model with llama.cpp and builds this program. It answers lines of
-//! standard input: `load FOLDER`, `prompt COUNT` (ms for each token of a prompt), `decode BEHIND COUNT` (ms for each of so many
-//! tokens behind a prompt), `scores COUNT` (the logarithms of the probabilities of the five likeliest tokens behind a prompt).
+//! standard input: `load FOLDER` or a GGUF file, `prompt COUNT` (ms for each token of a prompt), `decode BEHIND COUNT` (ms for each of so many
+//! tokens behind a prompt), `profile BEHIND` (the times of a token's steps, on standard error), `scores COUNT` (the logarithms of the probabilities of the five likeliest tokens behind a prompt).
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use fx_nn::cpu::Cpu;
 use fx_nn::models::hf::decoder::{Cache, CausalLM};
+use fx_nn::models::hf::gguf::Gguf;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 
@@ -16,24 +17,48 @@ use lines::answer_each;
 
 /// A model, compiled.
 struct Loaded {
-    model: CausalLM,
+    source: Source,
     fast: GraphModule,
+}
+
+/// What a model was read from, which makes its caches.
+enum Source {
+    Folder(CausalLM),
+    Gguf(Gguf),
 }
 
 type Step = (Tensor, Vec<Cache>);
 
 impl Loaded {
-    fn of(folder: &str) -> Result<Self> {
-        let model = CausalLM::from_folder(folder)?;
-        let fast = model.trace()?.compile(Compile::new(Cpu::new()))?;
-        Ok(Loaded { model, fast })
+    fn of(path: &str) -> Result<Self> {
+        let (source, gm) = match path.ends_with(".gguf") {
+            true => {
+                let file = Gguf::open(path)?.dtype(DType::F16);
+                let gm = file.trace()?;
+                (Source::Gguf(file), gm)
+            }
+            false => {
+                let model = CausalLM::from_folder(path)?;
+                let gm = model.trace()?;
+                (Source::Folder(model), gm)
+            }
+        };
+        let fast = gm.compile(Compile::new(Cpu::new()))?;
+        Ok(Loaded { source, fast })
+    }
+
+    fn caches(&self) -> Result<Vec<Cache>> {
+        match &self.source {
+            Source::Folder(model) => model.caches(1),
+            Source::Gguf(file) => file.caches(1),
+        }
     }
 
     /// A prompt of the tokens that `llm.py` gives llama.cpp.
     fn prompt(&self, count: usize) -> Result<Step> {
         let tokens = (0..count as i64).map(|at| 100 + at * 37 % 5000).collect();
         let tokens = Tensor::from_vec(tokens, (1, count))?;
-        self.fast.forward((&tokens, self.model.caches(1)?))
+        self.fast.forward((&tokens, self.caches()?))
     }
 
     fn answer(&self, words: &[&str]) -> Result<String> {
@@ -56,6 +81,12 @@ impl Loaded {
                 }
                 Ok((start.elapsed().as_secs_f64() * 1e3 / count(2)? as f64).to_string())
             }
+            ["profile", ..] => {
+                let (_, caches) = self.prompt(count(1)?)?;
+                let word = Tensor::from_vec(vec![7i64], (1, 1))?;
+                eprint!("{}", self.fast.profile(20, (&word, caches))?);
+                Ok("profiled".to_string())
+            }
             ["scores", ..] => {
                 let (scores, _) = self.prompt(count(1)?)?;
                 let scores = scores.i((0, -1))?.to_dtype(DType::F32)?;
@@ -63,7 +94,7 @@ impl Loaded {
                 let (values, tokens): (Tensor, Tensor) = likely;
                 Ok(format!("{:?} {:?}", tokens.to_vec()?, values.to_vec()?))
             }
-            _ => Err(Error::msg("prompt, decode or scores")),
+            _ => Err(Error::msg("prompt, decode, profile or scores")),
         }
     }
 }

@@ -1,8 +1,7 @@
 //! Compiled code of layers whose weights are blocks of GGUF files: numbers of the blocks as they are, without the rounding of
 //! inputs that the graph does.
 
-use fx_kernels::matrix::BlockKind;
-use fx_nn::cpu::{Cpu, Level, WeightKind};
+use fx_nn::cpu::{BlockKind, Cpu, Level, WeightKind};
 use fx_nn::models::hf::decoder::{Cache, CausalLM, Config};
 use fx_nn::passes::backend::{Compile, LowerReport};
 use fx_nn::prelude::*;

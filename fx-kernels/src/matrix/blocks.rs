@@ -7,8 +7,8 @@ use pulp::Simd;
 use pulp::bytemuck::cast_slice_mut;
 
 use super::block_kind::{Block, BlockKind, CHUNK, Scaling};
-use super::packed::{Words, byte, panels, widen_f16, words};
 use super::tile::{Columns, PANEL};
+use super::words::{Words, byte, panels, widen_f16, words};
 use crate::Buffer;
 use crate::vector::{load, store};
 
@@ -52,8 +52,8 @@ impl BlockKind {
     /// The lines of the codes of a chunk.
     pub(crate) fn code_lines(self) -> usize {
         match self.has_nibbles() {
-            true => CHUNK / Nibbles::STEPS,
-            false => CHUNK / Bytes::STEPS,
+            true => Nibbles::LINES,
+            false => Bytes::LINES,
         }
     }
 
@@ -137,14 +137,11 @@ impl Blocks {
             scales_of(simd, self.kind, piece.scales, chunk, 1.0, &mut scales);
             let lines = &piece.codes[chunk * C::LINES..][..C::LINES];
             for (step, out) in out.iter_mut().enumerate() {
+                let lines = &lines[step / STEPS * C::WIDE..][..C::WIDE];
+                let half = step / (CHUNK / 2) * PANEL;
                 for at in (0..16).step_by(S::F32_LANES) {
-                    let line = S::as_simd_u32s(&lines[step / C::STEPS][at..]).0[0];
-                    let half = step / (CHUNK / 2) * PANEL;
-                    for (at, code) in
-                        [at, 16 + at]
-                            .into_iter()
-                            .zip(C::pair(simd, line, step % C::STEPS))
-                    {
+                    let [low, high] = C::pair(simd, lines, at, step % STEPS);
+                    for (at, code) in [(at, low), (16 + at, high)] {
                         let q = simd.mul_add_f32s(code, unit, zero);
                         let scale = load(simd, &scales, half + at);
                         let shift = load(simd, &scales, 2 * PANEL + at);
@@ -190,13 +187,13 @@ fn put_scales(kind: BlockKind, block: &Block, chunk: usize, column: usize, lines
 
 /// Writes the codes of a block.
 fn put_codes(kind: BlockKind, block: &Block, column: usize, lines: &mut [Words]) {
-    let (bits, steps) = match kind.has_nibbles() {
-        true => (4, Nibbles::STEPS),
-        false => (8, Bytes::STEPS),
-    };
+    let half = column / 16;
     for (k, code) in block.codes[..kind.block_size()].iter().enumerate() {
-        let shift = bits * (2 * (k % steps) + column / 16);
-        lines[k / steps][column % 16] |= u32::from(*code) << shift;
+        let (line, shift) = match kind.has_nibbles() {
+            true => (k / STEPS, 8 * (k % STEPS) + 4 * half),
+            false => (k / STEPS * 2 + half, 8 * (k % STEPS)),
+        };
+        lines[line][column % 16] |= u32::from(*code) << shift;
     }
 }
 
@@ -276,29 +273,36 @@ pub(crate) fn scales_of<S: Simd>(
     }
 }
 
+/// The steps of K whose codes lie in one word.
+pub(crate) const STEPS: usize = 4;
+
 /// Codes in words, and how they become floats.
 pub(crate) trait Codes: Copy {
-    /// The steps of K in a line. A word holds column i, then column 16 + i, for each.
-    const STEPS: usize;
+    /// The lines of [`STEPS`] steps.
+    const WIDE: usize;
     /// The inputs that are summed before the sum is times a scale.
     const GROUP: usize;
     /// The lines of a chunk.
-    const LINES: usize = CHUNK / Self::STEPS;
+    const LINES: usize = CHUNK / STEPS * Self::WIDE;
     /// A code is read as `1 + code / UNIT`: bits that are put into a float.
     const UNIT: f32;
 
-    /// The two vectors of a step.
-    fn pair<S: Simd>(simd: S, words: S::u32s, step: usize) -> [S::f32s; 2];
+    /// Columns `at..` and `16 + at..` of a step.
+    fn pair<S: Simd>(simd: S, lines: &[Words], at: usize, step: usize) -> [S::f32s; 2];
 }
 
+/// A line for each four steps: byte s of a word has the codes of step s, of column i (low) and 16 + i.
 #[derive(Clone, Copy)]
 pub(crate) struct Nibbles;
+
+/// Two lines for each four steps, of columns i and of columns 16 + i: byte s of a word is the code of step s.
 #[derive(Clone, Copy)]
 pub(crate) struct Bytes;
 
 /// The `bits` bits of each word from `from` on, as `1 + code / 2^bits`.
 #[inline(always)]
-fn fraction<S: Simd>(simd: S, words: S::u32s, from: u32, bits: u32) -> S::f32s {
+fn fraction<S: Simd>(simd: S, line: &Words, at: usize, from: u32, bits: u32) -> S::f32s {
+    let words = S::as_simd_u32s(&line[at..]).0[0];
     let to = 23 - bits;
     let moved = match from < to {
         true => simd.wrapping_dyn_shl_u32s(words, simd.splat_u32s(to - from)),
@@ -310,31 +314,31 @@ fn fraction<S: Simd>(simd: S, words: S::u32s, from: u32, bits: u32) -> S::f32s {
 }
 
 impl Codes for Nibbles {
-    const STEPS: usize = 4;
+    const WIDE: usize = 1;
     const GROUP: usize = CHUNK;
     const UNIT: f32 = 16.0;
 
     #[inline(always)]
-    fn pair<S: Simd>(simd: S, words: S::u32s, step: usize) -> [S::f32s; 2] {
+    fn pair<S: Simd>(simd: S, lines: &[Words], at: usize, step: usize) -> [S::f32s; 2] {
         let from = 8 * step as u32;
         [
-            fraction(simd, words, from, 4),
-            fraction(simd, words, from + 4, 4),
+            fraction(simd, &lines[0], at, from, 4),
+            fraction(simd, &lines[0], at, from + 4, 4),
         ]
     }
 }
 
 impl Codes for Bytes {
-    const STEPS: usize = 2;
+    const WIDE: usize = 2;
     const GROUP: usize = CHUNK / 2;
     const UNIT: f32 = 256.0;
 
     #[inline(always)]
-    fn pair<S: Simd>(simd: S, words: S::u32s, step: usize) -> [S::f32s; 2] {
-        let from = 16 * step as u32;
+    fn pair<S: Simd>(simd: S, lines: &[Words], at: usize, step: usize) -> [S::f32s; 2] {
+        let from = 8 * step as u32;
         [
-            fraction(simd, words, from, 8),
-            fraction(simd, words, from + 8, 8),
+            fraction(simd, &lines[0], at, from, 8),
+            fraction(simd, &lines[1], at, from, 8),
         ]
     }
 }

@@ -5,9 +5,9 @@
 use pulp::Simd;
 
 use super::block_kind::{CHUNK, Scaling};
-use super::blocks::{Blocks, Bytes, CHUNKS, Codes, Nibbles, PIECE, Scales, scales_of};
-use super::packed::Words;
+use super::blocks::{Blocks, Bytes, CHUNKS, Codes, Nibbles, PIECE, STEPS, Scales, scales_of};
 use super::tile::{PANEL, even};
+use super::words::Words;
 use crate::vector::{framed, load, load_some, store_some};
 
 /// The most rows that are summed at once.
@@ -57,14 +57,14 @@ macro_rules! walks {
                 let mut high = low;
                 for group in 0..x[0].len() / C::GROUP {
                     let x = x.map(|x| &x[group * C::GROUP..][..C::GROUP]);
-                    let panels = panels.map(|lines| &lines[group * C::GROUP / C::STEPS..][..C::GROUP / C::STEPS]);
+                    let lines = C::GROUP / STEPS * C::WIDE;
+                    let panels = panels.map(|panel| &panel[group * lines..][..lines]);
                     let mut sums = [$([simd.splat_f32s(starts[$r][group]); 2],)*];
-                    for line in 0..C::GROUP / C::STEPS {
-                        let words = [$(S::as_simd_u32s(&panels[$q][line][at..]).0[0],)*];
-                        for step in 0..C::STEPS {
-                            let codes = [$(C::pair(simd, words[$q], step),)*];
+                    for four in 0..C::GROUP / STEPS {
+                        for step in 0..STEPS {
+                            let codes = [$(C::pair(simd, &panels[$q][four * C::WIDE..][..C::WIDE], at, step),)*];
                             $(
-                                let value = simd.splat_f32s(x[$r][line * C::STEPS + step]);
+                                let value = simd.splat_f32s(x[$r][four * STEPS + step]);
                                 sums[$i][0] = simd.mul_add_e_f32s(value, codes[$p][0], sums[$i][0]);
                                 sums[$i][1] = simd.mul_add_e_f32s(value, codes[$p][1], sums[$i][1]);
                             )*

@@ -5,8 +5,9 @@ use rayon::prelude::*;
 
 use super::few_blocks::{self, Strip};
 use super::finish::Ending;
-use super::packed::{PackedMatrix, Store, Words, widen_bf16, widen_f16, widen_i8, words};
+use super::packed::{PackedMatrix, Store};
 use super::tile::{Columns, DEPTH, PANEL, even};
+use super::words::{Words, widen_bf16, widen_f16, widen_i8, words};
 use crate::Level;
 use crate::scratch::lend;
 use crate::vector::{framed, load, load_some, store_some};

@@ -2,7 +2,7 @@
 
 use super::finish::{Ending, Finish};
 use super::gemv::{FEW, few_rows};
-use super::packed::PackedMatrix;
+use super::packed::{PackedMatrix, Store};
 use super::panels::Strided;
 use super::product::Product;
 use crate::Level;
@@ -12,7 +12,9 @@ use crate::error::{SizeError, check};
 /// then does what `finish` says.
 ///
 /// `x` is `[rows, inputs]` and `out` `[rows, outputs]`, both row by row. Sums are in `f32`, also
-/// where the weight is stored in fewer bits.
+/// where the weight is stored in fewer bits. At [`Level::Avx512`] on processors with VNNI, rows that meet weights in
+/// blocks are rounded first: each 32 inputs to bytes, with a scale ([`PackedMatrix::rounds_rows`]); a row has the same
+/// bits then whatever rows are beside it.
 ///
 /// # Errors
 ///
@@ -47,6 +49,13 @@ pub fn linear(
         scales: weight.scales(),
         factor: None,
     };
+    #[cfg(target_arch = "x86_64")]
+    if let (Store::Blocks(blocks), Level::Avx512) = (&weight.store, level)
+        && let Some(simd) = fx_simd::Vnni::try_new()
+    {
+        super::integers::product(simd, level, x, (weight, blocks), ending, out);
+        return Ok(());
+    }
     if rows <= FEW {
         few_rows(level, rows, x, weight, ending, out);
         return Ok(());

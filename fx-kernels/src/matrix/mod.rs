@@ -7,11 +7,14 @@ mod blocks;
 mod few_blocks;
 pub(crate) mod finish;
 mod gemv;
+#[cfg(target_arch = "x86_64")]
+mod integers;
 mod linear;
 mod packed;
 pub(crate) mod panels;
 pub(crate) mod product;
 pub(crate) mod tile;
+mod words;
 
 pub use batched::{Matrices, Sizes, matmul};
 pub use block_kind::BlockKind;

@@ -110,7 +110,7 @@ use fx_core::passes::backend::{Backend, Executable, Metas, Support};
 use fx_core::value::DType;
 use fx_core::{GraphModule, Result};
 
-pub use fx_kernels::matrix::WeightKind;
+pub use fx_kernels::matrix::{BlockKind, WeightKind};
 pub use fx_kernels::pointwise::{Binary, Unary};
 pub use fx_kernels::{Activation, Level};
 

@@ -1,0 +1,30 @@
+#![doc = include_str!("../README.md")]
+//!
+//! ```
+//! # #[cfg(target_arch = "x86_64")] {
+//! use fx_simd::{Kernel, Vnni};
+//! use pulp::{i32x16, u32x16};
+//!
+//! /// Four products for each of 16 sums.
+//! struct Dot(u32x16, i32);
+//! impl Kernel for Dot {
+//!     type Output = i32x16;
+//!     #[inline(always)]
+//!     fn run(self, simd: Vnni) -> i32x16 {
+//!         simd.dot(simd.v4().splat_i32x16(100), self.0, self.1)
+//!     }
+//! }
+//!
+//! if let Some(simd) = Vnni::try_new() {
+//!     let codes = simd.v4().splat_u32x16(u32::from_le_bytes([255, 1, 2, 3]));
+//!     let x = i32::from_le_bytes([-1i8, 10, 20, -30].map(|x| x as u8));
+//!     assert_eq!(simd.run(Dot(codes, x)).0, 100 - 255 + 10 + 40 - 90);
+//! }
+//! # }
+//! ```
+
+#[cfg(target_arch = "x86_64")]
+mod vnni;
+
+#[cfg(target_arch = "x86_64")]
+pub use vnni::{Kernel, Vnni};
