@@ -42,12 +42,20 @@ fn linears(level: Level) {
         (197, 3072, 768),
         (197, 768, 3072),
         (197, 768, 768),
+        (512, 896, 4864),
+        (512, 4864, 896),
         (128, 768, 2304),
         (128, 768, 50257),
         (1024, 1024, 1024),
     ] {
-        for kind in [WeightKind::F32, WeightKind::Bf16, WeightKind::I8] {
-            if kind != WeightKind::F32 && (m, k) != (197, 768) {
+        for kind in [
+            WeightKind::F32,
+            WeightKind::Bf16,
+            WeightKind::I8,
+            WeightKind::Blocks(BlockKind::Q8_0),
+            WeightKind::Blocks(BlockKind::Q4_0),
+        ] {
+            if kind != WeightKind::F32 && ![197, 512].contains(&m) {
                 continue;
             }
             let (x, weight) = (floats(m * k), floats(n * k));

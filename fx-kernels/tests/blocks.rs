@@ -148,8 +148,10 @@ fn every_element_of_a_block_is_read_as_it_is() {
 /// A chunk as bytes times a scale.
 fn in_bytes(chunk: &[f32]) -> Vec<f32> {
     let largest = chunk.iter().fold(0.0f32, |most, x| most.max(x.abs()));
-    let byte = |x: &f32| (x * (127.0 / largest)).round_ties_even();
-    chunk.iter().map(|x| byte(x) * (largest / 127.0)).collect()
+    let scale = largest / 127.0;
+    let byte = |x: &f32| (x * (1.0 / scale)).round();
+    let kept = f16::from_f32(scale).to_f32();
+    chunk.iter().map(|x| byte(x) * kept).collect()
 }
 
 #[test]

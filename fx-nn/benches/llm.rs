@@ -1,6 +1,7 @@
 //! The fx side of `llm.py`, which compares a language model with llama.cpp and builds this program. It answers lines of
-//! standard input: `load FOLDER` or a GGUF file, `prompt COUNT` (ms for each token of a prompt), `decode BEHIND COUNT` (ms for each of so many
-//! tokens behind a prompt), `profile BEHIND` (the times of a token's steps, on standard error), `scores COUNT` (the logarithms of the probabilities of the five likeliest tokens behind a prompt).
+//! standard input: `load FOLDER` or a GGUF file, `prompt COUNT` (ms for each token of a prompt), `decode BEHIND COUNT` (ms
+//! for each of so many tokens behind a prompt), `profile BEHIND COUNT` (the times of the steps of tokens, on standard error), `scores
+//! COUNT` (the logarithms of the probabilities of the five likeliest tokens behind a prompt).
 
 #[path = "support/lines.rs"]
 mod lines;
@@ -83,7 +84,7 @@ impl Loaded {
             }
             ["profile", ..] => {
                 let (_, caches) = self.prompt(count(1)?)?;
-                let word = Tensor::from_vec(vec![7i64], (1, 1))?;
+                let word = Tensor::from_vec(vec![7i64; count(2)?], (1, count(2)?))?;
                 eprint!("{}", self.fast.profile(20, (&word, caches))?);
                 Ok("profiled".to_string())
             }
@@ -100,18 +101,21 @@ impl Loaded {
 }
 
 fn main() {
-    let mut loaded = None;
-    answer_each(|line| {
-        fx_nn::no_grad(|| {
-            let words: Vec<&str> = line.split_whitespace().collect();
-            if let ["load", folder] = words[..] {
-                loaded = Some(Loaded::of(folder)?);
-                return Ok("loaded".to_string());
-            }
-            let model = loaded.as_ref();
-            model
-                .ok_or_else(|| Error::msg("nothing is loaded"))?
-                .answer(&words)
-        })
+    // On a thread of the pool, which then need not be woken for each product.
+    rayon::scope(|_| {
+        let mut loaded = None;
+        answer_each(|line| {
+            fx_nn::no_grad(|| {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                if let ["load", folder] = words[..] {
+                    loaded = Some(Loaded::of(folder)?);
+                    return Ok("loaded".to_string());
+                }
+                let model = loaded.as_ref();
+                model
+                    .ok_or_else(|| Error::msg("nothing is loaded"))?
+                    .answer(&words)
+            })
+        });
     });
 }

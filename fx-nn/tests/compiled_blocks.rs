@@ -1,13 +1,13 @@
-//! Compiled code of layers whose weights are blocks of GGUF files: numbers of the blocks as they are, without the rounding of
-//! inputs that the graph does.
+//! Compiled code of layers whose weights are blocks of GGUF files: numbers of the blocks as they are.
 
+use fx_kernels::matrix::PackedMatrix;
 use fx_nn::cpu::{BlockKind, Cpu, Level, WeightKind};
 use fx_nn::models::hf::decoder::{Cache, CausalLM, Config};
 use fx_nn::passes::backend::{Compile, LowerReport};
 use fx_nn::prelude::*;
 use fx_nn::{allclose, no_grad};
 
-use crate::compiled_halves::runs_compiled;
+use crate::compiled_halves::{error, runs_compiled};
 
 /// The kinds with a kernel.
 const KINDS: [&str; 11] = [
@@ -36,6 +36,12 @@ fn models(quantization: &str) -> Result<[GraphModule; 3]> {
     ])
 }
 
+/// Whether inputs of products with blocks are rounded to bytes on this machine.
+fn is_rounded(quantization: &str, level: Level) -> bool {
+    let packed = PackedMatrix::from_blocks(BlockKind::Q8_0, &[0; 34], 32, 1);
+    quantization.starts_with('Q') && packed.is_ok_and(|packed| packed.rounds_rows(level))
+}
+
 #[test]
 fn products_have_the_numbers_of_the_blocks() -> Result<()> {
     for quantization in KINDS {
@@ -48,9 +54,15 @@ fn products_have_the_numbers_of_the_blocks() -> Result<()> {
                 no_grad(|| {
                     let found: Tensor = fast.forward(&x)?;
                     let expected: Tensor = wide.forward(&x)?;
-                    let close = allclose(&found, &expected, 1e-5, 1e-5)?;
-                    assert!(close.close, "{quantization} {level:?} {rows}: {close}");
-                    if rows <= 5 {
+                    let off = error(&found, &expected)?;
+                    let most = if is_rounded(quantization, level) {
+                        0.02
+                    } else {
+                        // Codes count from zero, so that a sum of them is less near than one of elements.
+                        5e-6
+                    };
+                    assert!(off <= most, "{quantization} {level:?} {rows}: {off:.2e}");
+                    if rows <= 5 || most > 0.01 {
                         let first: Tensor = fast.forward(&x.i((.., 0..1))?)?;
                         assert_eq!(first.to_vec()?, found.i((.., 0..1))?.to_vec()?);
                     }
@@ -75,8 +87,8 @@ fn inputs_of_16_bits_give_16_bits() -> Result<()> {
             let found: Tensor = fast.forward(&x)?;
             assert_eq!(found.dtype()?, half);
             let expected: Tensor = wide.forward(&x.to_dtype(DType::F32)?)?;
-            let close = allclose(&found, &expected.to_dtype(half)?, 0.02, 0.02)?;
-            assert!(close.close, "{half} {close}");
+            let off = error(&found, &expected.to_dtype(half)?)?;
+            assert!(off < 0.02, "{half} {off:.2e}");
             runs_compiled(&fast)
         })?;
     }
@@ -168,8 +180,8 @@ fn a_decoder_of_blocks_is_one_program() -> Result<()> {
             let words = words(first, count)?;
             let (a, next): (Tensor, Vec<Cache>) = fast.forward((&words, caches))?;
             let (b, same): (Tensor, Vec<Cache>) = wide.forward((&words, expected))?;
-            let close = allclose(&a, &b, 1e-4, 1e-4)?;
-            assert!(close.close, "behind {first}: {close}");
+            let off = error(&a, &b)?;
+            assert!(off < 0.03, "behind {first}: {off:.2e}");
             (caches, expected) = (next, same);
         }
         runs_compiled(&fast)

@@ -175,10 +175,12 @@ fn files_are_the_models_that_they_were_made_from() -> Result<()> {
             let gm = file.trace()?;
             let fast = gm.compile(Compile::new(Cpu::new()))?;
             let found = scores(&fast, file.caches(1)?)?;
-            let close = allclose(&found, &expected, 1e-4, 1e-4)?;
-            assert!(close.close, "{architecture} {dtype:?} {close}");
+            // Inputs of products with blocks may be rounded to bytes.
+            let off = error(&found, &expected)?;
+            let most = if dtype.block_size() > 1 { 0.03 } else { 1e-5 };
+            assert!(off < most, "{architecture} {dtype:?} {off:.2e}");
             runs_compiled(&fast)?;
-            // The graph itself rounds inputs, and so does one that was saved.
+            // The graph itself rounds them, and so does one that was saved.
             let again = GraphModule::from_bytes(&gm.to_bytes()?)?;
             let (a, b) = (
                 scores(&gm, file.caches(1)?)?,
@@ -195,8 +197,8 @@ fn files_are_the_models_that_they_were_made_from() -> Result<()> {
             let fast = half.trace()?.compile(Compile::new(Cpu::new()))?;
             let found = scores(&fast, half.caches(1)?)?;
             assert_eq!(found.dtype()?, DType::F16);
-            let close = allclose(&found.to_dtype(DType::F32)?, &expected, 0.01, 0.01)?;
-            assert!(close.close, "{architecture} {dtype:?} {close}");
+            let off = error(&found.to_dtype(DType::F32)?, &expected)?;
+            assert!(off < 0.03, "{architecture} {dtype:?} {off:.2e}");
             runs_compiled(&fast)
         })?;
     }

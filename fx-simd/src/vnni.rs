@@ -38,9 +38,10 @@ impl Vnni {
         self.v4
     }
 
-    /// Runs a kernel.
+    /// Runs a kernel, in a frame of its own on the stack.
     #[inline]
     pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+        #[inline(never)]
         #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vnni")]
         #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
         fn compiled<K: Kernel>(kernel: K, simd: Vnni) -> K::Output {

@@ -145,16 +145,20 @@ fn problem_of(
     let call = gm.call(node)?;
     let function = match (node.op(), call.function()) {
         (Op::CallModule(path), _) => {
-            let is_open = gm
-                .attributes()
-                .modules
-                .get(path)
-                .is_some_and(|module| is_graph(&**module));
-            return Ok((!is_open).then(|| {
-                Error::msg(format_args!(
-                    "`{path}` is a layer: `gm.opened()` is the graph with the functions inside of layers"
-                ))
-            }));
+            let module = gm.attributes().modules.get(path);
+            if module.is_some_and(|module| is_graph(&**module)) {
+                return Ok(None);
+            }
+            return Ok(Some(
+                match module.is_some_and(|module| module.is_opaque()) {
+                    true => Error::msg(format_args!(
+                        "`{path}` is a layer whose body works on data, and calls no functions"
+                    )),
+                    false => Error::msg(format_args!(
+                        "`{path}` is a layer: `gm.opened()` is the graph with the functions inside of layers"
+                    )),
+                },
+            ));
         }
         (_, Some(function)) => function,
         (Op::CallMethod(name), None) => {

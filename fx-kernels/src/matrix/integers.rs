@@ -3,7 +3,10 @@
 //!
 //! Invariant: a row has the same bits whatever rows are beside it.
 
+use std::marker::PhantomData;
+
 use fx_simd::{Kernel, Vnni};
+use half::f16;
 use pulp::bytemuck::{cast, cast_slice_mut};
 use pulp::{f32x16, u32x16};
 use rayon::prelude::*;
@@ -14,9 +17,8 @@ use super::finish::Ending;
 use super::packed::PackedMatrix;
 use super::tile::{PANEL, even};
 use super::words::Words;
-use crate::Level;
 use crate::scratch::lend;
-use crate::vector::{load, plain, store};
+use crate::vector::{load, store};
 
 /// The most rows that are summed at once: two vectors of integers and two of floats for each.
 const MOST: usize = 6;
@@ -27,14 +29,20 @@ const TOGETHER: usize = 4;
 /// The words of a chunk of a row.
 const FOURS: usize = CHUNK / STEPS;
 
+/// The bytes of a band of rows: they stay in the second level of the cache while panels go by.
+const BAND: usize = 384 << 10;
+
+/// Fewer chunks are rounded on the calling thread.
+const SERIAL: usize = 4096;
+
 /// Products of fewer multiply-adds run on the calling thread, and a task has at least so many.
 const TASK: usize = 1 << 20;
 
 /// Rows in bytes.
 #[derive(Clone, Copy)]
 struct Rows<'a> {
-    /// Four bytes each: `[rows, inputs / 4]`.
-    words: &'a [i32],
+    /// Four bytes each: `[rows, chunks]`.
+    words: &'a [[i32; FOURS]],
     /// What the bytes are times: `[rows, chunks]`.
     scales: &'a [f32],
     /// The sums of chunks as floats: `[rows, chunks]`.
@@ -43,9 +51,14 @@ struct Rows<'a> {
     starts: &'a [[i32; 2]],
 }
 
-/// Rounds a chunk to bytes. One that is not finite has a scale that is not finite, or is no number.
+/// Rounds a chunk to bytes, as llama.cpp does: the scale is kept in 16 bits, and halves go away from zero. One that is not finite has a scale that is not finite, or is no number.
 #[inline(always)]
-fn rounded(x: &[f32; CHUNK], zero: i32, words: &mut [i32], start: &mut [i32; 2]) -> [f32; 2] {
+fn rounded(
+    x: &[f32; CHUNK],
+    zero: i32,
+    words: &mut [i32; FOURS],
+    start: &mut [i32; 2],
+) -> [f32; 2] {
     let mut largest = 0.0f32;
     let mut is_number = true;
     for x in x {
@@ -53,22 +66,46 @@ fn rounded(x: &[f32; CHUNK], zero: i32, words: &mut [i32], start: &mut [i32; 2])
         is_number &= !x.is_nan();
     }
     let scale = if is_number { largest / 127.0 } else { f32::NAN };
-    let inverse = if largest > 0.0 { 127.0 / largest } else { 0.0 };
+    let inverse = if scale != 0.0 { 1.0 / scale } else { 0.0 };
+    let scale = f16::from_f32(scale).to_f32();
     let mut bytes = [0i8; CHUNK];
     for (byte, x) in bytes.iter_mut().zip(x) {
-        *byte = (x * inverse).round_ties_even() as i8;
+        *byte = (x * inverse).round() as i8;
     }
-    for (word, bytes) in words.iter_mut().zip(bytes.as_chunks::<STEPS>().0) {
-        *word = i32::from_le_bytes(bytes.map(|byte| byte as u8));
+    *words = cast(bytes);
+    let mut sums = [0i32; 2];
+    for (at, byte) in bytes.iter().enumerate() {
+        sums[at / (CHUNK / 2)] += i32::from(*byte);
     }
-    let (first, second) = bytes.split_at(CHUNK / 2);
-    let sums = [first, second].map(|half| half.iter().map(|byte| i32::from(*byte)).sum::<i32>());
-    *start = sums.map(|sum| -zero * sum);
+    *start = [-zero * sums[0], -zero * sums[1]];
     [scale, scale * (sums[0] + sums[1]) as f32]
 }
 
+/// Rounds chunks to bytes.
+struct Round<'a> {
+    zero: i32,
+    chunks: &'a [[f32; CHUNK]],
+    words: &'a mut [[i32; FOURS]],
+    scales: &'a mut [f32],
+    sums: &'a mut [f32],
+    starts: &'a mut [[i32; 2]],
+}
+
+impl Kernel for Round<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, _: Vnni) {
+        let places = self.scales.iter_mut().zip(self.sums).zip(self.starts);
+        let chunks = self.chunks.iter().zip(self.words);
+        for ((x, words), ((scale, sum), start)) in chunks.zip(places) {
+            [*scale, *sum] = rounded(x, self.zero, words, start);
+        }
+    }
+}
+
 /// Lends rows in bytes.
-fn lend_rows(level: Level, zero: u8, inputs: usize, x: &[f32], f: impl FnOnce(Rows<'_>)) {
+fn lend_rows(simd: Vnni, zero: u8, x: &[f32], f: impl FnOnce(Rows<'_>)) {
     let (chunks, rest) = x.as_chunks::<CHUNK>();
     debug_assert!(rest.is_empty(), "inputs are whole chunks");
     let count = chunks.len();
@@ -76,39 +113,36 @@ fn lend_rows(level: Level, zero: u8, inputs: usize, x: &[f32], f: impl FnOnce(Ro
         let (words, space) = space.split_at_mut(x.len() / STEPS);
         let (scales, space) = space.split_at_mut(count);
         let (sums, starts) = space.split_at_mut(count);
-        let words: &mut [i32] = cast_slice_mut(words);
+        let words: &mut [[i32; FOURS]] = cast_slice_mut::<f32, i32>(words).as_chunks_mut().0;
         let starts: &mut [[i32; 2]] = cast_slice_mut::<f32, i32>(&mut starts[..2 * count])
             .as_chunks_mut()
             .0;
-        // A row, or what is left of it.
-        let wide = (inputs / CHUNK).max(1);
-        let parts = (chunks.par_chunks(wide))
-            .zip(words.par_chunks_mut(wide * FOURS))
-            .zip(scales.par_chunks_mut(wide))
-            .zip(sums.par_chunks_mut(wide))
-            .zip(starts.par_chunks_mut(wide));
-        let round = |((((chunks, words), scales), sums), starts): (
-            (((&[[f32; CHUNK]], &mut [i32]), &mut [f32]), &mut [f32]),
-            &mut [[i32; 2]],
-        )| {
-            plain(level, || {
-                let places = scales.iter_mut().zip(sums).zip(starts);
-                let words = words.chunks_mut(FOURS);
-                for ((x, words), ((scale, sum), start)) in chunks.iter().zip(words).zip(places) {
-                    [*scale, *sum] = rounded(x, i32::from(zero), words, start);
-                }
+        let zero = i32::from(zero);
+        if count < SERIAL {
+            simd.run(Round {
+                zero,
+                chunks,
+                words,
+                scales,
+                sums,
+                starts,
             });
-        };
-        match count < 64 * wide.min(64) {
-            true => {
-                let words = words.chunks_mut(wide * FOURS);
-                let parts = chunks.chunks(wide).zip(words);
-                let parts = parts
-                    .zip(scales.chunks_mut(wide))
-                    .zip(sums.chunks_mut(wide));
-                parts.zip(starts.chunks_mut(wide)).for_each(round);
-            }
-            false => parts.for_each(round),
+        } else {
+            let parts = (chunks.par_chunks(SERIAL / 4))
+                .zip(words.par_chunks_mut(SERIAL / 4))
+                .zip(scales.par_chunks_mut(SERIAL / 4))
+                .zip(sums.par_chunks_mut(SERIAL / 4))
+                .zip(starts.par_chunks_mut(SERIAL / 4));
+            parts.for_each(|((((chunks, words), scales), sums), starts)| {
+                simd.run(Round {
+                    zero,
+                    chunks,
+                    words,
+                    scales,
+                    sums,
+                    starts,
+                });
+            });
         }
         f(Rows {
             words,
@@ -143,93 +177,131 @@ impl Integers for Bytes {
     }
 }
 
-/// A piece of a row: words, then scales, sums and starts of its chunks.
-type Row<'a> = (&'a [i32], &'a [f32], &'a [f32], &'a [[i32; 2]]);
+/// A piece of a row.
+#[derive(Clone, Copy)]
+struct Row<'a> {
+    words: &'a [[i32; FOURS]],
+    scales: &'a [f32],
+    sums: &'a [f32],
+    starts: &'a [[i32; 2]],
+}
 
-/// `$rows` rows by `$panels` panels of a piece: an accumulator pair for each, by a constant index.
+impl Row<'_> {
+    /// The first chunks of it.
+    #[inline(always)]
+    fn first(self, chunks: usize) -> Self {
+        Row {
+            words: &self.words[..chunks],
+            scales: &self.scales[..chunks],
+            sums: &self.sums[..chunks],
+            starts: &self.starts[..chunks],
+        }
+    }
+}
+
+/// Some rows by some panels of a piece. A kernel of its own has a frame of its own: its sums stay in registers.
+struct Walk<
+    'a,
+    C,
+    const ROWS: usize,
+    const PANELS: usize,
+    const SUMS: usize,
+    const HAS_MIN: bool,
+    const HAS_HALVES: bool,
+> {
+    rows: [Row<'a>; ROWS],
+    panels: [&'a [Words]; PANELS],
+    scales: [&'a [Scales]; PANELS],
+    totals: &'a mut [[f32x16; 2]; SUMS],
+    codes: PhantomData<C>,
+}
+
+/// A walk of rows by panels: an accumulator pair for each, by a constant index.
 macro_rules! walks {
-    ($($name:ident $rows:literal $panels:literal $sums:literal [$($q:literal)*] [$(($i:literal $r:literal $p:literal))*])*) => {
+    ($([$($r:literal)*] [$($q:literal)*] $rows:literal $panels:literal $sums:literal [$(($i:literal $of:literal $p:literal))*])*) => {
         $(
-            #[inline(always)]
-            fn $name<C: Integers, const HAS_MIN: bool, const HAS_HALVES: bool>(
-                simd: Vnni,
-                rows: [Row<'_>; $rows],
-                panels: [&[Words]; $panels],
-                scales: [&[Scales]; $panels],
-                totals: [[f32x16; 2]; $sums],
-            ) -> [[f32x16; 2]; $sums] {
-                let v4 = simd.v4();
-                let mut totals = totals;
-                let chunks = rows[0].1.len();
-                let halves = if HAS_HALVES { 2 } else { 1 };
-                let rows = rows.map(|(words, scale, sums, starts)| (&words[..chunks * FOURS], &scale[..chunks], &sums[..chunks], &starts[..chunks]));
-                let panels = panels.map(|panel| &panel[..chunks * C::LINES]);
-                let scales = scales.map(|scales| &scales[..chunks]);
-                for chunk in 0..chunks {
-                    for half in 0..halves {
-                        let mut sums = [$({
-                            let [first, second] = rows[$r].3[chunk];
-                            let start = match HAS_HALVES {
-                                true if half == 0 => first,
-                                true => second,
-                                false => first + second,
-                            };
-                            let _ = $i;
-                            [v4.splat_i32x16(start); 2]
-                        },)*];
-                        for four in 0..FOURS / halves {
-                            let four = chunk * FOURS + half * (FOURS / 2) + four;
-                            let codes = [$(C::codes(simd, panels[$q], four),)*];
+            impl<C: Integers, const HAS_MIN: bool, const HAS_HALVES: bool> Kernel for Walk<'_, C, $rows, $panels, $sums, HAS_MIN, HAS_HALVES> {
+                type Output = ();
+
+                #[inline(always)]
+                fn run(self, simd: Vnni) {
+                    let v4 = simd.v4();
+                    let chunks = self.rows[0].scales.len();
+                    let halves = if HAS_HALVES { 2 } else { 1 };
+                    let rows = [$(self.rows[$r].first(chunks),)*];
+                    let panels = [$(&self.panels[$q][..chunks * C::LINES],)*];
+                    let scales = [$(&self.scales[$q][..chunks],)*];
+                    let mut totals = *self.totals;
+                    for chunk in 0..chunks {
+                        let words = [$(&rows[$r].words[chunk],)*];
+                        let lines = [$(&panels[$q][chunk * C::LINES..][..C::LINES],)*];
+                        for half in 0..halves {
+                            let starts = [$({
+                                let [first, second] = rows[$r].starts[chunk];
+                                v4.splat_i32x16(match HAS_HALVES {
+                                    true if half == 0 => first,
+                                    true => second,
+                                    false => first + second,
+                                })
+                            },)*];
+                            let mut sums = [$({ let _ = $i; [starts[$of]; 2] },)*];
+                            for four in 0..FOURS / halves {
+                                let four = half * (FOURS / 2) + four;
+                                let codes = [$(C::codes(simd, lines[$q], four),)*];
+                                let x = [$(words[$r][four],)*];
+                                $(
+                                    sums[$i][0] = simd.dot(sums[$i][0], codes[$p][0], x[$of]);
+                                    sums[$i][1] = simd.dot(sums[$i][1], codes[$p][1], x[$of]);
+                                )*
+                            }
+                            let x = [$(v4.splat_f32x16(rows[$r].scales[chunk]),)*];
+                            let at = half * PANEL;
+                            let scale = [$([load(v4, &scales[$q][chunk], at), load(v4, &scales[$q][chunk], at + 16)],)*];
                             $(
-                                let x = rows[$r].0[four];
-                                sums[$i][0] = simd.dot(sums[$i][0], codes[$p][0], x);
-                                sums[$i][1] = simd.dot(sums[$i][1], codes[$p][1], x);
+                                let sum = v4.convert_i32x16_to_f32x16(sums[$i][0]);
+                                let scaled = v4.mul_f32x16(scale[$p][0], x[$of]);
+                                totals[$i][0] = v4.mul_add_f32x16(sum, scaled, totals[$i][0]);
+                                let sum = v4.convert_i32x16_to_f32x16(sums[$i][1]);
+                                let scaled = v4.mul_f32x16(scale[$p][1], x[$of]);
+                                totals[$i][1] = v4.mul_add_f32x16(sum, scaled, totals[$i][1]);
                             )*
                         }
-                        $(
-                            let x = v4.splat_f32x16(rows[$r].1[chunk]);
-                            let at = half * PANEL;
-                            let low = v4.mul_f32x16(load(v4, &scales[$p][chunk], at), x);
-                            let high = v4.mul_f32x16(load(v4, &scales[$p][chunk], at + 16), x);
-                            let sum = v4.convert_i32x16_to_f32x16(sums[$i][0]);
-                            totals[$i][0] = v4.mul_add_f32x16(sum, low, totals[$i][0]);
-                            let sum = v4.convert_i32x16_to_f32x16(sums[$i][1]);
-                            totals[$i][1] = v4.mul_add_f32x16(sum, high, totals[$i][1]);
-                        )*
+                        if HAS_MIN {
+                            $(
+                                let x = v4.splat_f32x16(rows[$of].sums[chunk]);
+                                let shift = load(v4, &scales[$p][chunk], 2 * PANEL);
+                                totals[$i][0] = v4.mul_add_f32x16(x, shift, totals[$i][0]);
+                                let shift = load(v4, &scales[$p][chunk], 2 * PANEL + 16);
+                                totals[$i][1] = v4.mul_add_f32x16(x, shift, totals[$i][1]);
+                            )*
+                        }
                     }
-                    if HAS_MIN {
-                        $(
-                            let x = v4.splat_f32x16(rows[$r].2[chunk]);
-                            let shift = load(v4, &scales[$p][chunk], 2 * PANEL);
-                            totals[$i][0] = v4.mul_add_f32x16(x, shift, totals[$i][0]);
-                            let shift = load(v4, &scales[$p][chunk], 2 * PANEL + 16);
-                            totals[$i][1] = v4.mul_add_f32x16(x, shift, totals[$i][1]);
-                        )*
-                    }
+                    *self.totals = totals;
                 }
-                totals
             }
         )*
     };
 }
 
 walks! {
-    walk_1_4 1 4 4 [0 1 2 3] [(0 0 0) (1 0 1) (2 0 2) (3 0 3)]
-    walk_1_1 1 1 1 [0] [(0 0 0)]
-    walk_2_2 2 2 4 [0 1] [(0 0 0) (1 1 0) (2 0 1) (3 1 1)]
-    walk_2_1 2 1 2 [0] [(0 0 0) (1 1 0)]
-    walk_3_1 3 1 3 [0] [(0 0 0) (1 1 0) (2 2 0)]
-    walk_4_1 4 1 4 [0] [(0 0 0) (1 1 0) (2 2 0) (3 3 0)]
-    walk_5_1 5 1 5 [0] [(0 0 0) (1 1 0) (2 2 0) (3 3 0) (4 4 0)]
-    walk_6_1 6 1 6 [0] [(0 0 0) (1 1 0) (2 2 0) (3 3 0) (4 4 0) (5 5 0)]
+    [0] [0 1 2 3] 1 4 4 [(0 0 0) (1 0 1) (2 0 2) (3 0 3)]
+    [0] [0 1] 1 2 2 [(0 0 0) (1 0 1)]
+    [0] [0] 1 1 1 [(0 0 0)]
+    [0 1] [0 1] 2 2 4 [(0 0 0) (1 1 0) (2 0 1) (3 1 1)]
+    [0 1] [0] 2 1 2 [(0 0 0) (1 1 0)]
+    [0 1 2] [0] 3 1 3 [(0 0 0) (1 1 0) (2 2 0)]
+    [0 1 2 3] [0] 4 1 4 [(0 0 0) (1 1 0) (2 2 0) (3 3 0)]
+    [0 1 2 3 4] [0] 5 1 5 [(0 0 0) (1 1 0) (2 2 0) (3 3 0) (4 4 0)]
+    [0 1 2 3 4 5] [0] 6 1 6 [(0 0 0) (1 1 0) (2 2 0) (3 3 0) (4 4 0) (5 5 0)]
 }
 
-/// A strip of columns of all rows.
+/// A strip of columns of a band of rows.
 struct Job<'a, 'o, 's> {
     rows: Rows<'a>,
     blocks: &'a Blocks,
     inputs: usize,
     outputs: usize,
+    first_row: usize,
     first_panel: usize,
     out: &'s mut [&'o mut [f32]],
     ending: Ending<'a>,
@@ -251,7 +323,7 @@ impl Kernel for Job<'_, '_, '_> {
             (false, _) => self.strip::<Bytes, true, false>(simd),
         }
         for (row, out) in self.out.iter_mut().enumerate() {
-            let column = self.first_panel * PANEL;
+            let (row, column) = (self.first_row + row, self.first_panel * PANEL);
             self.ending.apply(simd.v4(), out, row, column, self.outputs);
         }
     }
@@ -269,7 +341,11 @@ impl Job<'_, '_, '_> {
         };
         let mut panel = 0;
         while panel < count {
-            let together = if count - panel >= most { most } else { 1 };
+            let together = match count - panel {
+                left if left >= most => most,
+                2.. if most == TOGETHER => 2,
+                _ => 1,
+            };
             for k in (0..self.inputs).step_by(PIECE) {
                 self.piece::<C, HAS_MIN, HAS_HALVES>(simd, panel, together, k);
             }
@@ -290,6 +366,7 @@ impl Job<'_, '_, '_> {
             rows,
             blocks,
             inputs,
+            first_row,
             first_panel,
             ref mut out,
             ref mut scales,
@@ -305,17 +382,18 @@ impl Job<'_, '_, '_> {
         }
         let scales = &**scales;
         let row = |r: usize| -> Row<'_> {
-            let at = (r * inputs + k) / CHUNK;
-            (
-                &rows.words[at * FOURS..][..chunks * FOURS],
-                &rows.scales[at..][..chunks],
-                &rows.sums[at..][..chunks],
-                &rows.starts[at..][..chunks],
-            )
+            let at = ((first_row + r) * inputs + k) / CHUNK;
+            Row {
+                words: &rows.words[at..],
+                scales: &rows.scales[at..],
+                sums: &rows.sums[at..],
+                starts: &rows.starts[at..],
+            }
+            .first(chunks)
         };
         for (r, n) in even(out.len(), MOST) {
             macro_rules! walk {
-                ($name:ident $rows:literal $panels:literal $sums:literal) => {{
+                ($rows:literal $panels:literal $sums:literal) => {{
                     let mut totals = [[simd.v4().splat_f32x16(0.0); 2]; $sums];
                     if k > 0 {
                         for (i, total) in totals.iter_mut().enumerate() {
@@ -323,13 +401,13 @@ impl Job<'_, '_, '_> {
                             *total = two(simd, from);
                         }
                     }
-                    let totals = $name::<C, HAS_MIN, HAS_HALVES>(
-                        simd,
-                        std::array::from_fn::<_, $rows, _>(|i| row(r + i)),
-                        std::array::from_fn::<_, $panels, _>(|i| piece(i).codes),
-                        std::array::from_fn::<_, $panels, _>(|i| &scales[i * CHUNKS..][..chunks]),
-                        totals,
-                    );
+                    simd.run(Walk::<C, $rows, $panels, $sums, HAS_MIN, HAS_HALVES> {
+                        rows: std::array::from_fn(|i| row(r + i)),
+                        panels: std::array::from_fn(|i| piece(i).codes),
+                        scales: std::array::from_fn(|i| &scales[i * CHUNKS..][..chunks]),
+                        totals: &mut totals,
+                        codes: PhantomData,
+                    });
                     for (i, total) in totals.into_iter().enumerate() {
                         let to = &mut out[r + i % $rows][(panel + i / $rows) * PANEL..];
                         put_two(simd, to, total);
@@ -337,14 +415,15 @@ impl Job<'_, '_, '_> {
                 }};
             }
             match (n, together) {
-                (1, 4) => walk!(walk_1_4 1 4 4),
-                (1, _) => walk!(walk_1_1 1 1 1),
-                (2, 2) => walk!(walk_2_2 2 2 4),
-                (2, _) => walk!(walk_2_1 2 1 2),
-                (3, _) => walk!(walk_3_1 3 1 3),
-                (4, _) => walk!(walk_4_1 4 1 4),
-                (5, _) => walk!(walk_5_1 5 1 5),
-                _ => walk!(walk_6_1 6 1 6),
+                (1, 4) => walk!(1 4 4),
+                (1, 2) => walk!(1 2 2),
+                (1, _) => walk!(1 1 1),
+                (2, 2) => walk!(2 2 4),
+                (2, _) => walk!(2 1 2),
+                (3, _) => walk!(3 1 3),
+                (4, _) => walk!(4 1 4),
+                (5, _) => walk!(5 1 5),
+                _ => walk!(6 1 6),
             }
         }
     }
@@ -396,7 +475,6 @@ fn scales_of_chunk(simd: Vnni, blocks: &Blocks, lines: &[Words], chunk: usize, o
 /// `x * weight` for rows of any number; `blocks` are those of the weight.
 pub(super) fn product(
     simd: Vnni,
-    level: Level,
     x: &[f32],
     (weight, blocks): (&PackedMatrix, &Blocks),
     ending: Ending<'_>,
@@ -409,17 +487,22 @@ pub(super) fn product(
     let count = out.len() / outputs;
     let panels = outputs.div_ceil(PANEL);
     let tasks = (count * inputs * outputs / TASK).clamp(1, 64);
-    let mut strip = panels.div_ceil(tasks);
+    let band = (BAND / inputs.max(1)).clamp(MOST, count.max(MOST));
+    let bands = count.div_ceil(band);
+    let mut strip = panels.div_ceil(tasks.div_ceil(bands));
     if count == 1 {
-        strip = strip.next_multiple_of(TOGETHER);
+        // Of a few panels, two at once, so that threads have about as much to do as each other.
+        strip = strip.next_multiple_of(if panels < 16 * TOGETHER { 2 } else { TOGETHER });
     }
     let strip = strip * PANEL;
-    lend_rows(level, blocks.kind.zero(), inputs, x, |rows| {
-        let mut strips: Vec<Vec<&mut [f32]>> = Vec::new();
-        strips.resize_with(outputs.div_ceil(strip), || Vec::with_capacity(count));
-        for row in out.chunks_mut(outputs) {
-            for (strip, part) in strips.iter_mut().zip(row.chunks_mut(strip)) {
-                strip.push(part);
+    lend_rows(simd, blocks.kind.zero(), x, |rows| {
+        let strips = outputs.div_ceil(strip);
+        let mut parts: Vec<Vec<&mut [f32]>> = Vec::new();
+        parts.resize_with(bands * strips, || Vec::with_capacity(band.min(count)));
+        for (r, row) in out.chunks_mut(outputs).enumerate() {
+            let parts = &mut parts[r / band * strips..];
+            for (part, row) in parts.iter_mut().zip(row.chunks_mut(strip)) {
+                part.push(row);
             }
         }
         let run = |(at, mut out): (usize, Vec<&mut [f32]>)| {
@@ -432,16 +515,17 @@ pub(super) fn product(
                     blocks,
                     inputs,
                     outputs,
-                    first_panel: at * strip / PANEL,
+                    first_row: at / strips * band,
+                    first_panel: at % strips * strip / PANEL,
                     out: &mut out,
                     ending,
                     scales: space.as_chunks_mut().0,
                 });
             });
         };
-        match strips.len() {
-            1 => strips.into_iter().enumerate().for_each(run),
-            _ => strips.into_par_iter().enumerate().for_each(run),
+        match parts.len() {
+            1 => parts.into_iter().enumerate().for_each(run),
+            _ => parts.into_par_iter().enumerate().for_each(run),
         }
     });
 }

@@ -13,7 +13,7 @@ use crate::error::{SizeError, check};
 ///
 /// `x` is `[rows, inputs]` and `out` `[rows, outputs]`, both row by row. Sums are in `f32`, also
 /// where the weight is stored in fewer bits. At [`Level::Avx512`] on processors with VNNI, rows that meet weights in
-/// blocks are rounded first: each 32 inputs to bytes, with a scale ([`PackedMatrix::rounds_rows`]); a row has the same
+/// blocks are rounded first: each 32 inputs to bytes, with a scale in 16 bits ([`PackedMatrix::rounds_rows`]); a row has the same
 /// bits then whatever rows are beside it.
 ///
 /// # Errors
@@ -53,7 +53,7 @@ pub fn linear(
     if let (Store::Blocks(blocks), Level::Avx512) = (&weight.store, level)
         && let Some(simd) = fx_simd::Vnni::try_new()
     {
-        super::integers::product(simd, level, x, (weight, blocks), ending, out);
+        super::integers::product(simd, x, (weight, blocks), ending, out);
         return Ok(());
     }
     if rows <= FEW {

@@ -14,10 +14,10 @@ use fx_kernels::matrix::Order;
 use fx_kernels::recurrent::Unit;
 use fx_kernels::reduce::Reduction;
 
-use super::blocks;
 use super::call::{Args, Lowering};
 use super::draft::{Attending, Draft, Id, IndexArg, Kind, Mask, Matrix, View};
 use super::lowering::{CpuLowering, How};
+use super::matrix;
 use super::points::{Point, Points};
 use super::types::{dtype_of, half_of};
 use crate::{Tensor, ops, optim};
@@ -86,13 +86,13 @@ impl<'g> Lowering<'g> {
             _ => {
                 let call = self.gm.call(node)?;
                 if let Callee::Module(layer) = call.callee()
-                    && let Some(matrix) = blocks::matrix_of(*layer)
+                    && let Some(blocks) = matrix::blocks_of(*layer)
                 {
                     let args = Args {
                         node,
                         bound: call.bind()?,
                     };
-                    let id = self.product_with_blocks(&args, matrix)?;
+                    let id = self.product_with_blocks(&args, blocks)?;
                     self.made(node, id);
                     return Ok(());
                 }

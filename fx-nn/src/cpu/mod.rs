@@ -52,6 +52,10 @@
 //! embeddings stay in 16 bits; what is computed is in `f32`, and is rounded where a tensor leaves the code and where the
 //! graph says `to_dtype`. So results are nearer to those of `f32` than the graph's own, which rounds after each call.
 //!
+//! Weights in blocks, as a [`QuantizedLinear`](crate::nn::QuantizedLinear) has them, stay in the bits of the blocks. On
+//! processors with AVX-512 VNNI, what they are multiplied by is rounded to bytes, each 32 inputs with a scale; the graph's
+//! own product rounds it too.
+//!
 //! ```
 //! use fx_nn::prelude::*;
 //! use fx_nn::cpu::Cpu;
@@ -71,7 +75,6 @@
 mod absorb;
 mod array;
 mod attention;
-mod blocks;
 mod call;
 mod code;
 mod conv_of_run;
@@ -85,6 +88,7 @@ mod grow;
 mod layout;
 mod lower;
 mod lowering;
+mod matrix;
 mod memory;
 mod of_run;
 mod options;
@@ -149,11 +153,12 @@ impl Cpu {
     }
 
     /// How the weights of linear layers are stored; without this, in the type that they have. Fewer bits are read faster,
-    /// which is most of the time of a single token, and round each weight; sums stay in `f32`.
+    /// which is most of the time of a single token, and round each weight; sums stay in `f32`. Of
+    /// [`WeightKind::Blocks`], a layer whose number of inputs is no multiple of a block's keeps its type.
     ///
     /// ```
     /// use fx_nn::prelude::*;
-    /// use fx_nn::cpu::{Cpu, WeightKind};
+    /// use fx_nn::cpu::{BlockKind, Cpu, WeightKind};
     /// use fx_nn::passes::backend::Compile;
     ///
     /// let mut layer = nn::Linear::new(64, 64)?;
@@ -162,7 +167,8 @@ impl Cpu {
     /// let gm = symbolic_trace(traced!(|x: Tensor| layer.forward(&x)))?;
     /// let x = Tensor::randn((1, 64))?;
     /// let exact: Tensor = gm.forward(&x)?;
-    /// for (kind, tolerance) in [(WeightKind::Bf16, 0.02), (WeightKind::I8, 0.05)] {
+    /// let blocks = WeightKind::Blocks(BlockKind::Q8_0);
+    /// for (kind, tolerance) in [(WeightKind::Bf16, 0.02), (WeightKind::I8, 0.05), (blocks, 0.05)] {
     ///     let fast = gm.compile(Compile::new(Cpu::new().weights(kind)).like(&x))?;
     ///     let rounded: Tensor = fast.forward(&x)?;
     ///     assert!(fx_nn::allclose(&rounded, &exact, tolerance, tolerance)?.close);

@@ -4,22 +4,21 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use candle_core::{CpuStorage, Storage};
 use fx_core::ir::Argument;
 use fx_core::passes::backend::StepReport;
 use fx_core::value::{DType, NodeId, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::{Conv2d, ConvOptions};
-use fx_kernels::matrix::{Order, PackedMatrix, WeightKind, WeightOrder};
+use fx_kernels::matrix::{Order, PackedMatrix};
 use fx_kernels::pointwise::{Chain, Tape, Unary};
 use fx_kernels::recurrent::Network;
 use fx_kernels::reduce::Reduction;
 use fx_kernels::{Activation, Buffer, Level};
 
 use super::array::{Array, Memory};
-use super::blocks;
-use super::draft::{Draft, Id, Item, Kind, Matrix, PointOp, Recurring};
+use super::draft::{Draft, Id, Item, Kind, PointOp, Recurring};
 use super::frame::{Frame, Register, slice};
+use super::matrix;
 use super::memory::Pool;
 use super::options::{Options, Progress};
 use super::recurrent;
@@ -404,18 +403,12 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
             bias,
             activation,
             order,
-        } => {
-            let matrix = match matrix {
-                Matrix::Dense(tensor) => packed_matrix(&tensor, options.weights)?,
-                Matrix::Blocks(matrix) => blocks::packed(&matrix)?,
-            };
-            Kernel::Linear {
-                matrix,
-                bias: weight(bias.as_ref())?,
-                activation,
-                order,
-            }
-        }
+        } => Kernel::Linear {
+            matrix: matrix::packed(&matrix, options.weights)?,
+            bias: weight(bias.as_ref())?,
+            activation,
+            order,
+        },
         Kind::LayerNorm {
             size,
             weight: scale,
@@ -475,36 +468,6 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
         kind => Kernel::Plain(kind),
     })
 }
-
-/// The weight of a linear layer, stored as it is if no other kind is asked for.
-pub(super) fn packed_matrix(tensor: &Tensor, kind: Option<WeightKind>) -> Result<PackedMatrix> {
-    let [outputs, inputs] = tensor.dims()?[..] else {
-        return Err(Error::msg(
-            "the weight of a linear layer has two dimensions",
-        ));
-    };
-    let fits = |kind: &WeightKind| match kind {
-        WeightKind::Blocks(kind) => inputs.is_multiple_of(kind.block_size()),
-        _ => true,
-    };
-    let kind = kind.filter(fits);
-    let data = tensor.candle()?.contiguous().map_err(Error::other)?;
-    let (storage, layout) = data.storage_and_layout();
-    let of = layout.start_offset()..layout.start_offset() + layout.shape().elem_count();
-    let order = WeightOrder::OutputsFirst;
-    macro_rules! packed {
-        ($elements:expr, $own:expr) => {
-            PackedMatrix::new(&$elements[of], inputs, outputs, order, kind.unwrap_or($own))
-        };
-    }
-    let made = match &*storage {
-        Storage::Cpu(CpuStorage::F16(elements)) => packed!(elements, WeightKind::F16),
-        Storage::Cpu(CpuStorage::BF16(elements)) => packed!(elements, WeightKind::Bf16),
-        storage => packed!(slice(storage)?, WeightKind::F32),
-    };
-    made.map_err(Error::other)
-}
-
 /// `activation(x * factor + shift)`, of three inputs.
 fn affine(activation: Activation) -> Tape {
     let mut chain = Chain::new();

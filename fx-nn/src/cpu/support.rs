@@ -8,8 +8,8 @@ use fx_core::passes::backend::Support;
 use fx_core::trace::Trace;
 use fx_core::{GraphModule, Result, operator};
 
-use super::blocks;
 use super::lowering::CpuLowering;
+use super::matrix;
 
 /// Whether it stops a run that the graph would stop too: the graph says why.
 fn is_assertion(function: Function) -> bool {
@@ -37,7 +37,7 @@ pub(super) fn supports_call(call: &Call<'_>) -> Support {
         (Callee::Module(layer), _) if !layer.graph_names().is_empty() => Support::no(
             "it has a branch or a loop inside, and a program has none: `gm.opened()` brings it into the graph, where its sides are lowered",
         ),
-        (Callee::Module(layer), _) if layer.is_opaque() => blocks::supports(*layer),
+        (Callee::Module(layer), _) if layer.is_opaque() => matrix::supports(*layer),
         (Callee::Module(layer), _) => match supports_layer(*layer) {
             Ok(support) => support,
             Err(error) => Support::no(format!("its body cannot be traced: {error}")),

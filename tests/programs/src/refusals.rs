@@ -8,6 +8,11 @@ use crate::program::Step;
 
 /// A rule: the start of the path's name, a part of the error's text, and why that is right.
 const RULES: &[(&str, &str, &str)] = &[
+    (
+        "",
+        "is a layer whose body works on data, and calls no functions",
+        "blocks of integers are no tensor, so that no function takes them",
+    ),
     ("onnx", "engine: not asked for", "the engine is not there"),
     (
         "onnx",

@@ -1,26 +1,27 @@
-//! Linear layers whose weights are the blocks of GGUF files.
+//! The weights of linear layers, packed: of tensors, and of blocks as GGUF files have them.
 //!
-//! Invariant: code has the numbers of the blocks as they are; kinds without a kernel are no part of it.
+//! Invariant: code has the numbers of blocks as they are; kinds without a kernel are no part of it.
 
 use std::any::Any;
 
 use candle_core::quantized::GgmlDType;
+use candle_core::{CpuStorage, Storage};
 use fx_core::module::Module;
 use fx_core::passes::backend::Support;
 use fx_core::{Error, Result};
 use fx_kernels::Activation;
-use fx_kernels::matrix::{BlockKind, Order, PackedMatrix, WeightKind};
+use fx_kernels::matrix::{BlockKind, Order, PackedMatrix, WeightKind, WeightOrder};
 
 use super::call::{Args, Lowering};
 use super::draft::{Id, Kind, Matrix};
-use super::program::packed_matrix;
+use super::frame::slice;
 use crate::Tensor;
 use crate::device::PROCESSOR;
 use crate::error::Fx;
 use crate::nn::QuantizedMatrix;
 
 /// The matrix that a layer is.
-pub(super) fn matrix_of(layer: &dyn Module) -> Option<&QuantizedMatrix> {
+pub(super) fn blocks_of(layer: &dyn Module) -> Option<&QuantizedMatrix> {
     (layer as &dyn Any).downcast_ref()
 }
 
@@ -44,7 +45,7 @@ fn kind_of(dtype: GgmlDType) -> Option<WeightKind> {
 
 /// Whether a program can have a call of a layer that nothing traces into.
 pub(super) fn supports(layer: &dyn Module) -> Support {
-    match matrix_of(layer) {
+    match blocks_of(layer) {
         Some(matrix) if kind_of(matrix.blocks().dtype()).is_some() => Support::Yes,
         Some(matrix) => {
             let kind = matrix.quantization();
@@ -54,8 +55,44 @@ pub(super) fn supports(layer: &dyn Module) -> Support {
     }
 }
 
-/// The packed weight.
-pub(super) fn packed(matrix: &QuantizedMatrix) -> Result<PackedMatrix> {
+/// A packed weight; one of floats as `kind`, or in its own type.
+pub(super) fn packed(matrix: &Matrix, kind: Option<WeightKind>) -> Result<PackedMatrix> {
+    match matrix {
+        Matrix::Dense(tensor) => packed_floats(tensor, kind),
+        Matrix::Blocks(matrix) => packed_blocks(matrix),
+    }
+}
+
+/// The weight of a linear layer, stored as it is if no other kind is asked for.
+fn packed_floats(tensor: &Tensor, kind: Option<WeightKind>) -> Result<PackedMatrix> {
+    let [outputs, inputs] = tensor.dims()?[..] else {
+        return Err(Error::msg(
+            "the weight of a linear layer has two dimensions",
+        ));
+    };
+    let fits = |kind: &WeightKind| match kind {
+        WeightKind::Blocks(kind) => inputs.is_multiple_of(kind.block_size()),
+        _ => true,
+    };
+    let kind = kind.filter(fits);
+    let data = tensor.candle()?.contiguous().map_err(Error::other)?;
+    let (storage, layout) = data.storage_and_layout();
+    let of = layout.start_offset()..layout.start_offset() + layout.shape().elem_count();
+    let order = WeightOrder::OutputsFirst;
+    macro_rules! packed {
+        ($elements:expr, $own:expr) => {
+            PackedMatrix::new(&$elements[of], inputs, outputs, order, kind.unwrap_or($own))
+        };
+    }
+    let made = match &*storage {
+        Storage::Cpu(CpuStorage::F16(elements)) => packed!(elements, WeightKind::F16),
+        Storage::Cpu(CpuStorage::BF16(elements)) => packed!(elements, WeightKind::Bf16),
+        storage => packed!(slice(storage)?, WeightKind::F32),
+    };
+    made.map_err(Error::other)
+}
+
+fn packed_blocks(matrix: &QuantizedMatrix) -> Result<PackedMatrix> {
     let blocks = matrix.blocks();
     match kind_of(blocks.dtype()) {
         Some(WeightKind::Blocks(kind)) => {
@@ -65,7 +102,7 @@ pub(super) fn packed(matrix: &QuantizedMatrix) -> Result<PackedMatrix> {
         }
         Some(kind) => {
             let floats = Tensor::from(blocks.dequantize(&PROCESSOR).fx()?);
-            packed_matrix(&floats, Some(kind))
+            packed_floats(&floats, Some(kind))
         }
         None => Err(Error::msg(format_args!(
             "there is no kernel for blocks of {}",
