@@ -59,7 +59,7 @@ fn products_have_the_numbers_of_the_blocks() -> Result<()> {
                         0.02
                     } else {
                         // Codes count from zero, so that a sum of them is less near than one of elements.
-                        5e-6
+                        1e-5
                     };
                     assert!(off <= most, "{quantization} {level:?} {rows}: {off:.2e}");
                     if rows <= 5 || most > 0.01 {

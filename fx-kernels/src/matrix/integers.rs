@@ -394,10 +394,11 @@ impl Job<'_, '_, '_> {
         for (r, n) in even(out.len(), MOST) {
             macro_rules! walk {
                 ($rows:literal $panels:literal $sums:literal) => {{
+                    let count: usize = $rows;
                     let mut totals = [[simd.v4().splat_f32x16(0.0); 2]; $sums];
                     if k > 0 {
                         for (i, total) in totals.iter_mut().enumerate() {
-                            let from = &out[r + i % $rows][(panel + i / $rows) * PANEL..];
+                            let from = &out[r + i % count][(panel + i / count) * PANEL..];
                             *total = two(simd, from);
                         }
                     }
@@ -409,7 +410,7 @@ impl Job<'_, '_, '_> {
                         codes: PhantomData,
                     });
                     for (i, total) in totals.into_iter().enumerate() {
-                        let to = &mut out[r + i % $rows][(panel + i / $rows) * PANEL..];
+                        let to = &mut out[r + i % count][(panel + i / count) * PANEL..];
                         put_two(simd, to, total);
                     }
                 }};
