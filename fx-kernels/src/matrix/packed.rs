@@ -226,8 +226,8 @@ impl PackedMatrix {
     /// row.extend([0x9a; 16]);
     /// let packed = PackedMatrix::from_blocks(BlockKind::Q4_0, &row, 32, 1)?;
     /// let mut out = [0.0];
-    /// linear(Level::best(), 1, &[1.0; 32], &packed, Finish::default(), &mut out)?;
-    /// assert_eq!(out, [16.0 * 0.5 * (2.0 + 1.0)]);
+    /// linear(Level::best(), 1, &[127.0; 32], &packed, Finish::default(), &mut out)?;
+    /// assert_eq!(out, [127.0 * 16.0 * 0.5 * (2.0 + 1.0)]);
     /// # Ok::<(), fx_kernels::SizeError>(())
     /// ```
     pub fn from_blocks(
