@@ -1,7 +1,11 @@
 //! The fx side of `llm.py`, which compares a language model with llama.cpp and builds this program. It answers lines of
-//! standard input: `load FOLDER` or a GGUF file, `prompt COUNT` (ms for each token of a prompt), `decode BEHIND COUNT` (ms
-//! for each of so many tokens behind a prompt), `profile BEHIND COUNT` (the times of the steps of tokens, on standard error), `scores
-//! COUNT` (the logarithms of the probabilities of the five likeliest tokens behind a prompt).
+//! standard input:
+//!
+//! - `load PATH`: a folder of Hugging Face's, or a GGUF file;
+//! - `prompt COUNT`: ms for each token of a prompt;
+//! - `decode BEHIND COUNT`: ms for each of so many tokens behind a prompt;
+//! - `profile BEHIND COUNT`: the times of the steps of so many tokens at once, on standard error;
+//! - `scores COUNT`: the logarithms of the probabilities of the five likeliest tokens behind a prompt.
 
 #[path = "support/lines.rs"]
 mod lines;

@@ -51,7 +51,8 @@ struct Rows<'a> {
     starts: &'a [[i32; 2]],
 }
 
-/// Rounds a chunk to bytes, as llama.cpp does: the scale is kept in 16 bits, and halves go away from zero. One that is not finite has a scale that is not finite, or is no number.
+/// Rounds a chunk to bytes, as llama.cpp does: the scale is kept in 16 bits, and halves go away from zero. One that is not
+/// finite has a scale that is not finite, or is no number.
 #[inline(always)]
 fn rounded(
     x: &[f32; CHUNK],
