@@ -36,7 +36,7 @@ type Step = (Tensor, Vec<Cache>);
 
 impl Loaded {
     fn of(path: &str) -> Result<Self> {
-        let (source, gm) = match path.ends_with(".gguf") {
+        let (source, mut gm) = match path.ends_with(".gguf") {
             true => {
                 let file = Gguf::open(path)?.dtype(DType::F16);
                 let gm = file.trace()?;
@@ -48,6 +48,7 @@ impl Loaded {
                 (Source::Folder(model), gm)
             }
         };
+        CausalLM::keep_last_scores(&mut gm)?;
         let fast = gm.compile(Compile::new(Cpu::new()))?;
         Ok(Loaded { source, fast })
     }

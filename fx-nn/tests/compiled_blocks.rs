@@ -184,6 +184,17 @@ fn a_decoder_of_blocks_is_one_program() -> Result<()> {
             assert!(off < 0.03, "behind {first}: {off:.2e}");
             (caches, expected) = (next, same);
         }
-        runs_compiled(&fast)
+        runs_compiled(&fast)?;
+
+        // The scores of the last word alone have the same bits.
+        let mut last = blocks.clone();
+        CausalLM::keep_last_scores(&mut last)?;
+        let last = last.compile(Compile::new(Cpu::new()))?;
+        let words = words(0, 9)?;
+        let (all, _): (Tensor, Vec<Cache>) = fast.forward((&words, model.caches(1)?))?;
+        let (one, _): (Tensor, Vec<Cache>) = last.forward((&words, model.caches(1)?))?;
+        assert_eq!(one.dims()?, [1, 1, 96]);
+        assert_eq!(one.to_vec()?, all.i((.., 8..))?.to_vec()?);
+        runs_compiled(&last)
     })
 }

@@ -22,6 +22,7 @@
 
 use std::path::Path;
 
+use fx_core::ir::Argument;
 use fx_core::prelude::*;
 use fx_core::value::DType;
 use serde_json::Value as Json;
@@ -626,6 +627,54 @@ impl CausalLM {
         Trace::new(self)
             .concrete("caches", Value::List(caches.into()))
             .graph_module()
+    }
+
+    /// Changes the graph of a model so that it gives the scores of the last word alone, `[N, 1, vocab_size]`: whoever writes
+    /// on from a prompt needs no others, and the head is a large part of a prompt's time.
+    ///
+    /// ```
+    /// use fx_nn::models::hf::decoder::{Cache, CausalLM, Config};
+    /// use fx_nn::prelude::*;
+    /// let config = Config::from_json(r#"{
+    ///     "model_type": "llama", "vocab_size": 32, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1,
+    ///     "num_attention_heads": 4
+    /// }"#)?;
+    /// let model = CausalLM::new(&config)?;
+    /// let mut gm = model.trace()?;
+    /// let prompt = Tensor::from_vec(vec![3i64, 1, 4], (1, 3))?;
+    /// let (all, _): (Tensor, Vec<Cache>) = gm.forward((&prompt, model.caches(1)?))?;
+    /// CausalLM::keep_last_scores(&mut gm)?;
+    /// let (last, _): (Tensor, Vec<Cache>) = gm.forward((&prompt, model.caches(1)?))?;
+    /// assert_eq!(last.dims()?, [1, 1, 32]);
+    /// assert!(fx_nn::allclose(&last, &all.i((.., 2..))?, 1e-5, 1e-5)?.close);
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the graph is not one that [`trace`](CausalLM::trace) gives, with layers replaced or not.
+    pub fn keep_last_scores(gm: &mut GraphModule) -> Result<()> {
+        let given = gm.graph().output_node();
+        let head = given.and_then(|output| match output.args().first()? {
+            Argument::Tuple(items) => items.first()?.as_node(),
+            _ => None,
+        });
+        let node = head.and_then(|head| gm.graph().node(head).ok());
+        let x = node.and_then(|node| node.all_input_nodes().next().map(|x| x.id()));
+        let (Some(head), Some(x)) = (head, x) else {
+            return Err(Error::msg(
+                "the graph gives no scores and caches: trace a model by `CausalLM::trace`, and change it first",
+            ));
+        };
+        let from =
+            |start: Argument| Argument::Slice([start, Argument::None, Argument::None].into());
+        let last = vec![from(Argument::None), from(Argument::Int(-1))];
+        let mut graph = gm.graph_mut();
+        let cut = graph.inserting_before(head)?.call_function(
+            fx_core::operator::getitem,
+            (x, Argument::Tuple(last.into())),
+            (),
+        )?;
+        graph.node_mut(head)?.replace_input_with(x, cut)
     }
 }
 
