@@ -24,6 +24,12 @@ const LONG: usize = 8;
 /// The floats of a chunk of a panel: what codes are times in its first half, and in its second; what is added.
 pub(crate) type Scales = [f32; 3 * PANEL];
 
+/// The most panels that a row is multiplied by at once: several come from memory faster than one.
+pub(crate) const TOGETHER: usize = 4;
+
+/// The floats of the scales of a piece of so many panels.
+pub(crate) const SCALES: usize = TOGETHER * CHUNKS * 3 * PANEL;
+
 /// Weights in blocks, as panels.
 #[derive(Debug, Clone)]
 pub(crate) struct Blocks {

@@ -5,18 +5,17 @@
 use pulp::Simd;
 
 use super::block_kind::{CHUNK, Scaling};
-use super::blocks::{Blocks, Bytes, CHUNKS, Codes, Nibbles, PIECE, STEPS, Scales, scales_of};
-use super::tile::{PANEL, even};
+use super::blocks::{
+    Blocks, Bytes, CHUNKS, Codes, Nibbles, PIECE, STEPS, Scales, TOGETHER, scales_of,
+};
+use super::tile::{PANEL, even, put_some};
 use super::words::Words;
 use crate::vector::{framed, load, load_some, store_some};
 
 /// The most rows that are summed at once.
 const MOST: usize = 4;
 
-/// The most panels that are summed at once: several come from memory faster than one.
-const TOGETHER: usize = 4;
-
-/// The inputs of a group, and what their sum is times in [`few_sums`].
+/// The inputs of a group, and what their sum is times in [`starts`].
 fn group_of(blocks: &Blocks) -> (usize, f32) {
     let (group, unit) = match blocks.kind.has_nibbles() {
         true => (Nibbles::GROUP, Nibbles::UNIT),
@@ -94,9 +93,6 @@ walks! {
     walk_4_1 4 1 4 [0] [(0 0 0) (1 1 0) (2 2 0) (3 3 0)]
 }
 
-/// The floats that [`Strip`] needs room for.
-pub(super) const SPACE: usize = TOGETHER * CHUNKS * 3 * PANEL;
-
 /// A strip of columns of all rows, from a panel on.
 pub(super) struct Strip<'a, 'o, 'r> {
     pub blocks: &'a Blocks,
@@ -106,7 +102,7 @@ pub(super) struct Strip<'a, 'o, 'r> {
     pub inputs: usize,
     pub first_panel: usize,
     pub out: &'r mut [&'o mut [f32]],
-    /// [`SPACE`] floats.
+    /// [`SCALES`](super::blocks::SCALES) floats.
     pub space: &'r mut [f32],
 }
 
@@ -192,13 +188,7 @@ impl Strip<'_, '_, '_> {
                                     let out = &mut *out[r + i % rows];
                                     let start = (panel + i / rows) * PANEL;
                                     for (at, sum) in at.into_iter().zip(pair) {
-                                        if let Some(out) = out.get_mut(start + at..) {
-                                            let sum = match k {
-                                                0 => sum,
-                                                _ => simd.add_f32s(sum, load_some(simd, out)),
-                                            };
-                                            store_some(simd, out, sum);
-                                        }
+                                        put_some(simd, out, start + at, sum, k > 0);
                                     }
                                 }
                             },

@@ -3,14 +3,15 @@
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+use super::blocks::SCALES;
 use super::few_blocks::{self, Strip};
 use super::finish::Ending;
 use super::packed::{PackedMatrix, Store};
-use super::tile::{Columns, DEPTH, PANEL, even};
+use super::tile::{Columns, DEPTH, PANEL, even, put_some};
 use super::words::{Words, widen_bf16, widen_f16, widen_i8, words};
 use crate::Level;
 use crate::scratch::lend;
-use crate::vector::{framed, load, load_some, store_some};
+use crate::vector::{framed, load};
 
 /// The most rows that are done so.
 pub(crate) const FEW: usize = 8;
@@ -255,13 +256,7 @@ impl Job<'_, '_> {
                                         let out = &mut *self.out[r + i % rows];
                                         let start = (p + i / rows) * PANEL;
                                         for (at, sum) in at.into_iter().zip(pair) {
-                                            if let Some(out) = out.get_mut(start + at..) {
-                                                let sum = match k {
-                                                    0 => sum,
-                                                    _ => simd.add_f32s(sum, load_some(simd, out)),
-                                                };
-                                                store_some(simd, out, sum);
-                                            }
+                                            put_some(simd, out, start + at, sum, k > 0);
                                         }
                                     }
                                 },
@@ -341,7 +336,7 @@ fn strips(
         }
     }
     let space = match weight.store {
-        Store::Blocks(_) => few_blocks::SPACE,
+        Store::Blocks(_) => SCALES,
         _ => 0,
     };
     let run = |job| lend(space, |space| level.run(Running { job, space }));

@@ -12,7 +12,9 @@ use pulp::{f32x16, u32x16};
 use rayon::prelude::*;
 
 use super::block_kind::{CHUNK, Scaling};
-use super::blocks::{Blocks, Bytes, CHUNKS, Codes, Nibbles, PIECE, STEPS, Scales, scales_of};
+use super::blocks::{
+    Blocks, Bytes, CHUNKS, Codes, Nibbles, PIECE, SCALES, STEPS, Scales, TOGETHER, scales_of,
+};
 use super::finish::Ending;
 use super::packed::PackedMatrix;
 use super::tile::{PANEL, even};
@@ -22,9 +24,6 @@ use crate::vector::{load, store};
 
 /// The most rows that are summed at once: two vectors of integers and two of floats for each.
 const MOST: usize = 6;
-
-/// The most panels that are summed at once, of one row: several come from memory faster than one.
-const TOGETHER: usize = 4;
 
 /// The words of a chunk of a row.
 const FOURS: usize = CHUNK / STEPS;
@@ -38,17 +37,30 @@ const SERIAL: usize = 4096;
 /// Products of fewer multiply-adds run on the calling thread, and a task has at least so many.
 const TASK: usize = 1 << 20;
 
-/// Rows in bytes.
+/// Chunks of rows in bytes: all of them, or a piece of a row.
 #[derive(Clone, Copy)]
-struct Rows<'a> {
-    /// Four bytes each: `[rows, chunks]`.
+struct Rounded<'a> {
+    /// Four bytes each.
     words: &'a [[i32; FOURS]],
-    /// What the bytes are times: `[rows, chunks]`.
+    /// What the bytes are times.
     scales: &'a [f32],
-    /// The sums of chunks as floats: `[rows, chunks]`.
+    /// The sums of chunks as floats.
     sums: &'a [f32],
-    /// What the integer sums of the halves of chunks start from, so that codes count from zero: `[rows, chunks]`.
+    /// What the integer sums of the halves of chunks start from, so that codes count from zero.
     starts: &'a [[i32; 2]],
+}
+
+impl Rounded<'_> {
+    /// Some of the chunks.
+    #[inline(always)]
+    fn part(self, at: usize, chunks: usize) -> Self {
+        Rounded {
+            words: &self.words[at..][..chunks],
+            scales: &self.scales[at..][..chunks],
+            sums: &self.sums[at..][..chunks],
+            starts: &self.starts[at..][..chunks],
+        }
+    }
 }
 
 /// Rounds a chunk to bytes, as llama.cpp does: the scale is kept in 16 bits, and halves go away from zero. One that is not
@@ -106,7 +118,7 @@ impl Kernel for Round<'_> {
 }
 
 /// Lends rows in bytes.
-fn lend_rows(simd: Vnni, zero: u8, x: &[f32], f: impl FnOnce(Rows<'_>)) {
+fn lend_rows(simd: Vnni, zero: u8, x: &[f32], f: impl FnOnce(Rounded<'_>)) {
     let (chunks, rest) = x.as_chunks::<CHUNK>();
     debug_assert!(rest.is_empty(), "inputs are whole chunks");
     let count = chunks.len();
@@ -119,7 +131,7 @@ fn lend_rows(simd: Vnni, zero: u8, x: &[f32], f: impl FnOnce(Rows<'_>)) {
             .as_chunks_mut()
             .0;
         let zero = i32::from(zero);
-        if count < SERIAL {
+        let round = |chunks, words, scales, sums, starts| {
             simd.run(Round {
                 zero,
                 chunks,
@@ -128,6 +140,9 @@ fn lend_rows(simd: Vnni, zero: u8, x: &[f32], f: impl FnOnce(Rows<'_>)) {
                 sums,
                 starts,
             });
+        };
+        if count < SERIAL {
+            round(chunks, &mut *words, &mut *scales, &mut *sums, &mut *starts);
         } else {
             let parts = (chunks.par_chunks(SERIAL / 4))
                 .zip(words.par_chunks_mut(SERIAL / 4))
@@ -135,17 +150,10 @@ fn lend_rows(simd: Vnni, zero: u8, x: &[f32], f: impl FnOnce(Rows<'_>)) {
                 .zip(sums.par_chunks_mut(SERIAL / 4))
                 .zip(starts.par_chunks_mut(SERIAL / 4));
             parts.for_each(|((((chunks, words), scales), sums), starts)| {
-                simd.run(Round {
-                    zero,
-                    chunks,
-                    words,
-                    scales,
-                    sums,
-                    starts,
-                });
+                round(chunks, words, scales, sums, starts);
             });
         }
-        f(Rows {
+        f(Rounded {
             words,
             scales,
             sums,
@@ -178,28 +186,6 @@ impl Integers for Bytes {
     }
 }
 
-/// A piece of a row.
-#[derive(Clone, Copy)]
-struct Row<'a> {
-    words: &'a [[i32; FOURS]],
-    scales: &'a [f32],
-    sums: &'a [f32],
-    starts: &'a [[i32; 2]],
-}
-
-impl Row<'_> {
-    /// The first chunks of it.
-    #[inline(always)]
-    fn first(self, chunks: usize) -> Self {
-        Row {
-            words: &self.words[..chunks],
-            scales: &self.scales[..chunks],
-            sums: &self.sums[..chunks],
-            starts: &self.starts[..chunks],
-        }
-    }
-}
-
 /// Some rows by some panels of a piece. A kernel of its own has a frame of its own: its sums stay in registers.
 struct Walk<
     'a,
@@ -210,7 +196,7 @@ struct Walk<
     const HAS_MIN: bool,
     const HAS_HALVES: bool,
 > {
-    rows: [Row<'a>; ROWS],
+    rows: [Rounded<'a>; ROWS],
     panels: [&'a [Words]; PANELS],
     scales: [&'a [Scales]; PANELS],
     totals: &'a mut [[f32x16; 2]; SUMS],
@@ -229,7 +215,7 @@ macro_rules! walks {
                     let v4 = simd.v4();
                     let chunks = self.rows[0].scales.len();
                     let halves = if HAS_HALVES { 2 } else { 1 };
-                    let rows = [$(self.rows[$r].first(chunks),)*];
+                    let rows = [$(self.rows[$r].part(0, chunks),)*];
                     let panels = [$(&self.panels[$q][..chunks * C::LINES],)*];
                     let scales = [$(&self.scales[$q][..chunks],)*];
                     let mut totals = *self.totals;
@@ -298,7 +284,7 @@ walks! {
 
 /// A strip of columns of a band of rows.
 struct Job<'a, 'o, 's> {
-    rows: Rows<'a>,
+    rows: Rounded<'a>,
     blocks: &'a Blocks,
     inputs: usize,
     outputs: usize,
@@ -306,7 +292,7 @@ struct Job<'a, 'o, 's> {
     first_panel: usize,
     out: &'s mut [&'o mut [f32]],
     ending: Ending<'a>,
-    /// Room for the scales of a piece of [`TOGETHER`] panels.
+    /// Room for [`SCALES`] floats.
     scales: &'s mut [Scales],
 }
 
@@ -382,16 +368,7 @@ impl Job<'_, '_, '_> {
             }
         }
         let scales = &**scales;
-        let row = |r: usize| -> Row<'_> {
-            let at = ((first_row + r) * inputs + k) / CHUNK;
-            Row {
-                words: &rows.words[at..],
-                scales: &rows.scales[at..],
-                sums: &rows.sums[at..],
-                starts: &rows.starts[at..],
-            }
-            .first(chunks)
-        };
+        let row = |r: usize| rows.part(((first_row + r) * inputs + k) / CHUNK, chunks);
         for (r, n) in even(out.len(), MOST) {
             macro_rules! walk {
                 ($rows:literal $panels:literal $sums:literal) => {{
@@ -511,7 +488,7 @@ pub(super) fn product(
             if inputs == 0 {
                 out.iter_mut().for_each(|row| row.fill(0.0));
             }
-            lend(TOGETHER * CHUNKS * 3 * PANEL, |space| {
+            lend(SCALES, |space| {
                 simd.run(Job {
                     rows,
                     blocks,

@@ -113,16 +113,22 @@ fn put<S: Simd>(simd: S, out: &mut [f32], at: usize, left: S::f32s, right: S::f3
         return;
     }
     for (i, sum) in [left, right].into_iter().enumerate() {
-        let Some(out) = out.get_mut(at + i * lanes..) else {
-            return;
-        };
-        let sum = if add {
-            simd.add_f32s(sum, load_some(simd, out))
-        } else {
-            sum
-        };
-        store_some(simd, out, sum);
+        put_some(simd, out, at + i * lanes, sum, add);
     }
+}
+
+/// Writes a vector of sums at `at`, as far as the row goes, or adds it to what is there.
+#[inline(always)]
+pub(crate) fn put_some<S: Simd>(simd: S, out: &mut [f32], at: usize, sum: S::f32s, add: bool) {
+    let Some(out) = out.get_mut(at..) else {
+        return;
+    };
+    let sum = if add {
+        simd.add_f32s(sum, load_some(simd, out))
+    } else {
+        sum
+    };
+    store_some(simd, out, sum);
 }
 
 tiles! {
