@@ -210,21 +210,15 @@ impl Gguf {
     /// Returns all problems of the weights.
     pub fn load(&self) -> Result<CausalLM> {
         let mut model = CausalLM::load(&self.config, &self.checkpoint)?;
-        let in_order = |x: &Tensor, heads: usize| {
-            let order = self.order(heads).into_iter().map(|row| row as i64);
-            let order: Vec<i64> = order.collect();
-            let count = order.len();
-            x.index_select(0, &Tensor::from_vec(order, count)?)
-        };
         for layer in model.model.layers.iter_mut().filter(|_| self.has_pairs) {
             let attention = &mut layer.self_attn;
             for (linear, heads) in [
                 (&mut attention.q_proj, self.config.num_attention_heads),
                 (&mut attention.k_proj, self.config.num_key_value_heads),
             ] {
-                linear.weight = in_order(&linear.weight, heads)?;
+                linear.weight = self.in_order(&linear.weight, heads)?;
                 linear.bias = match &linear.bias {
-                    Some(bias) => Some(in_order(bias, heads)?),
+                    Some(bias) => Some(self.in_order(bias, heads)?),
                     None => None,
                 };
             }
@@ -282,14 +276,19 @@ impl Gguf {
             Some((_, "k_proj")) if self.has_pairs => self.config.num_key_value_heads,
             _ => return Ok(layer),
         };
-        let order = self.order(heads);
-        layer.weight = layer.weight.rows(&order)?;
+        layer.weight = layer.weight.rows(&self.order(heads))?;
         if let Some(bias) = &layer.bias {
-            let order: Vec<i64> = order.into_iter().map(|row| row as i64).collect();
-            let count = order.len();
-            layer.bias = Some(bias.index_select(0, &Tensor::from_vec(order, count)?)?);
+            layer.bias = Some(self.in_order(bias, heads)?);
         }
         Ok(layer)
+    }
+
+    /// The rows of queries or keys, or of their bias, in the order of the model.
+    fn in_order(&self, x: &Tensor, heads: usize) -> Result<Tensor> {
+        let order = self.order(heads).into_iter().map(|row| row as i64);
+        let order: Vec<i64> = order.collect();
+        let count = order.len();
+        x.index_select(0, &Tensor::from_vec(order, count)?)
     }
 
     /// The rows of the file for the rows of queries or keys, where pairs lie side by side in the file.
