@@ -26,6 +26,7 @@ pub mod einsum;
 pub mod elementary;
 pub mod expand;
 pub mod factor;
+mod first_place;
 pub mod fold;
 pub mod fourier;
 pub mod gammas;

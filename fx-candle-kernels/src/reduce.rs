@@ -1,9 +1,11 @@
 //! Reductions over any set of dimensions.
 
 use candle_core::{DType, Result, Tensor, bail};
+use fx_kernels::reduce::Reduction;
 
 use super::choice::where_cond;
 use super::comparison;
+use super::first_place;
 use super::fold::{self, Fold};
 use super::gradient;
 use super::widen::widened;
@@ -288,6 +290,13 @@ fn extreme(x: &Tensor, dims: &[usize], keepdim: bool, side: Side) -> Result<Tens
 /// Returns an error if the last dimension is empty.
 pub fn first_extreme(x: &Tensor, side: Side) -> Result<Tensor> {
     let x = x.detach();
+    if first_place::is_known(&x) {
+        let how = match side {
+            Side::Max => Reduction::Max,
+            Side::Min => Reduction::Min,
+        };
+        return first_place::first_places(&x, how);
+    }
     let last = x.rank().saturating_sub(1);
     let at = side.places(&x, last)?;
     if !has_nan(&x)? {

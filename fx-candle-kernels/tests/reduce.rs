@@ -75,6 +75,49 @@ fn nan_wins() -> Result<()> {
     Ok(())
 }
 
+/// The first place of an extreme, one element after the other.
+fn first(row: &[f32], is_better: impl Fn(f32, f32) -> bool) -> u32 {
+    let mut at = 0;
+    for (i, x) in row.iter().enumerate() {
+        if !row[at].is_nan() && (x.is_nan() || is_better(*x, row[at])) {
+            at = i;
+        }
+    }
+    at as u32
+}
+
+#[test]
+fn the_first_extreme_of_long_rows() -> Result<()> {
+    let odd = [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, 0.0, -0.0, 100.0];
+    for count in [1, 2, 15, 63, 64, 65, 200, 1000] {
+        // Few values, so that many are equal; the last rows have odd ones too.
+        let rows: Vec<Vec<f32>> = (0..24usize)
+            .map(|row| {
+                let x = (0..count).map(|i| ((i * 31 + row * 17) * 7919 % 23) as f32 - 11.0);
+                let mut x: Vec<f32> = x.collect();
+                if row >= 4 {
+                    x[(row * 53) % count] = odd[row % odd.len()];
+                    x[(row * 29) % count] = odd[row / 4];
+                }
+                x
+            })
+            .collect();
+        let x = Tensor::new(rows.clone(), &Device::Cpu)?;
+        for dtype in [DType::F32, DType::F16, DType::BF16, DType::F64] {
+            let x = x.to_dtype(dtype)?;
+            let found = [Side::Max, Side::Min]
+                .map(|side| first_extreme(&x, side)?.flatten_all()?.to_vec1::<u32>());
+            let [most, least] = found;
+            let (most, least) = (most?, least?);
+            for (at, row) in rows.iter().enumerate() {
+                assert_eq!(most[at], first(row, |a, b| a > b), "{dtype:?} {row:?}");
+                assert_eq!(least[at], first(row, |a, b| a < b), "{dtype:?} {row:?}");
+            }
+        }
+    }
+    Ok(())
+}
+
 #[test]
 fn ties_share_the_gradient() -> Result<()> {
     let inf = f64::NEG_INFINITY;

@@ -106,21 +106,18 @@ impl Loaded {
 }
 
 fn main() {
-    // On a thread of the pool, which then need not be woken for each product.
-    rayon::scope(|_| {
-        let mut loaded = None;
-        answer_each(|line| {
-            fx_nn::no_grad(|| {
-                let words: Vec<&str> = line.split_whitespace().collect();
-                if let ["load", folder] = words[..] {
-                    loaded = Some(Loaded::of(folder)?);
-                    return Ok("loaded".to_string());
-                }
-                let model = loaded.as_ref();
-                model
-                    .ok_or_else(|| Error::msg("nothing is loaded"))?
-                    .answer(&words)
-            })
-        });
+    let mut loaded = None;
+    answer_each(|line| {
+        fx_nn::no_grad(|| {
+            let words: Vec<&str> = line.split_whitespace().collect();
+            if let ["load", folder] = words[..] {
+                loaded = Some(Loaded::of(folder)?);
+                return Ok("loaded".to_string());
+            }
+            let model = loaded.as_ref();
+            model
+                .ok_or_else(|| Error::msg("nothing is loaded"))?
+                .answer(&words)
+        })
     });
 }

@@ -174,6 +174,57 @@ fn threads_share_a_compiled_module() -> Result<()> {
     })
 }
 
+/// Twelve layers of 512 features, so that the threads of a run stay awake.
+fn deep() -> Result<GraphModule> {
+    fx_nn::manual_seed(8);
+    let mut layers = nn::Sequential::new();
+    for _ in 0..12 {
+        layers = layers.push(nn::Linear::new(512, 512)?);
+        layers = layers.push(nn::SiLU::default());
+    }
+    symbolic_trace(&layers)
+}
+
+/// Runs that wait for each other's threads end, with the same bits: of threads of a pool, of others, and of a run within the
+/// work of another.
+#[test]
+fn deep_runs_share_the_threads_of_a_pool() -> Result<()> {
+    let gm = deep()?;
+    let fast = gm.compile(Compile::new(Cpu::new()))?;
+    let x = Tensor::randn((1, 512))?;
+    let bits = || -> Result<Vec<u64>> {
+        let y: Tensor = fx_nn::no_grad(|| fast.forward(&x))?;
+        Ok(numbers(&y)?.iter().map(|y| y.to_bits()).collect())
+    };
+    let expected = bits()?;
+    for threads in [1, 2, 5] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+        let pool = pool.map_err(Error::other)?;
+        let many = || {
+            (0..8).try_for_each(|_| {
+                (bits()? == expected)
+                    .then_some(())
+                    .ok_or(Error::msg("other bits"))
+            })
+        };
+        std::thread::scope(|scope| {
+            let outside: Vec<_> = (0..3).map(|_| scope.spawn(|| pool.install(many))).collect();
+            let mut within = Vec::new();
+            within.resize_with(6, || Ok(()));
+            pool.scope(|scope| {
+                for found in &mut within {
+                    scope.spawn(|_| *found = many());
+                }
+            });
+            let outside = outside
+                .into_iter()
+                .map(|thread| thread.join().expect("no thread panics"));
+            outside.chain(within).collect::<Result<()>>()
+        })?;
+    }
+    Ok(())
+}
+
 /// Fails loudly on what it does not like.
 #[wrap]
 fn particular(x: &Tensor) -> Result<Tensor> {

@@ -28,3 +28,21 @@ mod vnni;
 
 #[cfg(target_arch = "x86_64")]
 pub use vnni::{Kernel, Vnni};
+
+/// Asks for the line of the cache where `x` starts, for soon. Only the time of what follows depends on it.
+///
+/// ```
+/// let x = [1, 2, 3];
+/// fx_simd::prefetch(&x);
+/// ```
+#[inline(always)]
+pub fn prefetch<T>(x: &T) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        // SAFETY: SSE is a part of x86_64. The instruction is a hint: it reads nothing into the program, and never faults.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(std::ptr::from_ref(x).cast()) }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = x;
+}

@@ -104,15 +104,22 @@ impl Blocks {
         self.lines.len() * 4
     }
 
-    /// The piece of a panel with the input `k`.
+    /// The lines of the piece of a panel with the input `k`, and the number of its chunks.
     #[inline(always)]
-    pub(crate) fn piece(&self, panel: usize, k: usize) -> Piece<'_> {
+    pub(crate) fn lines_of(&self, panel: usize, k: usize) -> (&[Words], usize) {
         let chunks = self.inputs / CHUNK;
         let (whole, rest) = (chunks / CHUNKS, chunks % CHUNKS);
         let all = whole * self.kind.lines(CHUNKS) + self.kind.lines(rest);
         let chunks = if k / PIECE < whole { CHUNKS } else { rest };
         let start = panel * all + k / PIECE * self.kind.lines(CHUNKS);
         let lines = &words(&self.lines)[start..][..self.kind.lines(chunks)];
+        (lines, chunks)
+    }
+
+    /// The piece of a panel with the input `k`.
+    #[inline(always)]
+    pub(crate) fn piece(&self, panel: usize, k: usize) -> Piece<'_> {
+        let (lines, chunks) = self.lines_of(panel, k);
         let (scales, codes) = lines.split_at(self.kind.scale_lines(chunks));
         Piece { scales, codes }
     }

@@ -7,6 +7,7 @@ use super::blocks::SCALES;
 use super::few_blocks::{self, Strip};
 use super::finish::Ending;
 use super::packed::{PackedMatrix, Store};
+use super::strips::strip;
 use super::tile::{Columns, DEPTH, PANEL, even, put_some};
 use super::words::{Words, widen_bf16, widen_f16, widen_i8, words};
 use crate::Level;
@@ -317,8 +318,7 @@ fn strips(
 ) {
     let outputs = weight.outputs();
     let panels = outputs.div_ceil(PANEL);
-    let tasks = (weight.bytes() / TASK).clamp(1, 64);
-    let strip = panels.div_ceil(tasks).next_multiple_of(4) * PANEL;
+    let strip = strip(panels, weight.bytes() / TASK) * PANEL;
     let mut jobs: Vec<Job<'_, '_>> = (0..outputs)
         .step_by(strip)
         .map(|column| Job {
@@ -340,7 +340,7 @@ fn strips(
         _ => 0,
     };
     let run = |job| lend(space, |space| level.run(Running { job, space }));
-    match weight.bytes() < 2 * TASK {
+    match jobs.len() < 2 {
         true => jobs.into_iter().for_each(run),
         false => jobs.into_par_iter().for_each(run),
     }

@@ -5,7 +5,7 @@
 
 use std::marker::PhantomData;
 
-use fx_simd::{Kernel, Vnni};
+use fx_simd::{Kernel, Vnni, prefetch};
 use half::f16;
 use pulp::bytemuck::{cast, cast_slice_mut};
 use pulp::{f32x16, u32x16};
@@ -13,10 +13,12 @@ use rayon::prelude::*;
 
 use super::block_kind::{CHUNK, Scaling};
 use super::blocks::{
-    Blocks, Bytes, CHUNKS, Codes, Nibbles, PIECE, SCALES, STEPS, Scales, TOGETHER, scales_of,
+    Blocks, Bytes, CHUNKS, Codes, Nibbles, PIECE, Piece, SCALES, STEPS, Scales, TOGETHER, scales_of,
 };
 use super::finish::Ending;
+use super::gemv::FEW;
 use super::packed::PackedMatrix;
+use super::strips::strip;
 use super::tile::{PANEL, even};
 use super::words::Words;
 use crate::scratch::lend;
@@ -34,8 +36,11 @@ const BAND: usize = 384 << 10;
 /// Fewer chunks are rounded on the calling thread.
 const SERIAL: usize = 4096;
 
-/// Products of fewer multiply-adds run on the calling thread, and a task has at least so many.
+/// The multiply-adds of a task of many rows.
 const TASK: usize = 1 << 20;
+
+/// The bytes of weights of a task of few rows: about 10 us from memory.
+const FEW_TASK: usize = 128 << 10;
 
 /// Chunks of rows in bytes: all of them, or a piece of a row.
 #[derive(Clone, Copy)]
@@ -186,46 +191,80 @@ impl Integers for Bytes {
     }
 }
 
+/// What the sums of a chunk are times, and what is added to them.
+trait Scaled {
+    /// Whether both halves of a chunk have scales of their own.
+    const HAS_HALVES: bool = false;
+    /// Whether something is added.
+    const HAS_MIN: bool = false;
+    /// Whether a scale is a number of the block, which is read from its line where it is needed.
+    const IS_NUMBER: bool = false;
+}
+
+/// [`Scaling::Scale`].
+struct Number;
+
+/// [`Scaling::Halves`].
+struct Halves;
+
+/// Scales that something is added to.
+struct WithMin;
+
+impl Scaled for Number {
+    const IS_NUMBER: bool = true;
+}
+
+impl Scaled for Halves {
+    const HAS_HALVES: bool = true;
+}
+
+impl Scaled for WithMin {
+    const HAS_MIN: bool = true;
+}
+
 /// Some rows by some panels of a piece. A kernel of its own has a frame of its own: its sums stay in registers.
-struct Walk<
-    'a,
-    C,
-    const ROWS: usize,
-    const PANELS: usize,
-    const SUMS: usize,
-    const HAS_MIN: bool,
-    const HAS_HALVES: bool,
-> {
+struct Walk<'a, C, K, const ROWS: usize, const PANELS: usize, const SUMS: usize> {
     rows: [Rounded<'a>; ROWS],
-    panels: [&'a [Words]; PANELS],
+    panels: [Piece<'a>; PANELS],
+    /// Unless a scale [is a number](Scaled::IS_NUMBER).
     scales: [&'a [Scales]; PANELS],
+    /// What comes next from memory of each panel, which is asked for meanwhile.
+    next: [&'a [Words]; PANELS],
     totals: &'a mut [[f32x16; 2]; SUMS],
-    codes: PhantomData<C>,
+    kind: PhantomData<(C, K)>,
 }
 
 /// A walk of rows by panels: an accumulator pair for each, by a constant index.
 macro_rules! walks {
     ($([$($r:literal)*] [$($q:literal)*] $rows:literal $panels:literal $sums:literal [$(($i:literal $of:literal $p:literal))*])*) => {
         $(
-            impl<C: Integers, const HAS_MIN: bool, const HAS_HALVES: bool> Kernel for Walk<'_, C, $rows, $panels, $sums, HAS_MIN, HAS_HALVES> {
+            impl<C: Integers, K: Scaled> Kernel for Walk<'_, C, K, $rows, $panels, $sums> {
                 type Output = ();
 
                 #[inline(always)]
                 fn run(self, simd: Vnni) {
                     let v4 = simd.v4();
                     let chunks = self.rows[0].scales.len();
-                    let halves = if HAS_HALVES { 2 } else { 1 };
+                    let halves = if K::HAS_HALVES { 2 } else { 1 };
                     let rows = [$(self.rows[$r].part(0, chunks),)*];
-                    let panels = [$(&self.panels[$q][..chunks * C::LINES],)*];
-                    let scales = [$(&self.scales[$q][..chunks],)*];
+                    let panels = [$(&self.panels[$q].codes[..chunks * C::LINES],)*];
+                    let numbers = [$(&self.panels[$q].scales[..chunks],)*];
+                    let scales = [$(&self.scales[$q][..if K::IS_NUMBER { 0 } else { chunks }],)*];
+                    let ahead = [$(self.next[$q].len().div_ceil(chunks),)*];
                     let mut totals = *self.totals;
                     for chunk in 0..chunks {
+                        $(
+                            let next = self.next[$q];
+                            let start = (chunk * ahead[$q]).min(next.len());
+                            let end = (start + ahead[$q]).min(next.len());
+                            next[start..end].iter().for_each(prefetch);
+                        )*
                         let words = [$(&rows[$r].words[chunk],)*];
                         let lines = [$(&panels[$q][chunk * C::LINES..][..C::LINES],)*];
                         for half in 0..halves {
                             let starts = [$({
                                 let [first, second] = rows[$r].starts[chunk];
-                                v4.splat_i32x16(match HAS_HALVES {
+                                v4.splat_i32x16(match K::HAS_HALVES {
                                     true if half == 0 => first,
                                     true => second,
                                     false => first + second,
@@ -243,7 +282,10 @@ macro_rules! walks {
                             }
                             let x = [$(v4.splat_f32x16(rows[$r].scales[chunk]),)*];
                             let at = half * PANEL;
-                            let scale = [$([load(v4, &scales[$q][chunk], at), load(v4, &scales[$q][chunk], at + 16)],)*];
+                            let scale = [$(match K::IS_NUMBER {
+                                true => floats(simd, &numbers[$q][chunk]),
+                                false => two(simd, &scales[$q][chunk][at..]),
+                            },)*];
                             $(
                                 let sum = v4.convert_i32x16_to_f32x16(sums[$i][0]);
                                 let scaled = v4.mul_f32x16(scale[$p][0], x[$of]);
@@ -253,7 +295,7 @@ macro_rules! walks {
                                 totals[$i][1] = v4.mul_add_f32x16(sum, scaled, totals[$i][1]);
                             )*
                         }
-                        if HAS_MIN {
+                        if K::HAS_MIN {
                             $(
                                 let x = v4.splat_f32x16(rows[$of].sums[chunk]);
                                 let shift = load(v4, &scales[$p][chunk], 2 * PANEL);
@@ -303,11 +345,12 @@ impl Kernel for Job<'_, '_, '_> {
     fn run(mut self, simd: Vnni) {
         let kind = self.blocks.kind;
         match (kind.has_nibbles(), kind.scaling()) {
-            (true, Scaling::Scale | Scaling::Halves) => self.strip::<Nibbles, false, false>(simd),
-            (true, _) => self.strip::<Nibbles, true, false>(simd),
-            (false, Scaling::Scale) => self.strip::<Bytes, false, false>(simd),
-            (false, Scaling::Halves) => self.strip::<Bytes, false, true>(simd),
-            (false, _) => self.strip::<Bytes, true, false>(simd),
+            (true, Scaling::Scale) => self.strip::<Nibbles, Number>(simd),
+            (true, Scaling::Halves) => self.strip::<Nibbles, Halves>(simd),
+            (true, _) => self.strip::<Nibbles, WithMin>(simd),
+            (false, Scaling::Scale) => self.strip::<Bytes, Number>(simd),
+            (false, Scaling::Halves) => self.strip::<Bytes, Halves>(simd),
+            (false, _) => self.strip::<Bytes, WithMin>(simd),
         }
         for (row, out) in self.out.iter_mut().enumerate() {
             let (row, column) = (self.first_row + row, self.first_panel * PANEL);
@@ -318,7 +361,7 @@ impl Kernel for Job<'_, '_, '_> {
 
 impl Job<'_, '_, '_> {
     #[inline(always)]
-    fn strip<C: Integers, const HAS_MIN: bool, const HAS_HALVES: bool>(&mut self, simd: Vnni) {
+    fn strip<C: Integers, K: Scaled>(&mut self, simd: Vnni) {
         let wide = self.out.first().map_or(0, |row| row.len());
         let count = wide.div_ceil(PANEL);
         let most = match self.out.len() {
@@ -334,7 +377,7 @@ impl Job<'_, '_, '_> {
                 _ => 1,
             };
             for k in (0..self.inputs).step_by(PIECE) {
-                self.piece::<C, HAS_MIN, HAS_HALVES>(simd, panel, together, k);
+                self.piece::<C, K>(simd, panel, together, k);
             }
             panel += together;
         }
@@ -342,7 +385,7 @@ impl Job<'_, '_, '_> {
 
     /// Writes what the piece from input `k` on of some panels gives, or adds it.
     #[inline(always)]
-    fn piece<C: Integers, const HAS_MIN: bool, const HAS_HALVES: bool>(
+    fn piece<C: Integers, K: Scaled>(
         &mut self,
         simd: Vnni,
         panel: usize,
@@ -361,13 +404,22 @@ impl Job<'_, '_, '_> {
         } = *self;
         let chunks = PIECE.min(inputs - k) / CHUNK;
         let piece = |p: usize| blocks.piece(first_panel + panel + p, k);
-        for p in 0..together {
-            let lines = piece(p).scales;
-            for chunk in 0..chunks {
-                scales_of_chunk(simd, blocks, lines, chunk, &mut scales[p * CHUNKS + chunk]);
+        if !K::IS_NUMBER {
+            for p in 0..together {
+                let lines = piece(p).scales;
+                for chunk in 0..chunks {
+                    let out = &mut scales[p * CHUNKS + chunk];
+                    scales_of(simd.v4(), blocks.kind, lines, chunk, 1.0, out);
+                }
             }
         }
         let scales = &**scales;
+        let wide = out.first().map_or(0, |row| row.len());
+        let next = |p: usize| match panel + together + p {
+            _ if k + PIECE < inputs => blocks.lines_of(first_panel + panel + p, k + PIECE).0,
+            later if later * PANEL < wide => blocks.lines_of(first_panel + later, 0).0,
+            _ => &[],
+        };
         let row = |r: usize| rows.part(((first_row + r) * inputs + k) / CHUNK, chunks);
         for (r, n) in even(out.len(), MOST) {
             macro_rules! walk {
@@ -380,12 +432,14 @@ impl Job<'_, '_, '_> {
                             *total = two(simd, from);
                         }
                     }
-                    simd.run(Walk::<C, $rows, $panels, $sums, HAS_MIN, HAS_HALVES> {
+                    simd.run(Walk::<C, K, $rows, $panels, $sums> {
                         rows: std::array::from_fn(|i| row(r + i)),
-                        panels: std::array::from_fn(|i| piece(i).codes),
+                        panels: std::array::from_fn(piece),
                         scales: std::array::from_fn(|i| &scales[i * CHUNKS..][..chunks]),
+                        // The first rows ask for all.
+                        next: std::array::from_fn(|i| if r == 0 { next(i) } else { &[] }),
                         totals: &mut totals,
-                        codes: PhantomData,
+                        kind: PhantomData,
                     });
                     for (i, total) in totals.into_iter().enumerate() {
                         let to = &mut out[r + i % count][(panel + i / count) * PANEL..];
@@ -435,20 +489,16 @@ fn put_two(simd: Vnni, row: &mut [f32], [low, high]: [f32x16; 2]) {
     }
 }
 
-/// The scales of a chunk, as [`scales_of`] gives them; a scale for the chunk stands in its first half alone.
+/// A line of floats of 16 bits.
 #[inline(always)]
-fn scales_of_chunk(simd: Vnni, blocks: &Blocks, lines: &[Words], chunk: usize, out: &mut Scales) {
+fn floats(simd: Vnni, line: &Words) -> [f32x16; 2] {
     let v4 = simd.v4();
-    if blocks.kind.scaling() != Scaling::Scale {
-        scales_of(v4, blocks.kind, lines, chunk, 1.0, out);
-        return;
-    }
-    let words: u32x16 = cast(lines[chunk]);
+    let words: u32x16 = cast(*line);
     let high = v4.shr_const_u32x16::<16>(words);
-    let low = v4.convert_u32x16_to_u16x16(words);
-    let high = v4.convert_u32x16_to_u16x16(high);
-    store(v4, out, 0, simd.floats_of_halves(low));
-    store(v4, out, 16, simd.floats_of_halves(high));
+    [
+        simd.floats_of_halves(v4.convert_u32x16_to_u16x16(words)),
+        simd.floats_of_halves(v4.convert_u32x16_to_u16x16(high)),
+    ]
 }
 
 /// `x * weight` for rows of any number; `blocks` are those of the weight.
@@ -465,15 +515,16 @@ pub(super) fn product(
     }
     let count = out.len() / outputs;
     let panels = outputs.div_ceil(PANEL);
-    let tasks = (count * inputs * outputs / TASK).clamp(1, 64);
     let band = (BAND / inputs.max(1)).clamp(MOST, count.max(MOST));
     let bands = count.div_ceil(band);
-    let mut strip = panels.div_ceil(tasks.div_ceil(bands));
-    if count == 1 {
-        // Of a few panels, two at once, so that threads have about as much to do as each other.
-        strip = strip.next_multiple_of(if panels < 16 * TOGETHER { 2 } else { TOGETHER });
-    }
-    let strip = strip * PANEL;
+    let strip = PANEL
+        * match count <= FEW {
+            true => strip(panels, weight.bytes() / FEW_TASK),
+            false => {
+                let tasks = (count * inputs * outputs / TASK).clamp(1, 64);
+                panels.div_ceil(tasks.div_ceil(bands))
+            }
+        };
     lend_rows(simd, blocks.kind.zero(), x, |rows| {
         let strips = outputs.div_ceil(strip);
         let mut parts: Vec<Vec<&mut [f32]>> = Vec::new();

@@ -13,6 +13,7 @@ mod linear;
 mod packed;
 pub(crate) mod panels;
 pub(crate) mod product;
+mod strips;
 pub(crate) mod tile;
 mod words;
 

@@ -75,6 +75,7 @@
 mod absorb;
 mod array;
 mod attention;
+mod awake;
 mod call;
 mod code;
 mod conv_of_run;

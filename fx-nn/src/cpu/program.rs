@@ -2,6 +2,7 @@
 //!
 //! Invariant: a register is written before it is read, and given back after its last use.
 
+use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use fx_core::ir::Argument;
@@ -26,6 +27,10 @@ use super::types::Halves;
 use super::update::CHANGED;
 use crate::Tensor;
 use crate::optim::UpdateRule;
+
+/// The fewest products with weights of a part whose threads stay awake, and the fewest bytes of these weights.
+const MANY: usize = 8;
+const MANY_BYTES: usize = 4 << 20;
 
 /// A weight of a kernel that reads it as it is.
 pub(super) type Weight = Option<Arc<Buffer>>;
@@ -92,12 +97,21 @@ pub(super) struct Step {
     pub report: StepReport,
 }
 
+/// Some steps of a program.
+pub(super) struct Part {
+    pub steps: Range<usize>,
+    /// Whether they are so many products with weights that threads had better not sleep between them.
+    pub is_heavy: bool,
+}
+
 /// A program.
 pub(super) struct Program {
     pub steps: Vec<Step>,
     pub output: Argument,
     pub returned: Vec<(NodeId, Id)>,
     pub level: Level,
+    /// All steps, in order.
+    pub parts: Vec<Part>,
     /// The nodes that give tensors of 16 bits.
     pub halves: Halves,
     /// Which register each argument goes into, and whether it has to be floats.
@@ -151,6 +165,7 @@ impl Program {
             output,
             returned,
             level: options.level,
+            parts: Vec::new(),
             halves: std::mem::take(&mut draft.halves),
             arguments: Vec::new(),
             constants: Vec::new(),
@@ -221,7 +236,27 @@ impl Program {
             });
         }
         tell("", total);
+        program.parts = Self::parts_of(&program.steps);
         Ok(program)
+    }
+
+    /// The steps between calls of functions, which run on the thread of the caller, for what it has of its own.
+    fn parts_of(steps: &[Step]) -> Vec<Part> {
+        let calls = |step: &Step| matches!(step.kernel, Kernel::Plain(Kind::Host { .. }));
+        let mut parts = Vec::new();
+        for steps in steps.chunk_by(|step, next| calls(step) == calls(next)) {
+            let start = parts.last().map_or(0, |part: &Part| part.steps.end);
+            let bytes = steps.iter().filter_map(|step| match &step.kernel {
+                Kernel::Linear { matrix, .. } => Some(matrix.bytes()),
+                _ => None,
+            });
+            let (count, bytes) = bytes.fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes));
+            parts.push(Part {
+                steps: start..start + steps.len(),
+                is_heavy: count >= MANY && bytes >= MANY_BYTES,
+            });
+        }
+        parts
     }
 
     /// A frame of a former run, or a new one.

@@ -11,6 +11,7 @@ use fx_core::{Error, Result};
 use smallvec::SmallVec;
 
 use super::array::{Array, Memory};
+use super::awake::awake;
 use super::draft::Kind;
 use super::frame::{Frame, Reading, Register, give, slice};
 use super::memory::Pool;
@@ -106,9 +107,27 @@ impl Program {
         floats: &[&[f32]],
         mut on_step: Option<OnStep<'_>>,
     ) -> Result<()> {
+        frame.pool.restart();
+        for part in &self.parts {
+            let steps = &self.steps[part.steps.clone()];
+            match &mut on_step {
+                None if part.is_heavy => awake(|| self.some_steps(steps, frame, floats, None))?,
+                Some(on_step) => self.some_steps(steps, frame, floats, Some(*on_step))?,
+                None => self.some_steps(steps, frame, floats, None)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn some_steps(
+        &self,
+        steps: &[Step],
+        frame: &mut Frame,
+        floats: &[&[f32]],
+        mut on_step: Option<OnStep<'_>>,
+    ) -> Result<()> {
         let Frame { registers, pool } = frame;
-        pool.restart();
-        for step in &self.steps {
+        for step in steps {
             let changed = step
                 .changes
                 .iter()

@@ -1,0 +1,76 @@
+//! A run whose threads stay awake: between its parallel steps they look for work, and do not sleep.
+//!
+//! Invariant: a thread that waits for a run waits for no other run below it, so that runs never wait for each other.
+
+use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// How often a thread looks for work before it lets others of the system run.
+const LOOKS: usize = 4096;
+
+thread_local! {
+    /// Whether the thread runs, or waits for, a run already.
+    static IS_TAKEN: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Takes the thread for as long as it lives.
+struct Taken;
+
+impl Taken {
+    fn of_this_thread() -> Option<Taken> {
+        (!IS_TAKEN.replace(true)).then_some(Taken)
+    }
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        IS_TAKEN.set(false);
+    }
+}
+
+/// Says that a run is over, a panic included.
+struct Ends<'a>(&'a AtomicBool);
+
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Runs `body` on a thread of rayon's pool, whose other threads look for its work until it ends.
+///
+/// A thread that has gone to sleep takes longer to wake than a product of one row takes.
+pub(super) fn awake<R: Send>(body: impl FnOnce() -> R + Send) -> R {
+    let is_over = AtomicBool::new(false);
+    rayon::scope(|scope| {
+        let Some(_taken) = Taken::of_this_thread() else {
+            return body();
+        };
+        for _ in 1..rayon::current_num_threads() {
+            scope.spawn(|_| watch(&is_over));
+        }
+        let _ends = Ends(&is_over);
+        body()
+    })
+}
+
+/// Does what work there is until the run is over.
+fn watch(is_over: &AtomicBool) {
+    let Some(_taken) = Taken::of_this_thread() else {
+        return;
+    };
+    let mut looks = 0;
+    while !is_over.load(Ordering::Acquire) {
+        match rayon::yield_now() {
+            Some(rayon::Yield::Executed) => looks = 0,
+            _ if looks < LOOKS => {
+                looks += 1;
+                std::hint::spin_loop();
+            }
+            _ => {
+                looks = 0;
+                std::thread::yield_now();
+            }
+        }
+    }
+}
