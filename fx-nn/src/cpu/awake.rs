@@ -18,7 +18,8 @@ struct Taken;
 
 impl Taken {
     fn of_this_thread() -> Option<Taken> {
-        (!IS_TAKEN.replace(true)).then_some(Taken)
+        // Made only where it was free: one that is dropped gives the thread back.
+        (!IS_TAKEN.replace(true)).then(|| Taken)
     }
 }
 

@@ -119,6 +119,7 @@ impl Program {
         Ok(())
     }
 
+    /// Runs steps on this thread.
     fn some_steps(
         &self,
         steps: &[Step],
