@@ -6,7 +6,7 @@ use std::path::Path;
 use candle_core::quantized::gguf_file::{self, Value as Entry};
 use candle_core::quantized::{GgmlDType, QTensor};
 use fx_nn::cpu::Cpu;
-use fx_nn::models::hf::decoder::{Cache, CausalLM, Config};
+use fx_nn::models::hf::decoder::{Cache, CausalLM, Config, FeedForward};
 use fx_nn::models::hf::gguf::Gguf;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
@@ -18,22 +18,44 @@ use crate::compiled_halves::{error, runs_compiled};
 /// A small model of an architecture.
 fn model(architecture: &str, is_tied: bool) -> Result<CausalLM> {
     fx_nn::manual_seed(2);
+    let architecture = if architecture == "gemma3" {
+        "gemma3_text"
+    } else {
+        architecture
+    };
     let config = Config::from_json(&format!(
         r#"{{
             "model_type": "{architecture}", "vocab_size": 64, "hidden_size": 64, "intermediate_size": 96,
             "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "rope_theta": 5000.0,
-            "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "tie_word_embeddings": {is_tied}
+            "max_position_embeddings": 64, "rms_norm_eps": 1e-5, "tie_word_embeddings": {is_tied},
+            "head_dim": 16, "query_pre_attn_scalar": 16, "sliding_window": 5
         }}"#
     ))?;
     let mut model = CausalLM::new(&config)?;
     nn::set_requires_grad(&mut model, false)?;
+    // Norms that do something.
+    for layer in &mut model.model.layers {
+        let norms = [
+            &mut layer.self_attn.q_norm,
+            &mut layer.self_attn.k_norm,
+            &mut layer.post_feedforward_layernorm,
+        ];
+        for norm in norms.into_iter().flatten() {
+            let weight = Tensor::rand(norm.weight.dims()?.to_vec())?;
+            norm.weight = (weight + 0.5)?;
+        }
+    }
     Ok(model)
 }
 
 /// The keys of such a model.
 fn keys(architecture: &str) -> Vec<(String, Entry)> {
     let of = |name: &str, value: Entry| (format!("{architecture}.{name}"), value);
-    vec![
+    let window = match architecture {
+        "gemma2" | "gemma3" | "phi3" => vec![of("attention.sliding_window", Entry::U32(5))],
+        _ => Vec::new(),
+    };
+    let all = vec![
         (
             "general.architecture".to_string(),
             Entry::String(architecture.to_string()),
@@ -46,7 +68,8 @@ fn keys(architecture: &str) -> Vec<(String, Entry)> {
         of("attention.layer_norm_rms_epsilon", Entry::F32(1e-5)),
         of("rope.freq_base", Entry::F32(5000.0)),
         of("context_length", Entry::U32(64)),
-    ]
+    ];
+    [all, window].concat()
 }
 
 /// A tensor with its name in the file.
@@ -64,8 +87,9 @@ fn paired(x: &Tensor, heads: i64) -> Result<Tensor> {
 }
 
 /// The tensors of a model; matrices in blocks. The model gets the numbers of the blocks.
-fn tensors(model: &mut CausalLM, has_pairs: bool, dtype: GgmlDType) -> Result<Vec<Named>> {
-    let mut all = Vec::new();
+fn tensors(model: &mut CausalLM, architecture: &str, dtype: GgmlDType) -> Result<Vec<Named>> {
+    let (has_pairs, is_gemma) = (architecture == "llama", architecture.starts_with("gemma"));
+    let mut all: Vec<Named> = Vec::new();
     let mut add = |name: String, x: &mut Tensor, heads: Option<i64>| -> Result<()> {
         let heads = heads.filter(|_| has_pairs);
         let dtype = if x.dims()?.len() == 2 {
@@ -81,6 +105,8 @@ fn tensors(model: &mut CausalLM, has_pairs: bool, dtype: GgmlDType) -> Result<Ve
         );
         let kept = match heads {
             Some(heads) => paired(x, heads)?,
+            // The files have the factors themselves.
+            None if is_gemma && name.contains("norm") => (&*x + 1.0)?,
             None => x.clone(),
         };
         // The numbers of blocks become the same blocks again.
@@ -102,29 +128,77 @@ fn tensors(model: &mut CausalLM, has_pairs: bool, dtype: GgmlDType) -> Result<Ve
         add("output.weight".into(), &mut head.weight, None)?;
     }
     for (at, layer) in model.model.layers.iter_mut().enumerate() {
-        let (attention, mlp) = (&mut layer.self_attn, &mut layer.mlp);
+        let attention = &mut layer.self_attn;
+        let FeedForward::Mlp(mlp) = &mut layer.mlp else {
+            return Err(Error::msg("a layer has experts"));
+        };
         for (name, linear, heads) in [
-            ("attn_q", &mut attention.q_proj, Some(4)),
-            ("attn_k", &mut attention.k_proj, Some(2)),
-            ("attn_v", &mut attention.v_proj, None),
-            ("attn_output", &mut attention.o_proj, None),
-            ("ffn_gate", &mut mlp.gate_proj, None),
-            ("ffn_up", &mut mlp.up_proj, None),
-            ("ffn_down", &mut mlp.down_proj, None),
+            ("attn_q", Some(&mut attention.q_proj), Some(4)),
+            ("attn_k", Some(&mut attention.k_proj), Some(2)),
+            ("attn_v", Some(&mut attention.v_proj), None),
+            ("attn_output", Some(&mut attention.o_proj), None),
+            ("ffn_gate", mlp.gate_proj.as_mut(), None),
+            ("ffn_up", Some(&mut mlp.up_proj), None),
+            ("ffn_down", Some(&mut mlp.down_proj), None),
         ] {
+            let Some(linear) = linear else { continue };
             add(format!("blk.{at}.{name}.weight"), &mut linear.weight, heads)?;
             if let Some(bias) = &mut linear.bias {
                 add(format!("blk.{at}.{name}.bias"), bias, heads)?;
             }
         }
+        let [second, third] = match is_gemma {
+            true => ["post_attention_norm", "ffn_norm"],
+            false => ["ffn_norm", "no_norm"],
+        };
         for (name, norm) in [
-            ("attn_norm", &mut layer.input_layernorm),
-            ("ffn_norm", &mut layer.post_attention_layernorm),
+            ("attn_norm", layer.input_layernorm.as_mut()),
+            (second, Some(&mut layer.post_attention_layernorm)),
+            (third, layer.pre_feedforward_layernorm.as_mut()),
+            ("post_ffw_norm", layer.post_feedforward_layernorm.as_mut()),
+            ("attn_q_norm", attention.q_norm.as_mut()),
+            ("attn_k_norm", attention.k_norm.as_mut()),
         ] {
+            let Some(norm) = norm else { continue };
             add(format!("blk.{at}.{name}.weight"), &mut norm.weight, None)?;
         }
     }
-    Ok(all)
+    match architecture {
+        "phi3" => fused(all),
+        _ => Ok(all),
+    }
+}
+
+/// Phi-3's files have queries, keys and values as one matrix, and gates and what they gate as another.
+fn fused(all: Vec<Named>) -> Result<Vec<Named>> {
+    let mut fused: Vec<Named> = Vec::new();
+    for (name, x) in all {
+        let (behind, into) = match &name {
+            name if name.contains("attn_k") || name.contains("attn_v") => (true, name.clone()),
+            name if name.contains("ffn_up") => (true, name.clone()),
+            name => (
+                false,
+                name.replace("attn_q.", "attn_qkv.")
+                    .replace("ffn_gate", "ffn_up"),
+            ),
+        };
+        match fused.last_mut() {
+            Some((_, last)) if behind => {
+                let floats = |x: &QTensor| x.dequantize(&candle_core::Device::Cpu);
+                let both = candle_core::Tensor::cat(
+                    &[
+                        floats(last).map_err(Error::other)?,
+                        floats(&x).map_err(Error::other)?,
+                    ],
+                    0,
+                );
+                let both = both.and_then(|both| QTensor::quantize(&both, x.dtype()));
+                *last = both.map_err(Error::other)?;
+            }
+            _ => fused.push((into, x)),
+        }
+    }
+    Ok(fused)
 }
 
 fn write(path: &Path, keys: &[(String, Entry)], tensors: &[Named]) -> Result<()> {
@@ -157,10 +231,14 @@ fn files_are_the_models_that_they_were_made_from() -> Result<()> {
         ("llama", false, GgmlDType::Q4_0),
         ("llama", true, GgmlDType::BF16),
         ("qwen2", false, GgmlDType::F32),
+        ("qwen3", false, GgmlDType::Q8_0),
+        ("gemma2", true, GgmlDType::Q8_0),
+        ("gemma3", true, GgmlDType::Q4_0),
+        ("phi3", false, GgmlDType::Q8_0),
     ] {
         let mut model = model(architecture, is_tied)?;
         let path = scratch.file("model.gguf");
-        let tensors = tensors(&mut model, architecture == "llama", dtype)?;
+        let tensors = tensors(&mut model, architecture, dtype)?;
         write(&path, &keys(architecture), &tensors)?;
         let file = Gguf::open(&path)?;
         no_grad(|| {
@@ -210,7 +288,7 @@ fn frequencies_are_divided_by_the_factors_of_a_file() -> Result<()> {
     let scratch = Scratch::new("gguf_factors")?;
     let [path, other] = ["plain.gguf", "divided.gguf"].map(|name| scratch.file(name));
     let mut model = model("llama", true)?;
-    let mut tensors = tensors(&mut model, true, GgmlDType::F32)?;
+    let mut tensors = tensors(&mut model, "llama", GgmlDType::F32)?;
     let factors: Vec<f32> = (0..8).map(|at| 1.0 + at as f32).collect();
     let factors = Tensor::from_vec(factors, 8)?;
     let factors = QTensor::quantize(factors.candle()?, GgmlDType::F32).map_err(Error::other)?;
@@ -239,7 +317,7 @@ fn files_that_are_not_understood_are_refused() -> Result<()> {
     let scratch = Scratch::new("gguf_refused")?;
     let path = scratch.file("model.gguf");
     let mut model = model("qwen2", true)?;
-    let all = tensors(&mut model, false, GgmlDType::Q8_0)?;
+    let all = tensors(&mut model, "qwen2", GgmlDType::Q8_0)?;
     let refused = |keys: &[(String, Entry)], tensors: &[Named]| -> Result<String> {
         write(&path, keys, tensors)?;
         let made = Gguf::open(&path).and_then(|file| file.trace());
@@ -263,10 +341,10 @@ fn files_that_are_not_understood_are_refused() -> Result<()> {
     let text = refused(&with("block_count", Entry::U32(0)), &all)?;
     assert!(text.contains("`qwen2.block_count` is 0"), "{text}");
     let text = refused(
-        &with("rope.scaling.type", Entry::String("yarn".into())),
+        &with("rope.scaling.type", Entry::String("dynamic".into())),
         &all,
     )?;
-    assert!(text.contains("the rotary scaling is `yarn`"), "{text}");
+    assert!(text.contains("the rotary scaling is `dynamic`"), "{text}");
     let text = refused(&with("block_count", Entry::U32(3)), &all)?;
     assert!(
         text.contains("model.layers.2.self_attn.q_proj.weight"),

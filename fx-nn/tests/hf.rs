@@ -23,8 +23,27 @@ use fx_nn::prelude::*;
 fn the_families_give_the_numbers_of_the_library() -> Result<()> {
     let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hf/recorded");
     let families = [
-        "bert", "clip", "dinov2", "gemma", "gpt2", "llama", "mamba", "mistral", "qwen2", "t5",
-        "vit", "whisper",
+        "bert",
+        "clip",
+        "dinov2",
+        "gemma",
+        "gemma2",
+        "gemma3_text",
+        "gpt2",
+        "granite",
+        "llama",
+        "mamba",
+        "mistral",
+        "mixtral",
+        "olmo2",
+        "phi3",
+        "qwen2",
+        "qwen3",
+        "qwen3_moe",
+        "starcoder2",
+        "t5",
+        "vit",
+        "whisper",
     ];
     for name in families {
         let found = family::compare(name, &recorded.join(format!("{name}-float32")))?;

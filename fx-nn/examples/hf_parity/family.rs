@@ -12,7 +12,10 @@ use super::{decoder, encoder_decoder, encoders, mamba};
 pub fn compare(family: &str, folder: &Path) -> Result<Found> {
     let io = Checkpoint::open(folder.join("io.safetensors"))?;
     match family {
-        "gemma" | "llama" | "mistral" | "qwen2" => decoder::compare(folder, &io),
+        "gemma" | "gemma2" | "gemma3_text" | "granite" | "llama" | "mistral" | "mixtral"
+        | "olmo2" | "phi3" | "qwen2" | "qwen3" | "qwen3_moe" | "starcoder2" => {
+            decoder::compare(folder, &io)
+        }
         "mamba" => mamba::compare(folder, &io),
         "t5" => encoder_decoder::t5(folder, &io),
         "whisper" => encoder_decoder::whisper(folder, &io),

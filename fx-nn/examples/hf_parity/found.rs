@@ -28,6 +28,19 @@ impl Found {
     }
 }
 
+impl Found {
+    /// Adds a way of running compiled code, which may round otherwise than the graph.
+    pub fn add_compiled(
+        &mut self,
+        mode: &'static str,
+        compiled: &Tensor,
+        expected: &Tensor,
+    ) -> Result<()> {
+        self.distances.push((mode, distance(compiled, expected)?));
+        Ok(())
+    }
+}
+
 /// The largest distance, over the largest expected number.
 fn distance(found: &Tensor, expected: &Tensor) -> Result<f64> {
     let largest = |x: Tensor| x.to_dtype(DType::F32)?.abs()?.amax(..)?.item();

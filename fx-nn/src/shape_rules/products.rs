@@ -17,6 +17,7 @@ rules! {
     |call| product(call, "other") => ops::matmul;
     |call| of_ranks(call, "mat2", [2, 2]) => ops::mm;
     batches => ops::bmm;
+    groups => ops::grouped_mm;
     |call| of_ranks(call, "vec", [2, 1]) => ops::mv;
     |call| of_ranks(call, "tensor", [1, 1]) => ops::dot;
     |call| of_ranks(call, "other", [1, 1]) => ops::vdot;
@@ -72,6 +73,30 @@ fn batches(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
     let (x, other) = (x(call)?, call.tensor("mat2")?);
     require_batches(call, x, other)?;
     product(call, "mat2")
+}
+
+/// Rows in groups, each times a matrix of its own.
+fn groups(call: &mut RuleCall<'_>) -> Result<ValueMeta> {
+    let (rows, matrices, ends) = (
+        call.tensor("mat_a")?,
+        call.tensor("mat_b")?,
+        call.tensor("offs")?,
+    );
+    require_factors(call, rows, matrices)?;
+    require_ranks(call, rows, matrices, [2, 3])?;
+    require_rank(call, ends, 1..=1)?;
+    if ends.dtype.is_some_and(|dtype| dtype != DType::I32) {
+        return Err(wrong(call, "`offs` must be of `int32`"));
+    }
+    if let (Some(groups), Some(count)) = (matrices.shape.first(), ends.shape.first()) {
+        call.same(groups, count, || {
+            "there must be an offset for each matrix of `mat_b`".to_string()
+        })?;
+    }
+    Ok(tensor(
+        call.matmul(&rows.shape, &matrices.shape[1..])?,
+        rows.dtype,
+    ))
 }
 
 /// A row for each element of the first.

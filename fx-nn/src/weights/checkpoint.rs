@@ -2,7 +2,7 @@
 //!
 //! Invariants: a name leads to one tensor; everything is checked before anything of a module is changed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::path::{Path as FilePath, PathBuf};
 
@@ -13,9 +13,10 @@ use indexmap::IndexMap;
 use indexmap::map::Entry;
 
 use super::part::{Info, Part};
+use super::place::{InFile, Place};
 use super::report::Report;
 use super::state::{fit, set};
-use crate::nn::{QuantizedLinear, QuantizedMatrix};
+use crate::nn::QuantizedLinear;
 use crate::tensor::Tensor;
 
 /// The tensors of a checkpoint by name: of a safetensors file, a PyTorch file (`.pth`, `.pt`,
@@ -50,14 +51,6 @@ pub struct Checkpoint {
 
 /// Called before each tensor is read, and once all are.
 type OnProgress = dyn Fn(Progress<'_>);
-
-struct Place {
-    part: usize,
-    /// The name in the file.
-    name: String,
-    shape: Vec<usize>,
-    bytes: u64,
-}
 
 /// The progress of a load.
 #[derive(Debug, Clone, Copy)]
@@ -189,12 +182,7 @@ impl Checkpoint {
                             Entry::Vacant(place) => {
                                 let name = place.key().clone();
                                 let part = at;
-                                place.insert(Place {
-                                    part,
-                                    name,
-                                    shape,
-                                    bytes,
-                                });
+                                place.insert(Place::whole(InFile { part, name }, shape, bytes));
                             }
                         }
                     }
@@ -218,8 +206,7 @@ impl Checkpoint {
 
     /// How a tensor of a GGUF file is quantised, such as `Q4K`; `None` for other tensors.
     pub fn quantization(&self, name: &str) -> Option<String> {
-        let place = self.tensors.get(name)?;
-        let dtype = self.parts[place.part].quantization(&place.name)?;
+        let dtype = self.tensors.get(name)?.quantization(&self.parts)?;
         Some(format!("{dtype:?}"))
     }
 
@@ -264,8 +251,7 @@ impl Checkpoint {
     }
 
     fn made(&self, name: &str, parameter: bool) -> Result<Tensor> {
-        let place = self.place(name)?;
-        let tensor = self.parts[place.part].tensor(&place.name, self.widen, parameter);
+        let tensor = self.place(name)?.tensor(&self.parts, self.widen, parameter);
         tensor.map_err(|e| in_file(&self.path, &format_args!("`{name}`: {e}")))
     }
 
@@ -276,9 +262,7 @@ impl Checkpoint {
     /// Returns an error if there is no such matrix, or the file is not a GGUF file.
     pub fn quantized_linear(&self, name: &str) -> Result<QuantizedLinear> {
         let (weight, bias) = (format!("{name}.weight"), format!("{name}.bias"));
-        let place = self.place(&weight)?;
-        let matrix = self.parts[place.part].quantized(&place.name);
-        let matrix = matrix.and_then(QuantizedMatrix::of);
+        let matrix = self.place(&weight)?.quantized(&self.parts);
         let bias = self.shape(&bias).map(|_| self.tensor(&bias));
         Ok(QuantizedLinear {
             weight: matrix.map_err(|e| in_file(&self.path, &format_args!("`{weight}`: {e}")))?,
@@ -334,8 +318,8 @@ impl Checkpoint {
                 Entry::Occupied(taken) => {
                     let problem = format!(
                         "`{}` and `{}` both become `{}`: rename one of them to something else, or leave it out with `retain`",
-                        taken.get().name,
-                        place.name,
+                        taken.get().name(),
+                        place.name(),
                         taken.key()
                     );
                     return Err(in_file(&self.path, &problem));
@@ -350,6 +334,75 @@ impl Checkpoint {
     pub fn retain(mut self, keep: impl Fn(&str) -> bool) -> Self {
         self.tensors.retain(|name, _| keep(name));
         self
+    }
+
+    /// Makes several tensors of the rows of one, as many rows for each as told: for a module that has a layer for each of what
+    /// a file has as one matrix.
+    ///
+    /// ```
+    /// # use fx_nn::prelude::*;
+    /// # use fx_nn::weights::Checkpoint;
+    /// # let path = std::env::temp_dir().join(format!("fx_doc_split_{}.safetensors", std::process::id()));
+    /// # #[derive(Module)] struct Saved { qkv: Tensor }
+    /// # fx_nn::weights::save(&Saved { qkv: Tensor::arange(0, 12)?.view((6, 2))? }, &path)?;
+    /// let checkpoint = Checkpoint::open(&path)?.split_rows("qkv", &[("q", 4), ("k", 1), ("v", 1)])?;
+    /// assert_eq!(checkpoint.tensor("k")?.to_vec()?, [8.0, 9.0]);
+    /// # std::fs::remove_file(&path).map_err(Error::other)?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if there is no such tensor in the files, it has another number of rows, or a name is taken.
+    pub fn split_rows(mut self, name: &str, rows: &[(&str, usize)]) -> Result<Self> {
+        let counts: Vec<usize> = rows.iter().map(|(_, count)| *count).collect();
+        let split = self.place(name)?.split(&counts);
+        let split = split.map_err(|e| in_file(&self.path, &format_args!("`{name}`: {e}")))?;
+        self.tensors.shift_remove(name);
+        for ((name, _), place) in rows.iter().zip(split) {
+            self.add(name, place)?;
+        }
+        Ok(self)
+    }
+
+    /// Makes one tensor of several of one shape, which lie behind each other along a new first dim, in the order of `names`.
+    ///
+    /// ```
+    /// # use fx_nn::prelude::*;
+    /// # use fx_nn::weights::Checkpoint;
+    /// # let path = std::env::temp_dir().join(format!("fx_doc_stack_{}.safetensors", std::process::id()));
+    /// # #[derive(Module)] struct Saved { first: Tensor, second: Tensor }
+    /// # fx_nn::weights::save(&Saved { first: Tensor::ones(4)?, second: Tensor::zeros(4)? }, &path)?;
+    /// let checkpoint = Checkpoint::open(&path)?.stack(&["first", "second"], "both")?;
+    /// assert_eq!(checkpoint.shape("both"), Some(&[2, 4][..]));
+    /// # std::fs::remove_file(&path).map_err(Error::other)?;
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if there is no such tensor in the files, the shapes differ, or the name is taken.
+    pub fn stack(mut self, names: &[impl AsRef<str>], into: &str) -> Result<Self> {
+        let places: Result<Vec<&Place>> =
+            names.iter().map(|name| self.place(name.as_ref())).collect();
+        let stacked = Place::stacked(&places?);
+        let stacked = stacked.map_err(|e| in_file(&self.path, &format_args!("`{into}`: {e}")))?;
+        let taken: HashSet<&str> = names.iter().map(AsRef::as_ref).collect();
+        self.tensors
+            .retain(|name, _| !taken.contains(name.as_str()));
+        self.add(into, stacked)?;
+        Ok(self)
+    }
+
+    fn add(&mut self, name: &str, place: Place) -> Result<()> {
+        match self.tensors.entry(name.to_string()) {
+            Entry::Vacant(free) => {
+                free.insert(place);
+                Ok(())
+            }
+            Entry::Occupied(_) => {
+                let problem = format!("there is a tensor `{name}` already");
+                Err(in_file(&self.path, &problem))
+            }
+        }
     }
 
     /// Reads `int8` as `int16` and `uint16` as `int32`, which hold the same numbers, since candle
@@ -401,10 +454,8 @@ impl Checkpoint {
         accept(&report).map_err(|e| in_file(&self.path, &format_args!("\n{e}")))?;
         let wanted: BTreeSet<&str> = names.values().copied().collect();
         let unread = wanted.iter().filter_map(|name| {
-            let place = &self.tensors[*name];
-            let error = self.parts[place.part]
-                .check(&place.name, self.widen)
-                .err()?;
+            let checked = self.tensors[*name].check(&self.parts, self.widen);
+            let error = checked.err()?;
             Some(format!("`{name}`: {error}"))
         });
         let unread: Vec<String> = unread.collect();
@@ -419,7 +470,7 @@ impl Checkpoint {
         set(module, &names, |name, own| {
             tell(name, bytes);
             let place = &self.tensors[name];
-            self.parts[place.part].read_into(&place.name, self.widen, own)?;
+            place.read_into(&self.parts, self.widen, own)?;
             bytes += place.bytes;
             Ok(())
         })

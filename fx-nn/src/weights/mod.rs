@@ -11,6 +11,7 @@ mod materialise;
 mod nested;
 mod part;
 mod pickle;
+mod place;
 mod pt2;
 mod pth;
 mod report;

@@ -1,7 +1,8 @@
 """Writes small random models of Hugging Face's families, with inputs and outputs: `python make.py DIR`.
 
 transformers 5.23.0 and torch 2.15.0; nothing is fetched. `cargo run --release -p fx-nn --example hf_parity -- DIR`
-compares. `python make.py --sample fx-nn/tests/hf/recorded` writes the sample that `cargo test` compares.
+compares. `python make.py --sample fx-nn/tests/hf/recorded` writes the sample that `cargo test` compares. Names of families
+behind the folder write those alone.
 """
 
 import pathlib
@@ -56,10 +57,11 @@ def write_sample(folder, name, family):
 
 
 def main():
-    *options, folder = sys.argv[1:]
-    is_sample = options == ["--sample"]
+    arguments = sys.argv[1:]
+    is_sample = arguments[:1] == ["--sample"]
+    folder, *names = arguments[is_sample:]
     for name, family in FAMILIES.items():
-        if is_sample and "." in name:
+        if is_sample and "." in name or names and name not in names:
             continue
         torch.manual_seed(0)
         (write_sample if is_sample else write)(pathlib.Path(folder), name, family())

@@ -2,6 +2,7 @@
 //!
 //! Invariant: one error reports every problem of a file.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use fx_core::__private::opened;
@@ -47,6 +48,11 @@ impl Fields {
     /// A field that is present and not `null`.
     pub fn get(&self, name: &str) -> Option<&Value> {
         self.fields.get(name).filter(|value| !value.is_null())
+    }
+
+    /// Whether a field is present, `null` included.
+    pub fn has(&self, name: &str) -> bool {
+        self.fields.contains_key(name)
     }
 
     fn read<T: Clone>(
@@ -167,7 +173,10 @@ impl Fields {
 
     /// # Errors
     /// Returns an error if a field that was read has a problem, with a line for each.
-    pub fn finish(self) -> Result<()> {
+    pub fn finish(mut self) -> Result<()> {
+        // A field that was read twice has one problem.
+        let mut told = HashSet::new();
+        self.problems.retain(|problem| told.insert(problem.clone()));
         match self.problems.is_empty() {
             true => Ok(()),
             false => Err(config(self.problems.join("\n"))),

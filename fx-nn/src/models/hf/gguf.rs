@@ -9,12 +9,15 @@ use fx_core::value::DType;
 use fx_core::{Error, ErrorKind, GraphModule, Result};
 
 use super::activation::Activation;
-use super::decoder::{Cache, CausalLM, Config, RopeScaling, empty_caches};
+use super::decoder::{
+    Cache, CausalLM, Config, NormKind, NormPlaces, QkNorm, RopeScaling, adapted, empty_caches,
+};
 use crate::nn;
 use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 
-/// A language model in a GGUF file, of the architectures `llama` (Mistral is one) and `qwen2`.
+/// A language model in a GGUF file, of the architectures `llama` (Mistral is one), `qwen2`, `qwen3`, `gemma2`, `gemma3` and
+/// `phi3`.
 ///
 /// ```no_run
 /// use fx_nn::cpu::Cpu;
@@ -69,6 +72,32 @@ impl Keys<'_> {
         found.unwrap_or(1)
     }
 
+    /// LongRoPE's scaling, whose factors are tensors of the file.
+    fn long_rope(&mut self, config: &Config, short: Vec<f64>, long: Vec<f64>) -> RopeScaling {
+        let wanted = config.rotary_dim / 2;
+        for (name, factors) in [("short", &short), ("long", &long)] {
+            let fits = factors.len() == wanted && factors.iter().all(|x| *x > 0.0 && x.is_finite());
+            if !fits {
+                self.problems.push(format!(
+                    "`rope_factors_{name}.weight` is no list of {wanted} numbers above 0"
+                ));
+            }
+        }
+        let positions = config.max_position_embeddings;
+        let original = self.size("rope.scaling.original_context_length", Some(positions));
+        let factor = positions as f64 / original as f64;
+        let usual = match factor > 1.0 {
+            true => (1.0 + factor.ln() / (original as f64).ln()).sqrt(),
+            false => 1.0,
+        };
+        RopeScaling::LongRope {
+            short_factor: short,
+            long_factor: long,
+            attention_factor: self.number("rope.scaling.attn_factor", usual),
+            original_max_position_embeddings: original,
+        }
+    }
+
     /// A number above 0.
     fn number(&mut self, name: &str, default: f64) -> f64 {
         let found: f64 = self.get(name).unwrap_or(default);
@@ -82,8 +111,19 @@ impl Keys<'_> {
     }
 }
 
-/// Hugging Face's name of a tensor, without `.weight` or `.bias`.
-fn renamed(name: &str) -> Option<String> {
+/// The supported architectures.
+const ARCHITECTURES: [&str; 6] = ["llama", "qwen2", "qwen3", "gemma2", "gemma3", "phi3"];
+
+/// Tensors that are part of the configuration.
+const FACTORS: [&str; 3] = [
+    "rope_freqs.weight",
+    "rope_factors_short.weight",
+    "rope_factors_long.weight",
+];
+
+/// Hugging Face's name of a tensor of an architecture, without `.weight` or `.bias`.
+fn renamed(name: &str, architecture: &str) -> Option<String> {
+    let (is_phi, is_gemma) = (architecture == "phi3", architecture.starts_with("gemma"));
     let whole = match name {
         "token_embd" => Some("model.embed_tokens"),
         "output_norm" => Some("model.norm"),
@@ -95,10 +135,17 @@ fn renamed(name: &str) -> Option<String> {
     }
     let (layer, part) = name.strip_prefix("blk.")?.split_once('.')?;
     let part = match part {
+        "attn_qkv" if is_phi => "self_attn.qkv_proj",
+        "ffn_up" if is_phi => "mlp.gate_up_proj",
+        "ffn_norm" if is_gemma => "pre_feedforward_layernorm",
+        "post_attention_norm" if is_gemma => "post_attention_layernorm",
+        "post_ffw_norm" if is_gemma => "post_feedforward_layernorm",
         "attn_q" => "self_attn.q_proj",
         "attn_k" => "self_attn.k_proj",
         "attn_v" => "self_attn.v_proj",
         "attn_output" => "self_attn.o_proj",
+        "attn_q_norm" => "self_attn.q_norm",
+        "attn_k_norm" => "self_attn.k_norm",
         "ffn_gate" => "mlp.gate_proj",
         "ffn_up" => "mlp.up_proj",
         "ffn_down" => "mlp.down_proj",
@@ -127,30 +174,35 @@ impl Gguf {
                 "it is no GGUF file of a model: there is no `general.architecture`".into(),
             ));
         };
-        if !["llama", "qwen2"].contains(&&*architecture) {
+        if !ARCHITECTURES.contains(&&*architecture) {
             return Err(in_file(format!(
-                "its architecture is `{architecture}`: supported are llama and qwen2"
+                "its architecture is `{architecture}`: supported are {}",
+                ARCHITECTURES.join(", ")
             )));
         }
-        let factors = match checkpoint.shape("rope_freqs.weight") {
-            Some(_) => Some(checkpoint.tensor("rope_freqs.weight")?.to_vec()?),
-            None => None,
-        };
+        let [of_all, short, long] = FACTORS.map(|name| match checkpoint.shape(name) {
+            Some(_) => checkpoint.tensor(name)?.to_vec().map(Some),
+            None => Ok(None),
+        });
         let mut keys = Keys {
             checkpoint: &checkpoint,
             architecture: architecture.clone(),
             problems: Vec::new(),
         };
         let mut config = config(&mut keys);
-        config.rope_factors = factors;
+        config.rope_factors = of_all?;
+        if let (Some(short), Some(long)) = (short?, long?) {
+            config.rope_scaling = keys.long_rope(&config, short, long);
+        }
         let mut problems = keys.problems;
         let split = |name: &str| {
             name.rsplit_once('.')
                 .map(|(name, kind)| (name.to_string(), kind.to_string()))
         };
         for name in checkpoint.names() {
-            let known = split(name).is_some_and(|(name, _)| renamed(&name).is_some());
-            if !known && name != "rope_freqs.weight" {
+            let known =
+                split(name).is_some_and(|(name, _)| renamed(&name, &architecture).is_some());
+            if !known && !FACTORS.contains(&name) {
                 problems.push(format!(
                     "`{name}` is no tensor of a model of `{architecture}`"
                 ));
@@ -159,12 +211,14 @@ impl Gguf {
         if !problems.is_empty() {
             return Err(in_file(problems.join("\n")));
         }
-        let checkpoint = checkpoint.retain(|name| name != "rope_freqs.weight");
+        let checkpoint = checkpoint.retain(|name| !FACTORS.contains(&name));
         let checkpoint = checkpoint.rename(|name| {
-            let new =
-                split(name).and_then(|(name, kind)| Some(format!("{}.{kind}", renamed(&name)?)));
+            let new = split(name).and_then(|(name, kind)| {
+                Some(format!("{}.{kind}", renamed(&name, &architecture)?))
+            });
             new.unwrap_or_else(|| name.to_string())
         })?;
+        let checkpoint = adapted(checkpoint, &config)?;
         config.tie_word_embeddings = checkpoint.shape("lm_head.weight").is_none();
         Ok(Gguf {
             config,
@@ -310,7 +364,6 @@ fn is_matrix(name: &str) -> bool {
 
 /// The configuration that the keys of a file say.
 fn config(keys: &mut Keys<'_>) -> Config {
-    let is_qwen = keys.architecture == "qwen2";
     let hidden_size = keys.size("embedding_length", None);
     let num_attention_heads = keys.size("attention.head_count", None);
     let mut num_hidden_layers = keys.size("block_count", None);
@@ -339,23 +392,15 @@ fn config(keys: &mut Keys<'_>) -> Config {
             1
         }
     };
-    let scaling: Option<String> = keys.get("rope.scaling.type");
-    let rope_scaling = match scaling.as_deref() {
-        None | Some("none") => RopeScaling::None,
-        Some("linear") => RopeScaling::Linear(keys.number("rope.scaling.factor", 1.0)),
-        Some(other) => {
-            keys.problems.push(format!(
-                "the rotary scaling is `{other}`: supported are none, linear, and factors in `rope_freqs.weight`"
-            ));
-            RopeScaling::None
-        }
-    };
-    if let Some(dims) = keys.get::<usize>("rope.dimension_count")
-        && dims != head_dim
+    let max_position_embeddings = keys.size("context_length", None);
+    let rope_scaling = rope_scaling(keys, max_position_embeddings);
+    let rotary_dim = keys.size("rope.dimension_count", Some(head_dim));
+    let is_phi = keys.architecture == "phi3";
+    if rotary_dim != head_dim && !(is_phi && rotary_dim < head_dim && rotary_dim.is_multiple_of(2))
     {
-        let problem =
-            format!("{dims} of {head_dim} dims of a head are rotated: only all of them can be");
-        keys.problems.push(problem);
+        keys.problems.push(format!(
+            "{rotary_dim} of {head_dim} dims of a head are rotated: only all of them can be"
+        ));
     }
     if keys
         .get::<usize>("expert_count")
@@ -365,7 +410,7 @@ fn config(keys: &mut Keys<'_>) -> Config {
             .push("it has experts, which are not supported".into());
     }
     let window: Option<usize> = keys.get("attention.sliding_window");
-    Config {
+    let mut config = Config {
         vocab_size,
         hidden_size,
         intermediate_size: keys.size("feed_forward_length", None),
@@ -373,18 +418,93 @@ fn config(keys: &mut Keys<'_>) -> Config {
         num_attention_heads,
         num_key_value_heads,
         head_dim,
-        max_position_embeddings: keys.size("context_length", None),
+        max_position_embeddings,
+        norm: NormKind::RMS,
         rms_norm_eps: keys.number("attention.layer_norm_rms_epsilon", 1e-6),
+        norm_places: NormPlaces::Before,
+        qk_norm: None,
         rope_theta: keys.number("rope.freq_base", 10000.0),
+        local_rope_theta: None,
+        rotary_dim,
         rope_scaling,
         rope_factors: None,
         tie_word_embeddings: false,
-        qkv_bias: is_qwen,
+        qkv_bias: false,
         out_bias: false,
         mlp_bias: false,
-        windows: vec![window; num_hidden_layers],
+        windows: vec![window.filter(|window| *window > 0); num_hidden_layers],
         activation: Activation::SiLU,
-        is_gemma: false,
+        has_gate: true,
+        experts: None,
+        embedding_multiplier: None,
+        attention_multiplier: None,
+        residual_multiplier: None,
+        logits_scaling: None,
+        attn_logit_softcapping: None,
+        final_logit_softcapping: None,
         dtype: DType::F32,
+    };
+    match keys.architecture.as_str() {
+        "qwen2" => config.qkv_bias = true,
+        "qwen3" => config.qk_norm = Some(QkNorm::Head),
+        "gemma2" | "gemma3" => add_gemma(keys, &mut config),
+        _ => {}
+    }
+    config
+}
+
+/// What Gemma 2 and 3 have of their own. The weights of norms in these files are one more than Hugging Face's.
+fn add_gemma(keys: &mut Keys<'_>, config: &mut Config) {
+    let is_second = keys.architecture == "gemma2";
+    config.norm_places = NormPlaces::Both;
+    config.activation = Activation::GELUTanh;
+    config.embedding_multiplier = Some((config.hidden_size as f64).sqrt());
+    // The largest ones divide by the root of the width of a head as if the heads shared the model's width.
+    let largest = if is_second { 46 } else { 62 };
+    if config.num_hidden_layers == largest {
+        let width = config.hidden_size / config.num_attention_heads;
+        config.attention_multiplier = Some((width.max(1) as f64).powf(-0.5));
+    }
+    let mut bound = |name: &str, default: Option<f64>| {
+        let found: Option<f64> = keys.get(name).or(default);
+        found.filter(|cap| *cap > 0.0)
+    };
+    config.attn_logit_softcapping = bound("attn_logit_softcapping", is_second.then_some(50.0));
+    config.final_logit_softcapping = bound("final_logit_softcapping", is_second.then_some(30.0));
+    let pattern = if is_second { 2 } else { 6 };
+    for (at, window) in config.windows.iter_mut().enumerate() {
+        *window = window.filter(|_| (at + 1) % pattern != 0);
+    }
+    if !is_second {
+        config.qk_norm = Some(QkNorm::Head);
+        config.local_rope_theta = Some(keys.number("rope.freq_base_swa", 10000.0));
+    }
+}
+
+/// How the angles are scaled, by the keys of a file.
+fn rope_scaling(keys: &mut Keys<'_>, positions: usize) -> RopeScaling {
+    let scaling: Option<String> = keys.get("rope.scaling.type");
+    match scaling.as_deref() {
+        // The factors of LongRoPE are tensors.
+        None | Some("none" | "longrope") => RopeScaling::None,
+        Some("linear") => RopeScaling::Linear(keys.number("rope.scaling.factor", 1.0)),
+        Some("yarn") => {
+            let original = keys.size("rope.scaling.original_context_length", Some(positions));
+            let factor = keys.number("rope.scaling.factor", 1.0);
+            RopeScaling::Yarn {
+                factor,
+                attention_factor: 1.0 + 0.1 * factor.max(1.0).ln(),
+                beta_fast: 32.0,
+                beta_slow: 1.0,
+                original_max_position_embeddings: original as f64,
+                truncate: true,
+            }
+        }
+        Some(other) => {
+            keys.problems.push(format!(
+                "the rotary scaling is `{other}`: supported are none, linear, yarn, longrope, and factors in `rope_freqs.weight`"
+            ));
+            RopeScaling::None
+        }
     }
 }

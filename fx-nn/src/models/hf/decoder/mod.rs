@@ -1,0 +1,341 @@
+//! Decoders with rotary positions, under the names of Hugging Face's checkpoints: Llama, Mistral, Mixtral, Qwen 2 and 3,
+//! Gemma 1 to 3, Phi-3, StarCoder2, Granite and OLMo 2.
+//!
+//! One forward reads a prompt and writes word after word: the cache is an argument and a result of
+//! it, so that one traced graph does both.
+//!
+//! ```
+//! use fx_nn::models::hf::decoder::{CausalLM, Config};
+//! use fx_nn::prelude::*;
+//! let config = Config::from_json(r#"{
+//!     "model_type": "qwen2", "vocab_size": 32, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2,
+//!     "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 64, "tie_word_embeddings": true
+//! }"#)?;
+//! let model = CausalLM::new(&config)?;
+//! let gm = model.trace()?;
+//! let prompt = Tensor::from_vec(vec![3i64, 1, 4], (1, 3))?;
+//! let (scores, caches): (Tensor, Vec<fx_nn::models::hf::decoder::Cache>) = gm.forward((&prompt, model.caches(1)?))?;
+//! let word = scores.i((.., -1))?.argmax(-1, false)?.unsqueeze(1)?;
+//! let (next, _): (Tensor, Vec<fx_nn::models::hf::decoder::Cache>) = gm.forward((&word, caches))?;
+//! assert_eq!((scores.dims()?, next.dims()?), (&[1, 3, 32][..], &[1, 1, 32][..]));
+//! # Ok::<(), fx_nn::Error>(())
+//! ```
+
+mod attention;
+mod config;
+mod experts;
+mod layer;
+mod names;
+mod norm;
+mod rotary;
+
+use std::path::Path;
+
+use fx_core::ir::Argument;
+use fx_core::prelude::*;
+use fx_core::value::DType;
+
+pub use attention::{Attention, Cache};
+pub use config::{Config, ExpertsConfig, NormKind, NormPlaces, QkNorm};
+pub use experts::{Experts, SparseMoe};
+pub use layer::{FeedForward, Layer, Mlp};
+pub use norm::Norm;
+pub use rotary::RopeScaling;
+
+pub(super) use names::adapted;
+
+use attention::Positions;
+use rotary::Angles;
+
+use super::config::{Fields, loaded};
+use crate::tensor::Tensor;
+use crate::weights::Checkpoint;
+use crate::{nn, ops};
+
+/// The layers between the embedding and the head.
+#[derive(Module, Clone, Debug)]
+pub struct Decoder {
+    /// Of words.
+    pub embed_tokens: nn::Embedding,
+    /// The layers.
+    pub layers: Vec<Layer>,
+    /// After the last layer.
+    pub norm: Norm,
+    #[module(flatten)]
+    angles: Angles,
+    /// Of layers with a window, where they differ.
+    local_angles: Option<Angles>,
+    /// Of texts longer than `short_length`, where they differ.
+    long_angles: Option<Angles>,
+    short_length: usize,
+    /// How far back each layer sees.
+    windows: Vec<Option<usize>>,
+    /// The factor of embeddings.
+    scale: Option<f64>,
+}
+
+/// The caches of a model before the first word, of `[batch, key_value_heads, 0, head_dim]` each.
+pub(super) fn empty_caches(layers: usize, shape: [usize; 4], dtype: DType) -> Result<Vec<Cache>> {
+    let [batch, heads, length, width] = shape;
+    let empty = || Tensor::zeros((batch, heads, length, width))?.to_dtype(dtype);
+    let caches = (0..layers).map(|_| {
+        Ok(Cache {
+            k: empty()?,
+            v: empty()?,
+        })
+    });
+    caches.collect()
+}
+
+impl Decoder {
+    fn new(config: &Config) -> Result<Self> {
+        let long = Angles::long_of(config)?;
+        let short_length = long.as_ref().map_or(usize::MAX, |(_, length)| *length);
+        let layers = (0..config.num_hidden_layers).map(|layer| Layer::new(config, layer));
+        let scale = |scale: f64| match config.norm {
+            // Gemma rounds it to the type of the embedding before it multiplies.
+            NormKind::RMSPlusOne => Tensor::from_vec(vec![scale as f32], ())?
+                .to_dtype(config.dtype)?
+                .item(),
+            _ => Ok(scale),
+        };
+        Ok(Decoder {
+            embed_tokens: nn::Embedding::new(config.vocab_size, config.hidden_size)?,
+            layers: layers.collect::<Result<_>>()?,
+            norm: Norm::new(config, config.hidden_size)?,
+            angles: Angles::of_config(config)?,
+            local_angles: Angles::local_of(config)?,
+            long_angles: long.map(|(angles, _)| angles),
+            short_length,
+            windows: config.windows.clone(),
+            scale: config.embedding_multiplier.map(scale).transpose()?,
+        })
+    }
+
+    /// Whether each position from `seen` on sees each position before `total`, within a window if
+    /// there is one.
+    fn mask(seen: Int, total: Int, window: Option<usize>) -> Result<Tensor> {
+        let queries = Tensor::arange(seen, total)?.unsqueeze(1)?;
+        let keys = Tensor::arange(0, total)?.unsqueeze(0)?;
+        let mask = queries.ge(&keys)?;
+        match window {
+            Some(window) => mask & (queries - keys)?.lt(window as i64)?,
+            None => Ok(mask),
+        }
+    }
+}
+
+#[trace(path = "fx_nn::models::hf::decoder::Decoder")]
+impl Decoder {
+    fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
+        let seen = match caches.first() {
+            Some(cache) => cache.k.size(2)?,
+            None => 0.into(),
+        };
+        let total = (seen + tokens.size(1)?)?;
+        let mut x = self.embed_tokens.forward(tokens)?;
+        if let Some(scale) = self.scale {
+            x = (x * scale)?;
+        }
+        let (cos, sin) = (
+            self.angles.cos.i(seen..total)?,
+            self.angles.sin.i(seen..total)?,
+        );
+        let (cos, sin) = match &self.long_angles {
+            Some(long) => {
+                let is_long = Tensor::arange((total - 1)?, total)?.ge(self.short_length as i64)?;
+                let cos = ops::r#where(&is_long, &long.cos.i(seen..total)?, &cos)?;
+                (
+                    cos,
+                    ops::r#where(&is_long, &long.sin.i(seen..total)?, &sin)?,
+                )
+            }
+            None => (cos, sin),
+        };
+        let local = match &self.local_angles {
+            Some(local) => Some((local.cos.i(seen..total)?, local.sin.i(seen..total)?)),
+            None => None,
+        };
+        let mut masks: Vec<(Option<usize>, Tensor)> = Vec::new();
+        let mut updated = Vec::new();
+        for ((layer, cache), window) in self.layers.iter().zip(caches).zip(&self.windows) {
+            let mask = match masks.iter().find(|(of, _)| of == window) {
+                Some((_, mask)) => mask.clone(),
+                None => {
+                    let mask = Decoder::mask(seen, total, *window)?;
+                    masks.push((*window, mask.clone()));
+                    mask
+                }
+            };
+            let (cos, sin) = match &local {
+                Some((cos, sin)) if window.is_some() => (cos.clone(), sin.clone()),
+                _ => (cos.clone(), sin.clone()),
+            };
+            let at = Positions { cos, sin, mask };
+            let (y, cache) = layer.forward(&x, at, cache)?;
+            x = y;
+            updated.push(cache);
+        }
+        Ok((self.norm.forward(&x)?, updated))
+    }
+}
+
+/// A decoder with a head that scores the next word.
+#[derive(Module, Clone, Debug)]
+pub struct CausalLM {
+    /// The decoder.
+    pub model: Decoder,
+    /// The head; `None` if it shares the embedding's weights.
+    pub lm_head: Option<nn::Linear>,
+    cache: CacheShape,
+    /// The divisor of scores.
+    scaling: Option<f64>,
+    /// The bound of scores.
+    softcap: Option<f64>,
+}
+
+/// The sizes of a cache's tensors.
+#[derive(Module, Clone, Copy, Debug)]
+struct CacheShape {
+    heads: usize,
+    head_dim: usize,
+}
+
+impl CausalLM {
+    /// A model of a configuration, in `float32`.
+    ///
+    /// # Errors
+    /// Returns an error if it does not fit into memory.
+    pub fn new(config: &Config) -> Result<Self> {
+        let head = || -> Result<_> {
+            Ok(nn::Linear::new(config.hidden_size, config.vocab_size)?.bias(false))
+        };
+        Ok(CausalLM {
+            model: Decoder::new(config)?,
+            lm_head: (!config.tie_word_embeddings).then(head).transpose()?,
+            cache: CacheShape {
+                heads: config.num_key_value_heads,
+                head_dim: config.head_dim,
+            },
+            scaling: config.logits_scaling,
+            softcap: config.final_logit_softcapping,
+        })
+    }
+
+    /// The model of a Hugging Face folder with `config.json` and weights, in the type that it was
+    /// saved in, frozen for inference.
+    ///
+    /// # Errors
+    /// Returns all problems of the configuration, or of the weights; see [`Checkpoint`].
+    pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref();
+        let config = Fields::of_folder(folder, Config::from_json)?;
+        // A tied head may be in the file too.
+        let is_tied = config.tie_word_embeddings;
+        let checkpoint = Checkpoint::open(folder)?;
+        let checkpoint = checkpoint.retain(|name| !(is_tied && name == "lm_head.weight"));
+        CausalLM::load(&config, &adapted(checkpoint, &config)?)
+    }
+
+    /// The model of a configuration with the weights of a checkpoint under the decoder's names, frozen for inference.
+    ///
+    /// # Errors
+    /// Returns all problems of the weights.
+    pub fn load(config: &Config, checkpoint: &Checkpoint) -> Result<Self> {
+        loaded(|| CausalLM::new(config), config.dtype, checkpoint)
+    }
+
+    /// The caches before the first word: empty, for each layer.
+    ///
+    /// # Errors
+    /// Returns no errors of its own.
+    pub fn caches(&self, batch: usize) -> Result<Vec<Cache>> {
+        let dtype = self.model.norm.weight.dtype()?;
+        let CacheShape { heads, head_dim } = self.cache;
+        empty_caches(self.model.layers.len(), [batch, heads, 0, head_dim], dtype)
+    }
+
+    /// The traced model: one graph for prompts of any length and for the words after them.
+    ///
+    /// # Errors
+    /// Returns the errors of tracing.
+    pub fn trace(&self) -> Result<GraphModule> {
+        let caches = vec![tree!({"k": PH, "v": PH}); self.model.layers.len()];
+        Trace::new(self)
+            .concrete("caches", Value::List(caches.into()))
+            .graph_module()
+    }
+
+    /// Changes the graph of a model so that it gives the scores of the last word alone, `[N, 1, vocab_size]`: whoever writes
+    /// on from a prompt needs no others, and the head is a large part of a prompt's time.
+    ///
+    /// ```
+    /// use fx_nn::models::hf::decoder::{Cache, CausalLM, Config};
+    /// use fx_nn::prelude::*;
+    /// let config = Config::from_json(r#"{
+    ///     "model_type": "llama", "vocab_size": 32, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1,
+    ///     "num_attention_heads": 4
+    /// }"#)?;
+    /// let model = CausalLM::new(&config)?;
+    /// let mut gm = model.trace()?;
+    /// let prompt = Tensor::from_vec(vec![3i64, 1, 4], (1, 3))?;
+    /// let (all, _): (Tensor, Vec<Cache>) = gm.forward((&prompt, model.caches(1)?))?;
+    /// CausalLM::keep_last_scores(&mut gm)?;
+    /// let (last, _): (Tensor, Vec<Cache>) = gm.forward((&prompt, model.caches(1)?))?;
+    /// assert_eq!(last.dims()?, [1, 1, 32]);
+    /// assert!(fx_nn::allclose(&last, &all.i((.., 2..))?, 1e-5, 1e-5)?.close);
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the graph is not one that [`trace`](CausalLM::trace) gives, with layers replaced or not.
+    pub fn keep_last_scores(gm: &mut GraphModule) -> Result<()> {
+        let given = gm.graph().output_node();
+        let head = given.and_then(|output| match output.args().first()? {
+            Argument::Tuple(items) => items.first()?.as_node(),
+            _ => None,
+        });
+        let node = head.and_then(|head| gm.graph().node(head).ok());
+        let x = node.and_then(|node| node.all_input_nodes().next().map(|x| x.id()));
+        let (Some(head), Some(x)) = (head, x) else {
+            return Err(Error::msg(
+                "the graph gives no scores and caches: trace a model by `CausalLM::trace`, and change it first",
+            ));
+        };
+        let from =
+            |start: Argument| Argument::Slice([start, Argument::None, Argument::None].into());
+        let last = vec![from(Argument::None), from(Argument::Int(-1))];
+        let mut graph = gm.graph_mut();
+        let cut = graph.inserting_before(head)?.call_function(
+            fx_core::operator::getitem,
+            (x, Argument::Tuple(last.into())),
+            (),
+        )?;
+        graph.node_mut(head)?.replace_input_with(x, cut)
+    }
+}
+
+#[trace(path = "fx_nn::models::hf::decoder::CausalLM")]
+impl CausalLM {
+    /// Scores `[N, T, vocab_size]` of the word after each of `tokens` `[N, T]`, and the caches so
+    /// far.
+    ///
+    /// # Errors
+    /// Returns an error if there are more positions than the model has.
+    pub fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
+        let (x, caches) = self.model.forward(tokens, caches)?;
+        let scores = match &self.lm_head {
+            Some(head) => head.forward(&x)?,
+            None => ops::linear(&x, &self.model.embed_tokens.weight, None)?,
+        };
+        let scores = match self.scaling {
+            Some(scaling) => (scores / scaling)?,
+            None => scores,
+        };
+        let scores = match self.softcap {
+            Some(cap) => (ops::tanh(&(scores / cap)?)? * cap)?,
+            None => scores,
+        };
+        Ok((scores, caches))
+    }
+}
