@@ -595,6 +595,17 @@ product("outer", lambda s, a, b, c, n: ([a], [b]))
 product("ger", lambda s, a, b, c, n: ([a], [b] if not s.chance(0.02) else [b, c]))
 
 
+@op("grouped_mm", lambda a, b, o: F.grouped_mm(a, b, offs=o), 16)
+def _(s):
+    # PyTorch asks for rows of a multiple of 16 bytes, and leaves rows after the last offset undefined.
+    inner, width = 8 * s.r.randint(1, 3), 8 * s.r.randint(1, 3)
+    counts = [s.r.randint(0, 3) for _ in range(s.r.randint(1, 4))]
+    ends = [sum(counts[: at + 1]) for at in range(len(counts))]
+    dtype = s.pick("float32", "float32", "bfloat16")
+    left, right = s.dense([ends[-1], inner], dtype, "normal"), s.dense([len(ends), inner, width], dtype, "normal")
+    return [T(left), T(right), T(torch.tensor(ends, dtype=torch.int32))]
+
+
 def summed(name, shapes):
     # What is added may take away most of a product: the result is far smaller than what it is made of.
     @op(name, lambda x, a, b, beta, alpha, call=getattr(torch, name): call(x, a, b, beta=beta, alpha=alpha), 64)
