@@ -286,3 +286,81 @@ fn threads_may_go_on_from_one_cache() -> Result<()> {
     });
     Ok(())
 }
+
+/// The words of a text, `[1, count]`.
+fn text(first: usize, count: usize) -> Result<Tensor> {
+    let words = (first..first + count).map(|at| (at * 7 % 61) as i64);
+    Tensor::from_vec(words.collect(), (1, count))
+}
+
+#[test]
+fn texts_of_one_graph_are_each_as_alone() -> Result<()> {
+    for dtype in [DType::F32, DType::BF16, DType::F16] {
+        let model = decoder(dtype)?;
+        let alone = model.trace()?.compile(Compile::new(Cpu::new()))?;
+        let gm = model.trace_texts(3)?;
+        let fast = gm.compile(Compile::new(Cpu::new()))?;
+        // How many words each text has in each forward: prompts beside single words, and texts that have none.
+        let turns = [
+            [5, 0, 0],
+            [1, 9, 0],
+            [1, 1, 4],
+            [1, 1, 1],
+            [2, 0, 1],
+            [1, 3, 1],
+        ];
+        no_grad(|| {
+            let none = || (0..3).map(|_| model.caches(1)).collect::<Result<Vec<_>>>();
+            let (mut caches, mut eager) = (none()?, none()?);
+            let mut lone = none()?;
+            let mut read = [0; 3];
+            for counts in turns {
+                let texts: Result<Vec<Tensor>> = (0..3)
+                    .map(|at| text(20 * at + read[at], counts[at]))
+                    .collect();
+                let texts = texts?;
+                let (scores, next): (Tensor, Vec<Caches>) =
+                    fast.forward((texts.clone(), caches))?;
+                caches = next;
+                let (same, next): (Tensor, Vec<Caches>) = gm.forward((texts.clone(), eager))?;
+                eager = next;
+                for at in 0..3 {
+                    read[at] += counts[at];
+                    if counts[at] == 0 {
+                        continue;
+                    }
+                    let seen = std::mem::take(&mut lone[at]);
+                    let (expected, next): (Tensor, Caches) = alone.forward((&texts[at], seen))?;
+                    lone[at] = next;
+                    let of_text = scores.i((.., at))?;
+                    agree(dtype, &of_text, &expected.i((.., -1))?)?;
+                    agree(dtype, &same.i((.., at))?, &expected.i((.., -1))?)?;
+                    // Not a bit differs from what it is alone.
+                    assert_eq!(
+                        of_text.to_vec()?,
+                        expected.i((.., -1))?.to_vec()?,
+                        "{dtype} {counts:?} {at}"
+                    );
+                    assert_eq!(caches[at][0].k.to_vec()?, lone[at][0].k.to_vec()?);
+                }
+            }
+            Ok::<_, Error>(())
+        })?;
+        let report = fast.meta::<LowerReport>();
+        let report = report.ok_or_else(|| Error::msg("it is compiled"))?;
+        assert_eq!(report.parts.len(), 1);
+        let part = fast.submodule_as::<GraphModule>(&report.parts[0].path)?;
+        let code = part
+            .compiled()
+            .ok_or_else(|| Error::msg("it is compiled"))?;
+        assert_eq!(code.plans(), 1);
+        assert!(code.fallbacks().is_empty(), "{:?}", code.fallbacks());
+        let in_place = code
+            .steps()
+            .iter()
+            .filter(|step| step.name == "concatenation in place")
+            .count();
+        assert_eq!(in_place, 12);
+    }
+    Ok(())
+}

@@ -286,13 +286,29 @@ impl Gguf {
     /// # Errors
     /// Returns all problems of the weights.
     pub fn trace(&self) -> Result<GraphModule> {
+        self.with_blocks(CausalLM::trace)
+    }
+
+    /// One graph for several texts at once, as [`CausalLM::trace_texts`] gives it, with the matrices of the file as they are.
+    ///
+    /// # Errors
+    /// Returns an error if `count` is 0, and all problems of the weights.
+    pub fn trace_texts(&self, count: usize) -> Result<GraphModule> {
+        self.with_blocks(|model| model.trace_texts(count))
+    }
+
+    /// A graph of the model, with the matrices of the file as they are.
+    fn with_blocks(
+        &self,
+        trace: impl FnOnce(&CausalLM) -> Result<GraphModule>,
+    ) -> Result<GraphModule> {
         // The head is a layer of its own, so that its matrix stays as it is too.
         let mut config = self.config.clone();
         config.tie_word_embeddings = false;
         let mut model = nn::skip_init(|| CausalLM::new(&config))?;
         nn::set_requires_grad(&mut model, false)?;
         model.eval();
-        let mut gm = model.trace()?;
+        let mut gm = trace(&model)?;
         drop(model);
         gm.replace_modules("**", |path, old: &nn::Linear| self.layer(path, old))?;
         nn::to_dtype(&mut gm, self.config.dtype)?;

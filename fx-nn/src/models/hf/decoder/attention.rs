@@ -18,14 +18,14 @@ pub struct Cache {
     pub v: Tensor,
 }
 
-/// The tables that all layers need for the positions of a forward.
+/// The tables that all layers need for the positions of a forward. The words of several texts lie behind each other.
 #[derive(Tree, Clone, Debug)]
 pub(super) struct Positions {
     /// `[T, rotary_dim / 2]`.
     pub cos: Tensor,
     pub sin: Tensor,
-    /// Whether a query sees a key, `[T, S]`.
-    pub mask: Tensor,
+    /// Whether a query sees a key, `[T, S]` of each text.
+    pub masks: Vec<Tensor>,
 }
 
 /// Attention of grouped heads.
@@ -103,6 +103,31 @@ impl Attention {
         }
     }
 
+    /// The results for the queries of a text, `[N, heads, T, head_dim]`, and its cache with its new keys and values.
+    fn attend(
+        &self,
+        [q, k, v]: [&Tensor; 3],
+        mask: &Tensor,
+        cache: Cache,
+    ) -> Result<(Tensor, Cache)> {
+        let k = ops::cat(&[&cache.k, k], 2)?;
+        let v = ops::cat(&[&cache.v, v], 2)?;
+        let y = match self.sizes.softcap {
+            Some(cap) => self.capped(cap, [q, &k, &v], mask)?,
+            None => ops::scaled_dot_product_attention(
+                q,
+                &k,
+                &v,
+                Some(mask),
+                0.0,
+                false,
+                self.sizes.scale,
+                true,
+            )?,
+        };
+        Ok((y, Cache { k, v }))
+    }
+
     /// Attention whose scores are bounded.
     fn capped(&self, cap: f64, [q, k, v]: [&Tensor; 3], mask: &Tensor) -> Result<Tensor> {
         let [n, _, t, width] = q.shape()?.unpack()?;
@@ -125,35 +150,41 @@ impl Attention {
 
 #[trace(path = "fx_nn::models::hf::decoder::Attention")]
 impl Attention {
+    /// The results, and a cache for each text.
     pub(super) fn forward(
         &self,
         x: &Tensor,
         at: Positions,
-        cache: Cache,
-    ) -> Result<(Tensor, Cache)> {
+        caches: Vec<Cache>,
+    ) -> Result<(Tensor, Vec<Cache>)> {
         let [n, t, _] = x.shape()?.unpack()?;
         let q = self.heads(self.q_proj.forward(x)?, self.q_norm.as_ref())?;
         let q = rotate(&q, &at.cos, &at.sin, self.sizes.unrotated)?;
         let k = self.heads(self.k_proj.forward(x)?, self.k_norm.as_ref())?;
         let k = rotate(&k, &at.cos, &at.sin, self.sizes.unrotated)?;
         let v = self.heads(self.v_proj.forward(x)?, None)?;
-        let k = ops::cat(&[cache.k, k], 2)?;
-        let v = ops::cat(&[cache.v, v], 2)?;
-        let mask = Some(&at.mask);
-        let y = match self.sizes.softcap {
-            Some(cap) => self.capped(cap, [&q, &k, &v], &at.mask)?,
-            None => ops::scaled_dot_product_attention(
-                &q,
-                &k,
-                &v,
-                mask,
-                0.0,
-                false,
-                self.sizes.scale,
-                true,
-            )?,
+        let (mut parts, mut updated) = (Vec::new(), Vec::new());
+        let (is_alone, mut start) = (at.masks.len() == 1, Int::from(0));
+        for (mask, cache) in at.masks.iter().zip(caches) {
+            let [q, k, v] = match is_alone {
+                true => [q.clone(), k.clone(), v.clone()],
+                false => {
+                    let end = (start + mask.size(0)?)?;
+                    let of_text = |x: &Tensor| x.i((.., .., start..end));
+                    let parts = [of_text(&q)?, of_text(&k)?, of_text(&v)?];
+                    start = end;
+                    parts
+                }
+            };
+            let (y, cache) = self.attend([&q, &k, &v], mask, cache)?;
+            parts.push(y);
+            updated.push(cache);
+        }
+        let y = match &parts[..] {
+            [y] => y.clone(),
+            parts => ops::cat(parts, 2)?,
         };
         let y = y.transpose(1, 2)?.reshape((n, t, -1))?;
-        Ok((self.o_proj.forward(&y)?, Cache { k, v }))
+        Ok((self.o_proj.forward(&y)?, updated))
     }
 }

@@ -127,18 +127,18 @@ impl Layer {
         &self,
         x: &Tensor,
         at: Positions,
-        cache: Cache,
-    ) -> Result<(Tensor, Cache)> {
+        caches: Vec<Cache>,
+    ) -> Result<(Tensor, Vec<Cache>)> {
         let h = match &self.input_layernorm {
             Some(norm) => norm.forward(x)?,
             None => x.clone(),
         };
-        let (h, cache) = self.self_attn.forward(&h, at, cache)?;
+        let (h, caches) = self.self_attn.forward(&h, at, caches)?;
         let Some(after) = &self.post_feedforward_layernorm else {
             let x = self.plus(x, h)?;
             let h = self.post_attention_layernorm.forward(&x)?;
             let h = self.mlp.forward(&h)?;
-            return Ok((self.plus(&x, h)?, cache));
+            return Ok((self.plus(&x, h)?, caches));
         };
         let h = self.post_attention_layernorm.forward(&h)?;
         let x = self.plus(x, h)?;
@@ -147,6 +147,6 @@ impl Layer {
             None => x.clone(),
         };
         let h = after.forward(&self.mlp.forward(&h)?)?;
-        Ok((self.plus(&x, h)?, cache))
+        Ok((self.plus(&x, h)?, caches))
     }
 }

@@ -30,10 +30,11 @@ mod norm;
 mod rotary;
 
 use std::path::Path;
+use std::rc::Rc;
 
 use fx_core::ir::Argument;
 use fx_core::prelude::*;
-use fx_core::value::DType;
+use fx_core::value::{DType, IntoValue};
 
 pub use attention::{Attention, Cache};
 pub use config::{Config, ExpertsConfig, NormKind, NormPlaces, QkNorm};
@@ -128,55 +129,91 @@ impl Decoder {
 #[trace(path = "fx_nn::models::hf::decoder::Decoder")]
 impl Decoder {
     fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
-        let seen = match caches.first() {
-            Some(cache) => cache.k.size(2)?,
-            None => 0.into(),
+        let caches = caches.into_iter().map(|cache| vec![cache]).collect();
+        let (x, caches) = self.read(std::slice::from_ref(tokens), caches)?;
+        Ok((x, caches.into_iter().flatten().collect()))
+    }
+}
+
+impl Decoder {
+    /// The states of the words of several texts, behind each other, and their caches: for each layer, one for each text.
+    fn read(&self, texts: &[Tensor], caches: Vec<Vec<Cache>>) -> Result<(Tensor, Vec<Vec<Cache>>)> {
+        let first = caches.first().map(Vec::as_slice).unwrap_or_default();
+        let mut spans = Vec::new();
+        for (at, words) in texts.iter().enumerate() {
+            let seen = match first.get(at) {
+                Some(cache) => cache.k.size(2)?,
+                None => 0.into(),
+            };
+            spans.push((seen, (seen + words.size(1)?)?));
+        }
+        let joined = |parts: Vec<Tensor>, dim| match &parts[..] {
+            [x] => Ok(x.clone()),
+            parts => ops::cat(parts, dim),
         };
-        let total = (seen + tokens.size(1)?)?;
-        let mut x = self.embed_tokens.forward(tokens)?;
+        let mut x = self.embed_tokens.forward(&joined(texts.to_vec(), 1)?)?;
         if let Some(scale) = self.scale {
             x = (x * scale)?;
         }
-        let (cos, sin) = (
-            self.angles.cos.i(seen..total)?,
-            self.angles.sin.i(seen..total)?,
-        );
-        let (cos, sin) = match &self.long_angles {
-            Some(long) => {
-                let is_long = Tensor::arange((total - 1)?, total)?.ge(self.short_length as i64)?;
-                let cos = ops::r#where(&is_long, &long.cos.i(seen..total)?, &cos)?;
-                (
-                    cos,
-                    ops::r#where(&is_long, &long.sin.i(seen..total)?, &sin)?,
-                )
-            }
-            None => (cos, sin),
-        };
+        let (mut cos, mut sin) = (Vec::new(), Vec::new());
+        for (seen, total) in &spans {
+            let (of_cos, of_sin) = self.rotation(*seen, *total)?;
+            cos.push(of_cos);
+            sin.push(of_sin);
+        }
+        let (cos, sin) = (joined(cos, 0)?, joined(sin, 0)?);
         let local = match &self.local_angles {
-            Some(local) => Some((local.cos.i(seen..total)?, local.sin.i(seen..total)?)),
+            Some(angles) => {
+                let (mut cos, mut sin) = (Vec::new(), Vec::new());
+                for (seen, total) in &spans {
+                    cos.push(angles.cos.i(*seen..*total)?);
+                    sin.push(angles.sin.i(*seen..*total)?);
+                }
+                Some((joined(cos, 0)?, joined(sin, 0)?))
+            }
             None => None,
         };
-        let mut masks: Vec<(Option<usize>, Tensor)> = Vec::new();
+        let mut masks: Vec<(Option<usize>, Vec<Tensor>)> = Vec::new();
         let mut updated = Vec::new();
-        for ((layer, cache), window) in self.layers.iter().zip(caches).zip(&self.windows) {
-            let mask = match masks.iter().find(|(of, _)| of == window) {
-                Some((_, mask)) => mask.clone(),
+        for ((layer, caches), window) in self.layers.iter().zip(caches).zip(&self.windows) {
+            let masks = match masks.iter().find(|(of, _)| of == window) {
+                Some((_, masks)) => masks.clone(),
                 None => {
-                    let mask = Decoder::mask(seen, total, *window)?;
-                    masks.push((*window, mask.clone()));
-                    mask
+                    let of_texts = spans.iter();
+                    let of_texts =
+                        of_texts.map(|(seen, total)| Decoder::mask(*seen, *total, *window));
+                    let of_texts: Vec<Tensor> = of_texts.collect::<Result<_>>()?;
+                    masks.push((*window, of_texts.clone()));
+                    of_texts
                 }
             };
             let (cos, sin) = match &local {
                 Some((cos, sin)) if window.is_some() => (cos.clone(), sin.clone()),
                 _ => (cos.clone(), sin.clone()),
             };
-            let at = Positions { cos, sin, mask };
-            let (y, cache) = layer.forward(&x, at, cache)?;
+            let at = Positions { cos, sin, masks };
+            let (y, caches) = layer.forward(&x, at, caches)?;
             x = y;
-            updated.push(cache);
+            updated.push(caches);
         }
         Ok((self.norm.forward(&x)?, updated))
+    }
+
+    /// The cosines and sines for the positions of a text from `seen` to `total`.
+    fn rotation(&self, seen: Int, total: Int) -> Result<(Tensor, Tensor)> {
+        let (cos, sin) = (
+            self.angles.cos.i(seen..total)?,
+            self.angles.sin.i(seen..total)?,
+        );
+        let Some(long) = &self.long_angles else {
+            return Ok((cos, sin));
+        };
+        let is_long = Tensor::arange((total - 1)?, total)?.ge(self.short_length as i64)?;
+        let cos = ops::r#where(&is_long, &long.cos.i(seen..total)?, &cos)?;
+        Ok((
+            cos,
+            ops::r#where(&is_long, &long.sin.i(seen..total)?, &sin)?,
+        ))
     }
 }
 
@@ -324,9 +361,15 @@ impl CausalLM {
     /// Returns an error if there are more positions than the model has.
     pub fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
         let (x, caches) = self.model.forward(tokens, caches)?;
+        Ok((self.scores(&x)?, caches))
+    }
+}
+
+impl CausalLM {
+    fn scores(&self, x: &Tensor) -> Result<Tensor> {
         let scores = match &self.lm_head {
-            Some(head) => head.forward(&x)?,
-            None => ops::linear(&x, &self.model.embed_tokens.weight, None)?,
+            Some(head) => head.forward(x)?,
+            None => ops::linear(x, &self.model.embed_tokens.weight, None)?,
         };
         let scores = match self.scaling {
             Some(scaling) => (scores / scaling)?,
@@ -336,6 +379,82 @@ impl CausalLM {
             Some(cap) => (ops::tanh(&(scores / cap)?)? * cap)?,
             None => scores,
         };
-        Ok((scores, caches))
+        Ok(scores)
     }
+
+    /// The scores `[1, count, vocab_size]` of the word after the last one of each text, and the texts' caches: those of their
+    /// layers, as [`caches`](CausalLM::caches) gives them.
+    fn forward_texts(
+        &self,
+        texts: &[Tensor],
+        caches: Vec<Vec<Cache>>,
+    ) -> Result<(Tensor, Vec<Vec<Cache>>)> {
+        let (x, caches) = self.model.read(texts, turned(caches))?;
+        let (mut last, mut end) = (Vec::new(), Int::from(0));
+        for words in texts {
+            end = (end + words.size(1)?)?;
+            last.push(x.i((.., (end - 1)?..end))?);
+        }
+        Ok((self.scores(&ops::cat(&last, 1)?)?, turned(caches)))
+    }
+
+    /// One graph that reads several texts at once, as a server does: each has words of its own number, the prompt of one
+    /// beside the next word of another. The products of all words are computed together, so that weights are read once;
+    /// each text has its own caches.
+    ///
+    /// The arguments are a list of `count` texts `[1, T]` and the list of their caches, each as
+    /// [`caches`](CausalLM::caches) gives them for one text. The results are the scores `[1, count, vocab_size]` of the
+    /// word after the last one of each text, and the caches. A text may have no word if one before it has: its scores mean
+    /// nothing then.
+    ///
+    /// ```
+    /// use fx_nn::models::hf::decoder::{Cache, CausalLM, Config};
+    /// use fx_nn::prelude::*;
+    /// let config = Config::from_json(r#"{
+    ///     "model_type": "llama", "vocab_size": 32, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1,
+    ///     "num_attention_heads": 4
+    /// }"#)?;
+    /// let model = CausalLM::new(&config)?;
+    /// let gm = model.trace_texts(2)?;
+    /// let texts = vec![Tensor::from_vec(vec![3i64, 1, 4], (1, 3))?, Tensor::from_vec(vec![1i64, 5], (1, 2))?];
+    /// let caches = vec![model.caches(1)?, model.caches(1)?];
+    /// let (scores, caches): (Tensor, Vec<Vec<Cache>>) = gm.forward((texts, caches))?;
+    /// assert_eq!(scores.dims()?, [1, 2, 32]);
+    /// assert_eq!(caches[1][0].k.dims()?, [1, 4, 2, 4]);
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if `count` is 0, and the errors of tracing.
+    pub fn trace_texts(&self, count: usize) -> Result<GraphModule> {
+        if count == 0 {
+            return Err(Error::msg(
+                "a graph of no texts reads nothing: `count` is 1 at least",
+            ));
+        }
+        let model = Rc::new(self.clone());
+        let same = model.clone();
+        let forward = traced!(move |texts: Vec<Tensor>, caches: Vec<Vec<Cache>>| {
+            same.forward_texts(&texts, caches)
+        });
+        let list = |of: Value| Value::List(vec![of; count].into());
+        let caches = Value::List(vec![tree!({"k": PH, "v": PH}); self.model.layers.len()].into());
+        Trace::new(forward)
+            .method_of(&*model)
+            .concrete("texts", list(PH.into_value()))
+            .concrete("caches", list(caches))
+            .graph_module()
+    }
+}
+
+/// The caches of each layer by text as those of each text by layer, or the other way round.
+fn turned(caches: Vec<Vec<Cache>>) -> Vec<Vec<Cache>> {
+    let mut turned: Vec<Vec<Cache>> = Vec::new();
+    for of_one in caches {
+        turned.resize_with(turned.len().max(of_one.len()), Vec::new);
+        for (to, cache) in turned.iter_mut().zip(of_one) {
+            to.push(cache);
+        }
+    }
+    turned
 }
