@@ -35,15 +35,18 @@ fn the_families_give_the_numbers_of_the_library() -> Result<()> {
         "mamba",
         "mistral",
         "mixtral",
+        "modernbert",
         "olmo2",
         "phi3",
         "qwen2",
         "qwen3",
         "qwen3_moe",
+        "roberta",
         "starcoder2",
         "t5",
         "vit",
         "whisper",
+        "xlm-roberta",
     ];
     for name in families {
         let found = family::compare(name, &recorded.join(format!("{name}-float32")))?;

@@ -1,4 +1,4 @@
-//! BERT, ViT, DINOv2 and CLIP: every tensor that they return.
+//! BERT and RoBERTa, ModernBERT, ViT, DINOv2 and CLIP: every tensor that they return.
 
 use std::path::Path;
 
@@ -6,6 +6,7 @@ use fx_nn::models::hf::bert::BertModel;
 use fx_nn::models::hf::clip::{CLIPModel, CLIPOutput};
 use fx_nn::models::hf::dinov2::Dinov2Model;
 use fx_nn::models::hf::encoder::BaseModelOutputWithPooling;
+use fx_nn::models::hf::modernbert::ModernBertModel;
 use fx_nn::models::hf::vit::{ViTForImageClassification, ViTModel};
 use fx_nn::prelude::*;
 use fx_nn::weights::Checkpoint;
@@ -44,6 +45,17 @@ pub fn bert(folder: &Path, io: &Checkpoint) -> Result<Found> {
     let eager = model.forward(&words, &mask, &types)?;
     let traced = symbolic_trace(&model)?.forward((&words, &mask, &types))?;
     states(io, &eager, &traced)
+}
+
+pub fn modernbert(folder: &Path, io: &Checkpoint) -> Result<Found> {
+    let model = ModernBertModel::from_folder(folder)?;
+    let (words, mask) = (io.tensor("input_ids")?, io.tensor("attention_mask")?);
+    let eager = model.forward(&words, &mask)?;
+    states(
+        io,
+        &eager,
+        &symbolic_trace(&model)?.forward((&words, &mask))?,
+    )
 }
 
 pub fn vit(folder: &Path, io: &Checkpoint) -> Result<Found> {

@@ -1,4 +1,5 @@
-//! BERT under the names of Hugging Face's `BertModel`: the states of all words, and one for the whole text.
+//! BERT, RoBERTa and XLM-RoBERTa under the names of Hugging Face's `BertModel`: the states of all words, and one for the
+//! whole text.
 //!
 //! [`bert`](super::bert) is a small classifier of texts of one length, with names of its own.
 //!
@@ -27,6 +28,27 @@
 //! assert!(error.contains("`is_decoder` is true: supported is false"), "{error}");
 //! # Ok::<(), fx_nn::Error>(())
 //! ```
+//!
+//! The positions of the others count the words that are no padding, wherever it stands:
+//!
+//! ```
+//! use fx_nn::models::hf::bert::{Config, XLMRobertaModel};
+//! use fx_nn::prelude::*;
+//! let config = Config::from_json(r#"{
+//!     "model_type": "xlm-roberta", "vocab_size": 32, "hidden_size": 16, "num_hidden_layers": 2,
+//!     "num_attention_heads": 4, "intermediate_size": 32, "max_position_embeddings": 64, "type_vocab_size": 1
+//! }"#)?;
+//! let mut model = XLMRobertaModel::new(&config)?;
+//! model.eval();
+//! let states = |words: Vec<i64>| -> Result<Tensor> {
+//!     let words = Tensor::from_vec(words, (1, 4))?;
+//!     let (mask, types) = (words.ne(1)?.to_dtype(DType::I64)?, ops::zeros_like(&words, None)?);
+//!     Ok(model.forward(&words, &mask, &types)?.last_hidden_state)
+//! };
+//! let (after, before) = (states(vec![0, 9, 2, 1])?, states(vec![1, 0, 9, 2])?);
+//! assert!(fx_nn::allclose(&after.i((.., ..3))?, &before.i((.., 1..))?, 1e-5, 1e-5)?.close);
+//! # Ok::<(), fx_nn::Error>(())
+//! ```
 
 use std::path::Path;
 
@@ -40,7 +62,7 @@ use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
 use crate::{nn, ops};
 
-/// The configuration of a BERT, as in its `config.json`.
+/// The configuration of a BERT or a RoBERTa, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Config {
@@ -54,6 +76,9 @@ pub struct Config {
     pub max_position_embeddings: usize,
     /// Number of texts that words can belong to.
     pub type_vocab_size: usize,
+    /// The padding word, after whose number the positions of the other words start; `None` where
+    /// positions count all words: BERT.
+    pub padding_idx: Option<usize>,
     /// Whether there is a state for the whole text: [`BertModel::from_folder`] checks whether the
     /// checkpoint has it.
     pub add_pooling_layer: bool,
@@ -69,7 +94,13 @@ impl Config {
     /// line for each.
     pub fn from_json(text: &str) -> Result<Self> {
         let mut fields = Fields::parse(text)?;
-        fields.only("model_type", "bert");
+        let family = fields.text_or("model_type", None);
+        if !["bert", "roberta", "xlm-roberta"].contains(&&*family) {
+            fields.problem(format!(
+                "`model_type` is `{family}`: supported are bert, roberta and xlm-roberta"
+            ));
+        }
+        let counts_words = family != "bert";
         fields.only("position_embedding_type", "absolute");
         fields.only_false("is_decoder");
         fields.only_false("add_cross_attention");
@@ -79,9 +110,18 @@ impl Config {
             vocab_size: fields.size("vocab_size"),
             max_position_embeddings: fields.size_or("max_position_embeddings", 512),
             type_vocab_size: fields.size_or("type_vocab_size", 2),
+            padding_idx: counts_words.then(|| fields.index_or("pad_token_id", 1)),
             add_pooling_layer: true,
             dtype: fields.dtype(),
         };
+        if let Some(padding) = config.padding_idx {
+            let (words, positions) = (config.vocab_size, config.max_position_embeddings);
+            if padding >= words.min(positions) {
+                fields.problem(format!(
+                    "`pad_token_id` is {padding}, and there are {words} words and {positions} positions"
+                ));
+            }
+        }
         fields.finish()?;
         Ok(config)
     }
@@ -99,12 +139,19 @@ pub struct Embeddings {
     /// After the sum.
     #[module(name = "LayerNorm")]
     pub layer_norm: nn::LayerNorm,
+    padding_idx: Option<usize>,
 }
 
 #[trace(path = "fx_nn::models::hf::bert::Embeddings")]
 impl Embeddings {
     fn forward(&self, input_ids: &Tensor, token_type_ids: &Tensor) -> Result<Tensor> {
-        let positions = Tensor::arange(0, input_ids.size(1)?)?.unsqueeze(0)?;
+        let positions = match self.padding_idx {
+            None => Tensor::arange(0, input_ids.size(1)?)?.unsqueeze(0)?,
+            Some(padding) => {
+                let words = input_ids.ne(padding as i64)?.to_dtype(DType::I64)?;
+                ((ops::cumsum(&words, 1)? * words)? + padding as i64)?
+            }
+        };
         let words = self.word_embeddings.forward(input_ids)?;
         let x = (words + self.token_type_embeddings.forward(token_type_ids)?)?;
         let x = (x + self.position_embeddings.forward(&positions)?)?;
@@ -185,7 +232,7 @@ pub struct Encoder {
     pub layer: Vec<Layer>,
 }
 
-/// A BERT without a head.
+/// A BERT or a RoBERTa without a head.
 #[derive(Module, Clone, Debug)]
 pub struct BertModel {
     /// Words as vectors.
@@ -195,6 +242,12 @@ pub struct BertModel {
     /// Over the first word; `None` in models that score words.
     pub pooler: Option<Dense>,
 }
+
+/// A RoBERTa without a head: the same layers, with positions that count the words that are no padding.
+pub type RobertaModel = BertModel;
+
+/// An XLM-RoBERTa without a head: a RoBERTa of many languages.
+pub type XLMRobertaModel = BertModel;
 
 impl BertModel {
     /// A model of a configuration, in `float32`.
@@ -222,6 +275,7 @@ impl BertModel {
                 position_embeddings: nn::Embedding::new(config.max_position_embeddings, width)?,
                 token_type_embeddings: nn::Embedding::new(config.type_vocab_size, width)?,
                 layer_norm: sizes.layer_norm()?,
+                padding_idx: config.padding_idx,
             },
             encoder: Encoder {
                 layer: sizes.layers(layer)?,
@@ -239,7 +293,8 @@ impl BertModel {
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         let mut config = Fields::of_folder(folder, Config::from_json)?;
-        let checkpoint = without_head(Checkpoint::open(folder)?, "bert.")
+        let inside = config.padding_idx.map_or("bert.", |_| "roberta.");
+        let checkpoint = without_head(Checkpoint::open(folder)?, inside)
             .retain(|name| name != "embeddings.position_ids")
             .rename(|name| {
                 let name = name.replace("LayerNorm.gamma", "LayerNorm.weight");

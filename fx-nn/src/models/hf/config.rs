@@ -88,6 +88,25 @@ impl Fields {
         found.unwrap_or(1)
     }
 
+    /// An index, of at least 0, with a default.
+    pub fn index_or(&mut self, name: &str, default: usize) -> usize {
+        let index = |value: &Value| usize::try_from(value.as_u64()?).ok();
+        let found = self.read(name, Some(default), "whole number", index);
+        found.unwrap_or(default)
+    }
+
+    /// The number of layers. One above that of all models is refused before anything is made for each.
+    pub fn layers(&mut self) -> usize {
+        const MOST: usize = 10_000;
+        let layers = self.size("num_hidden_layers");
+        if layers > MOST {
+            self.problem(format!(
+                "`num_hidden_layers` is {layers}, and no model has more than {MOST}"
+            ));
+        }
+        layers.min(MOST)
+    }
+
     /// A number above 0, with a default.
     pub fn number_or(&mut self, name: &str, default: f64) -> f64 {
         let number = |value: &Value| value.as_f64().filter(|x| *x > 0.0 && x.is_finite());

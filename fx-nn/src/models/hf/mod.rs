@@ -12,6 +12,7 @@ pub mod encoder_decoder;
 pub mod gguf;
 pub mod gpt2;
 pub mod mamba;
+pub mod modernbert;
 pub mod norm;
 pub mod t5;
 pub mod vit;
