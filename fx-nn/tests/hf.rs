@@ -25,6 +25,7 @@ fn the_families_give_the_numbers_of_the_library() -> Result<()> {
     let families = [
         "bert",
         "clip",
+        "deepseek_v2",
         "dinov2",
         "gemma",
         "gemma2",

@@ -1,9 +1,10 @@
-//! Decoders with rotary positions, and GPT-2: a prompt in one pass, and word by word with a cache.
+//! Decoders with rotary positions, DeepSeek-V2 and GPT-2: a prompt in one pass, and word by word with a cache.
 
 use std::path::Path;
 
 use fx_nn::cpu::Cpu;
 use fx_nn::models::hf::decoder::{Cache, CausalLM};
+use fx_nn::models::hf::deepseek::DeepseekV2ForCausalLM;
 use fx_nn::models::hf::gpt2::GPT2LMHeadModel;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
@@ -48,6 +49,12 @@ pub fn compare(folder: &Path, io: &Checkpoint) -> Result<Found> {
 
 pub fn compare_gpt2(folder: &Path, io: &Checkpoint) -> Result<Found> {
     let model = GPT2LMHeadModel::from_folder(folder)?;
+    let eager = |tokens: &Tensor, caches| model.forward(tokens, caches);
+    both_ways(io, &eager, &model.trace()?, |batch| model.caches(batch))
+}
+
+pub fn compare_deepseek(folder: &Path, io: &Checkpoint) -> Result<Found> {
+    let model = DeepseekV2ForCausalLM::from_folder(folder)?;
     let eager = |tokens: &Tensor, caches| model.forward(tokens, caches);
     both_ways(io, &eager, &model.trace()?, |batch| model.caches(batch))
 }

@@ -19,6 +19,7 @@ pub fn compare(family: &str, folder: &Path) -> Result<Found> {
         "mamba" => mamba::compare(folder, &io),
         "t5" => encoder_decoder::t5(folder, &io),
         "whisper" => encoder_decoder::whisper(folder, &io),
+        "deepseek_v2" => decoder::compare_deepseek(folder, &io),
         "gpt2" => decoder::compare_gpt2(folder, &io),
         "bert" | "roberta" | "xlm-roberta" => encoders::bert(folder, &io),
         "modernbert" => encoders::modernbert(folder, &io),

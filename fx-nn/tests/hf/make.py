@@ -12,12 +12,13 @@ import torch
 from safetensors.torch import save_file
 
 import decoders
+import deepseek
 import encoders
 import sequences
 import states
 from common import tokenizer
 
-FAMILIES = {**decoders.FAMILIES, **encoders.FAMILIES, **sequences.FAMILIES, **states.FAMILIES}
+FAMILIES = {**decoders.FAMILIES, **deepseek.FAMILIES, **encoders.FAMILIES, **sequences.FAMILIES, **states.FAMILIES}
 
 
 def saved(model, family, target):

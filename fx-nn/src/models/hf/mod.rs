@@ -6,6 +6,7 @@ pub mod bert;
 pub mod clip;
 mod config;
 pub mod decoder;
+pub mod deepseek;
 pub mod dinov2;
 pub mod encoder;
 pub mod encoder_decoder;

@@ -34,6 +34,7 @@ use serde_json::Value as Json;
 
 use super::activation::Activation;
 use super::config::{Fields, loaded};
+use super::decoder::{Angles, RopeScaling};
 use super::encoder::{BaseModelOutputWithPooling, heads_divide, without_head};
 use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
@@ -173,30 +174,6 @@ fn theta(fields: &mut Fields, kind: &str, old: &str, default: f64) -> f64 {
             fields.number_or("rope_theta", default)
         })
     })
-}
-
-/// The cosines and sines of the angles of all positions, `[max_position_embeddings, head_dim / 2]` each.
-#[derive(Module, Clone, Debug)]
-struct Angles {
-    #[module(buffer, persistent = false)]
-    cos: Tensor,
-    #[module(buffer, persistent = false)]
-    sin: Tensor,
-}
-
-impl Angles {
-    fn new(config: &Config, theta: f64) -> Result<Self> {
-        let dim = config.head_dim();
-        let frequency = |i: usize| theta.powf(-2.0 * i as f64 / dim as f64) as f32;
-        let frequencies = (0..dim / 2).map(frequency).collect::<Vec<f32>>();
-        let frequencies = Tensor::from_vec(frequencies, (1, dim / 2))?;
-        let positions = Tensor::arange(0, config.max_position_embeddings)?.unsqueeze(1)?;
-        let angles = (positions * frequencies)?;
-        Ok(Angles {
-            cos: angles.cos()?,
-            sin: angles.sin()?,
-        })
-    }
 }
 
 /// What a layer needs to know of positions.
@@ -353,6 +330,10 @@ impl ModernBertModel {
     /// Returns an error if it does not fit into memory.
     pub fn new(config: &Config) -> Result<Self> {
         let layers = (0..config.num_hidden_layers).map(|at| Layer::new(config, at));
+        let angles = |theta| {
+            let (positions, dim) = (config.max_position_embeddings, config.head_dim());
+            Angles::new(positions, theta, dim, &RopeScaling::None)
+        };
         Ok(ModernBertModel {
             embeddings: Embeddings {
                 tok_embeddings: nn::Embedding::new(config.vocab_size, config.hidden_size)?,
@@ -360,8 +341,8 @@ impl ModernBertModel {
             },
             layers: layers.collect::<Result<_>>()?,
             final_norm: config.norm()?,
-            global: Angles::new(config, config.global_rope_theta)?,
-            local: Angles::new(config, config.local_rope_theta)?,
+            global: angles(config.global_rope_theta)?,
+            local: angles(config.local_rope_theta)?,
             windows: config.windows.clone(),
         })
     }

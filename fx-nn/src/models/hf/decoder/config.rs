@@ -175,7 +175,7 @@ impl Config {
     fn plain(fields: &mut Fields) -> Self {
         let hidden_size = fields.size("hidden_size");
         let num_attention_heads = fields.size("num_attention_heads");
-        let num_hidden_layers = fields.size("num_hidden_layers");
+        let num_hidden_layers = fields.layers();
         let head_dim = fields.size_or("head_dim", (hidden_size / num_attention_heads).max(1));
         let max_position_embeddings = fields.size_or("max_position_embeddings", 2048);
         let bias = fields.flag_or("attention_bias", false);
@@ -201,7 +201,7 @@ impl Config {
             qkv_bias: bias,
             out_bias: bias,
             mlp_bias: fields.flag_or("mlp_bias", false),
-            windows: vec![None; num_hidden_layers.min(MOST_LAYERS)],
+            windows: vec![None; num_hidden_layers],
             activation: Activation::SiLU,
             has_gate: true,
             experts: None,
@@ -430,12 +430,6 @@ impl Config {
 
     fn check(&self, fields: &mut Fields) {
         let (heads, keys) = (self.num_attention_heads, self.num_key_value_heads);
-        if self.num_hidden_layers > MOST_LAYERS {
-            fields.problem(format!(
-                "`num_hidden_layers` is {}, and no model has more than {MOST_LAYERS}",
-                self.num_hidden_layers
-            ));
-        }
         if !heads.is_multiple_of(keys) {
             fields.problem(format!(
                 "`num_key_value_heads` is {keys}, which does not divide the {heads} heads of queries"
@@ -463,9 +457,6 @@ impl Config {
     }
 }
 
-/// A number of layers above that of all models: a file that lies is refused before anything is made for each.
-const MOST_LAYERS: usize = 10_000;
-
 /// The window of a file, if it has one.
 fn window(fields: &mut Fields) -> Option<usize> {
     fields.get("sliding_window")?;
@@ -479,7 +470,11 @@ fn inside<'f>(fields: &'f Fields, kind: &str, name: &str) -> Option<&'f Json> {
 }
 
 /// A rotary field of a kind of layers, or of all: newer files have them in a part of their own.
-fn rope<'f>(fields: &'f Fields, kind: Option<&str>, name: &str) -> Option<&'f Json> {
+pub(in super::super) fn rope<'f>(
+    fields: &'f Fields,
+    kind: Option<&str>,
+    name: &str,
+) -> Option<&'f Json> {
     if let Some(found) = kind.and_then(|kind| inside(fields, kind, name)) {
         return Some(found);
     }
@@ -521,26 +516,8 @@ fn rope_scaling(
             original_max_position_embeddings: number(fields, "original_max_position_embeddings"),
         },
         "yarn" if !is_phi => {
-            let original = read(fields, "original_max_position_embeddings").unwrap_or(positions);
-            let factor = read(fields, "factor").unwrap_or(positions / original);
-            let size = |scale: Option<f64>| match factor > 1.0 {
-                true => 0.1 * scale.unwrap_or(1.0) * factor.ln() + 1.0,
-                false => 1.0,
-            };
-            let (of_words, of_all) = (read(fields, "mscale"), read(fields, "mscale_all_dim"));
-            let usual = match (of_words, of_all) {
-                (Some(_), Some(_)) => size(of_words) / size(of_all),
-                _ => size(None),
-            };
             let truncate = rope(fields, kind, "truncate").and_then(Json::as_bool);
-            RopeScaling::Yarn {
-                factor,
-                attention_factor: read(fields, "attention_factor").unwrap_or(usual),
-                beta_fast: read(fields, "beta_fast").unwrap_or(32.0),
-                beta_slow: read(fields, "beta_slow").unwrap_or(1.0),
-                original_max_position_embeddings: original,
-                truncate: truncate.unwrap_or(true),
-            }
+            RopeScaling::yarn(|what| read(fields, what), truncate, positions)
         }
         "longrope" | "su" | "yarn" => {
             let original = read(fields, "original_max_position_embeddings").unwrap_or(4096.0);

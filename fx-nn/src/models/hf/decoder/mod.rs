@@ -46,7 +46,8 @@ pub use rotary::RopeScaling;
 pub(super) use names::adapted;
 
 use attention::Positions;
-use rotary::Angles;
+pub(super) use config::rope;
+pub(super) use rotary::{Angles, mscale};
 
 use super::config::{Fields, loaded};
 use crate::tensor::Tensor;

@@ -54,6 +54,28 @@ pub enum RopeScaling {
 }
 
 impl RopeScaling {
+    /// YaRN by the numbers of a file, with a number of positions for what it leaves out.
+    pub(in super::super) fn yarn(
+        read: impl Fn(&str) -> Option<f64>,
+        truncate: Option<bool>,
+        positions: f64,
+    ) -> Self {
+        let original = read("original_max_position_embeddings").unwrap_or(positions);
+        let factor = read("factor").unwrap_or(positions / original);
+        let usual = match (read("mscale"), read("mscale_all_dim")) {
+            (Some(of_words), Some(of_all)) => mscale(factor, of_words) / mscale(factor, of_all),
+            _ => mscale(factor, 1.0),
+        };
+        RopeScaling::Yarn {
+            factor,
+            attention_factor: read("attention_factor").unwrap_or(usual),
+            beta_fast: read("beta_fast").unwrap_or(32.0),
+            beta_slow: read("beta_slow").unwrap_or(1.0),
+            original_max_position_embeddings: original,
+            truncate: truncate.unwrap_or(true),
+        }
+    }
+
     /// The factor of sines and cosines.
     fn attention_factor(&self) -> f64 {
         match self {
@@ -65,6 +87,14 @@ impl RopeScaling {
             } => *attention_factor,
             _ => 1.0,
         }
+    }
+}
+
+/// By how much scores grow with texts that are longer by a factor, by a weight of its logarithm.
+pub(in super::super) fn mscale(factor: f64, weight: f64) -> f64 {
+    match factor > 1.0 {
+        true => 0.1 * weight * factor.ln() + 1.0,
+        false => 1.0,
     }
 }
 
