@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::path::{Path as FilePath, PathBuf};
 
+use candle_core::quantized::gguf_file::Value;
 use fx_core::__private::opened;
 use fx_core::module::Component;
 use fx_core::{Error, ErrorKind, Result};
@@ -213,9 +214,7 @@ impl Checkpoint {
     /// A GGUF file's metadata under a key, such as `general.architecture`, as text; `None` if there
     /// is none.
     pub fn metadata(&self, key: &str) -> Option<String> {
-        use candle_core::quantized::gguf_file::Value;
-        let mut all = self.parts.iter().filter_map(Part::metadata);
-        Some(match all.find_map(|metadata| metadata.get(key))? {
+        Some(match self.gguf_value(key)? {
             Value::String(text) => text.clone(),
             Value::U8(n) => n.to_string(),
             Value::I8(n) => n.to_string(),
@@ -230,6 +229,12 @@ impl Checkpoint {
             Value::Bool(b) => b.to_string(),
             Value::Array(items) => format!("{items:?}"),
         })
+    }
+
+    /// A GGUF file's metadata under a key as candle reads it, lists too; `None` if there is none.
+    pub fn gguf_value(&self, key: &str) -> Option<&Value> {
+        let mut all = self.parts.iter().filter_map(Part::metadata);
+        all.find_map(|metadata| metadata.get(key))
     }
 
     /// Reads one tensor, in the element type of the file; a quantised one as `float32`.
