@@ -1,1 +1,11 @@
 //! The tests of the crate.
+
+mod behaviour {
+    pub mod bad_files;
+    pub mod cases;
+    pub mod files;
+    pub mod folders;
+    pub mod speed;
+    pub mod templates;
+    pub mod tokens;
+}

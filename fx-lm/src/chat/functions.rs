@@ -31,7 +31,7 @@ fn raise_exception(message: &Value) -> Result<Value, Error> {
 }
 
 fn strftime_now(format: &str) -> Result<String, Error> {
-    let now = jiff::Zoned::now();
+    let now = jiff::ZonedDateTime::now();
     jiff::fmt::strtime::format(format, &now).map_err(|error| invalid(error.to_string()))
 }
 

@@ -8,6 +8,8 @@ mod python;
 use std::error::Error as _;
 
 use fx_core::{Error, Result};
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::Serde;
 use minijinja::{Environment, Value, context};
 use regex::Regex;
 use serde::Serialize;
@@ -153,8 +155,9 @@ impl ChatTemplate {
     /// Returns an error with the line if it is no template.
     pub fn new(source: &str) -> Result<Self> {
         let mut environment = Environment::new();
-        environment.set_trim_blocks(true);
-        environment.set_lstrip_blocks(true);
+        let mut syntax = SyntaxConfig::builder();
+        let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build();
+        environment.set_syntax(syntax.map_err(explained)?);
         environment.set_fuel(Some(FUEL));
         environment.set_auto_escape_callback(|_| minijinja::AutoEscape::None);
         environment.set_unknown_method_callback(functions::method);
@@ -205,12 +208,12 @@ impl ChatTemplate {
         }
         let own = options.variables.iter();
         let own: Value = own
-            .map(|(name, value)| (name.as_str(), Value::from_serialize(value)))
+            .map(|(name, value)| (name.as_str(), Value::from(Serde(value))))
             .collect();
         let known = context! {
-            messages => messages,
-            tools => options.tools,
-            documents => options.documents,
+            messages => Value::from(Serde(messages)),
+            tools => Value::from(Serde(&options.tools)),
+            documents => Value::from(Serde(&options.documents)),
             add_generation_prompt => options.add_generation_prompt,
             ..own
         };
