@@ -101,11 +101,12 @@ pub(super) fn method(
                     "partition" => text.split_once(part),
                     _ => text.rsplit_once(part),
                 };
-                return Ok(Value::from(match parts {
+                let parts = match parts {
                     Some((before, after)) => vec![before, part, after],
                     None if name == "partition" => vec![text, "", ""],
                     None => vec!["", "", text],
-                }));
+                };
+                return Ok(parts.into_iter().map(Value::from).collect());
             }
             _ => {}
         }

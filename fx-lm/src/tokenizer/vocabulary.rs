@@ -318,7 +318,7 @@ impl Vocabulary {
         };
         let id = whole(value).ok_or_else(|| wrong(&key, "a number", value))?;
         // Older converters write -1 where there is none.
-        if id == -1 || id == u32::MAX.into() {
+        if id == -1 || id == i64::from(u32::MAX) {
             return Ok(None);
         }
         let known = u32::try_from(id)
