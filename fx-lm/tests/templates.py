@@ -89,10 +89,9 @@ def applied(template, messages, options):
         text, _ = utils.render_jinja_template([messages], tools=TOOLS if tools else None, documents=documents,
                                               chat_template=template, **options)
         return dict(text=text[0])
-    except jinja2.exceptions.UndefinedError as error:
-        return dict(undefined=str(error))
     except jinja2.exceptions.TemplateError as error:
-        return dict(error=str(error))
+        # What a template raises is of that class itself; the others are Jinja's.
+        return {"error" if type(error) is jinja2.exceptions.TemplateError else "undefined": str(error)}
     except (TypeError, ValueError, KeyError, AttributeError, IndexError, RecursionError) as error:
         return dict(undefined=str(error))
 

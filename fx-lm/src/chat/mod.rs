@@ -207,9 +207,8 @@ impl ChatTemplate {
             }
         }
         let own = options.variables.iter();
-        let own: Value = own
-            .map(|(name, value)| (name.as_str(), Value::from(Serde(value))))
-            .collect();
+        let own = own.map(|(name, value)| (name.clone(), Value::from(Serde(value))));
+        let own = Value::from_pairs(own);
         let known = context! {
             messages => Value::from(Serde(messages)),
             tools => Value::from(Serde(&options.tools)),
