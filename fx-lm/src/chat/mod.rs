@@ -202,8 +202,12 @@ impl ChatTemplate {
                 .find_map(|name| entries.get(*name))
                 .cloned();
             if let Some(thought) = thought {
-                entries.entry("thinking").or_insert_with(|| thought.clone());
-                entries.insert("reasoning_content".to_string(), thought);
+                // It stands first, as in transformers; its own value stays.
+                let mut all = serde_json::Map::new();
+                all.insert("thinking".to_string(), thought.clone());
+                all.extend(std::mem::take(entries));
+                all.insert("reasoning_content".to_string(), thought);
+                *entries = all;
             }
         }
         let own = options.variables.iter();

@@ -3,9 +3,11 @@
 //! Invariant: no value is written deeper or longer than a bound, however its parts are shared.
 
 use std::fmt::Write;
+use std::sync::LazyLock;
 
 use minijinja::value::ValueKind;
 use minijinja::{Error, ErrorKind, Value};
+use regex::Regex;
 
 /// The longest text that a value may have.
 const LONGEST: usize = 64 << 20;
@@ -218,6 +220,15 @@ fn number(value: &Value, [nan, infinity]: [&str; 2], out: &mut String) {
     }
 }
 
+/// Whether Python writes a character by its number: controls, formats, unassigned ones, and spaces but for the one.
+fn is_hidden(letter: char) -> bool {
+    static HIDDEN: LazyLock<Option<Regex>> = LazyLock::new(|| Regex::new(r"[\p{C}\p{Z}--\ ]").ok());
+    !letter.is_ascii_graphic()
+        && HIDDEN
+            .as_ref()
+            .is_some_and(|hidden| hidden.is_match(letter.encode_utf8(&mut [0; 4])))
+}
+
 /// `repr` of what is no list and no dict.
 fn repr(value: &Value, out: &mut String) {
     match (value.kind(), value.as_str()) {
@@ -238,13 +249,11 @@ fn repr(value: &Value, out: &mut String) {
                         out.push('\\');
                         out.push(letter);
                     }
-                    ' ' => out.push(' '),
-                    letter
-                        if letter.is_control() || letter.is_whitespace() || letter == '\u{ad}' =>
-                    {
+                    letter if is_hidden(letter) => {
                         let _ = match letter as u32 {
                             code @ ..0x100 => write!(out, "\\x{code:02x}"),
-                            code => write!(out, "\\u{code:04x}"),
+                            code @ ..0x10000 => write!(out, "\\u{code:04x}"),
+                            code => write!(out, "\\U{code:08x}"),
                         };
                     }
                     letter => out.push(letter),

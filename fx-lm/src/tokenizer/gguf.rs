@@ -28,7 +28,7 @@ pub(super) struct Gguf {
 }
 
 enum Model {
-    Bpe(Bpe),
+    Bpe(Box<Bpe>),
     Pieces(Pieces),
 }
 
@@ -106,7 +106,7 @@ impl Gguf {
             }
         }
         let model = match split {
-            Some(split) => Model::Bpe(Bpe::new(file, &vocabulary, split)?),
+            Some(split) => Model::Bpe(Box::new(Bpe::new(file, &vocabulary, split)?)),
             None => Model::Pieces(Pieces::new(&vocabulary)?),
         };
         Ok(Gguf {

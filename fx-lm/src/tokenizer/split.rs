@@ -165,7 +165,9 @@ const FAMILIES: &[Family] = &[
         &[
             Pattern("[\r\n]"),
             CASED,
-            Pattern(r"\s?[!-/:-~\u{FF01}-\u{FF0F}\u{FF1A}-\u{FF5E}\u{2018}-\u{201F}\u{3001}-\u{3002}]+"),
+            Pattern(
+                r"\s?[!-/:-~\u{FF01}-\u{FF0F}\u{FF1A}-\u{FF5E}\u{2018}-\u{201F}\u{3001}-\u{3002}]+",
+            ),
             Pattern(r"\s+$"),
             WIDE,
             Pattern(r"\p{N}+"),
@@ -193,9 +195,17 @@ const FAMILIES: &[Family] = &[
     family(&["tiny_aya", "cohere2moe"], &[Threes, GPT4O_LETTERS]),
     family(
         &["poro-chat", "bloom", "gpt3-finnish"],
-        &[Pattern(r" ?[^(\s|.,!?\u{2026}\u{3002}\u{FF0C}\u{3001}\u{0964}\u{06D4}\u{060C})]+")],
+        &[Pattern(
+            r" ?[^(\s|.,!?\u{2026}\u{3002}\u{FF0C}\u{3001}\u{0964}\u{06D4}\u{060C})]+",
+        )],
     ),
-    family(&["viking"], &[Pattern(r" ?[^(\s|.,!?\u{2026}\u{3002}\u{FF0C}\u{3001}\u{0964}\u{06D4}\u{060C})]+"), DIGIT]),
+    family(
+        &["viking"],
+        &[
+            Pattern(r" ?[^(\s|.,!?\u{2026}\u{3002}\u{FF0C}\u{3001}\u{0964}\u{06D4}\u{060C})]+"),
+            DIGIT,
+        ],
+    ),
     family(&[GEMMA], &[Lines]),
 ];
 

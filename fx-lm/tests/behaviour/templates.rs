@@ -41,7 +41,7 @@ fn refused(source: &str) -> String {
 #[test]
 fn templates_that_fail_say_where_and_never_run_on() {
     let cases = [
-        ("{% for x in %}", "line 1"),
+        ("{% for x in %}", "chat template:1"),
         ("a\n{{ messages[0].content | nothing }}", "nothing"),
         ("{{ messages[0].missing.more }}", "undefined"),
         ("{% include 'x' %}", "x"),
@@ -62,7 +62,7 @@ fn templates_that_fail_say_where_and_never_run_on() {
             "{{ raise_exception('It\\'s no use: ' ~ messages[0].role) }}",
             "It's no use: user",
         ),
-        ("{{ strftime_now('%Q') }}", ""),
+        ("{{ strftime_now('%!') }}", ""),
         ("{{ messages | tojson(nothing=1) }}", "nothing"),
     ];
     for (source, part) in cases {
@@ -83,7 +83,7 @@ fn messages_are_lists_of_objects() {
     let text = template.apply(&message, &options).expect("a text");
     assert_eq!(
         text,
-        "[{'role': 'assistant', 'thinking': 'hm', 'reasoning_content': 'hm'}]"
+        "[{'thinking': 'hm', 'role': 'assistant', 'reasoning_content': 'hm'}]"
     );
     let now = ChatTemplate::new("{{ strftime_now('%Y-%m-%d') }}").expect("a template");
     assert_eq!(now.apply(&message, &options).expect("a text").len(), 10);
