@@ -3,6 +3,7 @@
 mod behaviour {
     pub mod bad_files;
     pub mod cases;
+    pub mod engine;
     pub mod files;
     pub mod folders;
     pub mod speed;
