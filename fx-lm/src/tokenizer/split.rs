@@ -25,13 +25,15 @@ struct Family {
 enum Step {
     /// Matches are words, and so is what is between them.
     Pattern(&'static str),
-    /// Runs of digits are cut in threes from the right.
+    /// Behind groups of three digits, from the right of a run, and behind what is left of it.
     Threes,
+    /// Before groups of three digits, from the right of a run.
+    BeforeThrees,
     /// Runs of newlines, and what is between them.
     Lines,
 }
 
-use Step::{Lines, Pattern, Threes};
+use Step::{BeforeThrees, Lines, Pattern, Threes};
 
 // Of `\s+(?!\S)|\s+` the patterns have `\s+`: a run that text follows loses its last character (`Cutter::cut`).
 const GPT2: Step = Pattern(r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+");
@@ -68,8 +70,8 @@ const DIGITS: Step = Pattern(r"\p{N}{1,3}");
 const CASED: Step = Pattern(
     r"\s?[A-Za-z\u{00B5}\u{00C0}-\u{00D6}\u{00D8}-\u{00F6}\u{00F8}-\u{01BA}\u{01BC}-\u{01BF}\u{01C4}-\u{0293}\u{0295}-\u{02AF}\u{0370}-\u{0373}\u{0376}\u{0377}\u{037B}-\u{037D}\u{037F}\u{0386}\u{0388}-\u{038A}\u{038C}\u{038E}-\u{03A1}\u{03A3}-\u{03F5}\u{03F7}-\u{0481}\u{048A}-\u{052F}\u{0531}-\u{0556}\u{10A0}-\u{10C5}\u{13A0}-\u{13F5}\u{13F8}-\u{13FD}\u{1C90}-\u{1CBA}\u{1CBD}-\u{1CBF}\u{1D00}-\u{1D2B}\u{1D6B}-\u{1D77}\u{1D79}-\u{1D9A}\u{1E00}-\u{1F15}\u{1F18}-\u{1F1D}\u{1F20}-\u{1F45}\u{1F48}-\u{1F4D}\u{1F50}-\u{1F57}\u{1F59}\u{1F5B}\u{1F5D}\u{1F5F}-\u{1F7D}\u{1F80}-\u{1FB4}\u{1FB6}-\u{1FBC}\u{1FBE}\u{1FC2}-\u{1FC4}\u{1FC6}-\u{1FCC}\u{1FD0}-\u{1FD3}\u{1FD6}-\u{1FDB}\u{1FE0}-\u{1FEC}\u{1FF2}-\u{1FF4}\u{1FF6}-\u{1FFC}\u{2102}\u{2107}\u{210A}-\u{2113}\u{2115}\u{2119}-\u{211D}\u{2124}\u{2126}\u{2128}\u{212A}-\u{212D}\u{212F}-\u{2134}\u{2139}\u{213C}-\u{213F}\u{2145}-\u{2149}\u{214E}\u{2183}\u{2184}\u{2C00}-\u{2C7B}\u{2C7E}-\u{2CE4}\u{2CEB}-\u{2CEE}\u{2CF2}\u{2CF3}\u{A640}-\u{A66D}\u{A680}-\u{A69B}\u{A722}-\u{A76F}\u{A771}-\u{A787}\u{A78B}-\u{A78E}\u{AB70}-\u{ABBF}\u{FB00}-\u{FB06}\u{FB13}-\u{FB17}\u{FF21}-\u{FF3A}\u{FF41}-\u{FF5A}\u{10400}-\u{1044F}\u{104B0}-\u{104D3}\u{104D8}-\u{104FB}\u{10C80}-\u{10CB2}\u{10CC0}-\u{10CF2}\u{118A0}-\u{118DF}\u{1E900}-\u{1E943}]+",
 );
-/// Chinese, and what lies beside it in Unicode.
-const WIDE: Step = Pattern(r"[\u{4E00}-\u{9FA5}\u{0800}-\u{4E00}\u{AC00}-\u{D7FF}]+");
+/// Chinese, and what lies beside it in Unicode but for spaces, which llama.cpp takes for ASCII's.
+const WIDE: Step = Pattern(r"[\u{0800}-\u{9FA5}\u{AC00}-\u{D7FF}--\s]+");
 const CHINESE: Step = Pattern(r"[\u{4E00}-\u{9FA5}\u{3040}-\u{309F}\u{30A0}-\u{30FF}]+");
 
 const FAMILIES: &[Family] = &[
@@ -191,7 +193,7 @@ const FAMILIES: &[Family] = &[
     family(&["seed-coder"], &[SEED]),
     words(&["minicpm5"], &[DIGITS, MINICPM]),
     family(&["laguna"], &[Lines, QWEN2]),
-    family(&["superbpe"], &[Pattern(r"\p{N}+"), Threes]),
+    family(&["superbpe"], &[Pattern(r"\p{N}+"), BeforeThrees]),
     family(&["tiny_aya", "cohere2moe"], &[Threes, GPT4O_LETTERS]),
     family(
         &["poro-chat", "bloom", "gpt3-finnish"],
@@ -251,7 +253,11 @@ enum Cutter {
         /// Whether a run that ends with a newline keeps it.
         keeps_newlines: bool,
     },
-    Threes(Regex),
+    Threes {
+        digits: Regex,
+        /// Whether the text is cut before groups, and not behind them.
+        before: bool,
+    },
     Lines,
 }
 
@@ -291,7 +297,14 @@ impl Split {
                     gives: text.ends_with(r"|\s+"),
                     keeps_newlines: text.contains(r"\s*[\r\n]"),
                 },
-                Threes => Cutter::Threes(compiled(r"\p{N}+")?),
+                Threes => Cutter::Threes {
+                    digits: compiled(r"\p{N}+")?,
+                    before: false,
+                },
+                BeforeThrees => Cutter::Threes {
+                    digits: compiled("[0-9]+")?,
+                    before: true,
+                },
                 Lines => Cutter::Lines,
             })
         };
@@ -348,20 +361,20 @@ impl Cutter {
                     add(&mut at, end);
                 }
             }
-            Cutter::Threes(digits) => {
+            Cutter::Threes { digits, before } => {
                 for found in digits.find_iter(text) {
-                    add(&mut at, found.start());
-                    let places: Vec<usize> = found
-                        .as_str()
-                        .char_indices()
-                        .map(|(place, _)| place)
-                        .collect();
-                    for (index, place) in places.iter().enumerate().skip(1) {
-                        if (places.len() - index).is_multiple_of(3) {
-                            add(&mut at, found.start() + place);
-                        }
+                    let places = found.as_str().char_indices().map(|(place, _)| place);
+                    let places: Vec<usize> = places.chain([found.len()]).collect();
+                    let count = places.len() - 1;
+                    let groups = (count % 3..=count).step_by(3);
+                    // Groups end where the text is cut, or begin there.
+                    let cuts: Vec<usize> = match before {
+                        true => groups.filter(|cut| *cut < count).collect(),
+                        false => groups.filter(|cut| *cut > 0).collect(),
+                    };
+                    for cut in cuts {
+                        add(&mut at, found.start() + places[cut]);
                     }
-                    add(&mut at, found.end());
                 }
             }
             Cutter::Lines => {
