@@ -235,7 +235,9 @@ def letters():
 def corpus():
     rng = random.Random(7)
     text = " ".join(english(rng) + " " + code(rng) + "\n\n" for _ in range(300)) + " 123 2024 100 000 世界 你好 世界 "
-    return text.encode("ascii", "ignore").decode() + "世界 你好 世界" * 40
+    # Merges across what patterns cut apart show where they do.
+    across = " 1 16 160 01 08:4 \u2003 \u2003\u2003 \r\n\r\n \u2028 ...x ).. a1 1a" * 60
+    return text.encode("ascii", "ignore").decode() + "世界 你好 世界" * 40 + across
 
 
 def write(path, model, fields):
