@@ -326,6 +326,11 @@ fn the_surface_of_fx_nn_is_kept() {
 }
 
 #[test]
+fn the_surface_of_fx_lm_is_kept() {
+    is_kept("fx-lm");
+}
+
+#[test]
 fn the_surface_of_fx_onnx_is_kept() {
     is_kept("fx-onnx");
 }

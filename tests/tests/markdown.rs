@@ -175,6 +175,7 @@ fn names_in_the_guides_exist() {
     let mut known: BTreeSet<String> = OTHERS.iter().map(ToString::to_string).collect();
     for list in [
         "fx-core",
+        "fx-lm",
         "fx-macros",
         "fx-nn",
         "fx-onnx",
