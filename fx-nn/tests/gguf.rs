@@ -10,6 +10,7 @@ use fx_nn::models::hf::decoder::{Cache, CausalLM, Config, FeedForward};
 use fx_nn::models::hf::gguf::Gguf;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
+use fx_nn::weights::Checkpoint;
 use fx_nn::{allclose, no_grad};
 
 use crate::checkpoints::Scratch;
@@ -378,4 +379,52 @@ fn tensors_again(all: &[Named]) -> Result<Vec<Named>> {
     all.iter()
         .map(|(name, x)| Ok((name.clone(), copy(x)?)))
         .collect()
+}
+
+/// The root of the mean square of the difference, over that of the expected numbers.
+fn rms_error(found: &Tensor, expected: &Tensor) -> Result<f64> {
+    let rms = |x: &Tensor| (x * x)?.mean(..)?.sqrt()?.item();
+    Ok(rms(&(found - expected)?)? / rms(expected)?)
+}
+
+#[test]
+fn scores_are_those_of_llama_cpp() -> Result<()> {
+    let recorded = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/gguf/recorded");
+    let names = [
+        "gemma2",
+        "gemma3",
+        "llama",
+        "llama3",
+        "phi3",
+        "qwen2",
+        "qwen3",
+        "qwen3_yarn",
+    ];
+    let mut wrong = Vec::new();
+    for name in names {
+        let file = Gguf::open(recorded.join(format!("{name}.gguf")))?;
+        let io = Checkpoint::open(recorded.join(format!("{name}.safetensors")))?;
+        let (tokens, expected) = (io.tensor("tokens")?, io.tensor("expected")?);
+        no_grad(|| {
+            let (found, _) = file.load()?.forward(&tokens, file.caches(1)?)?;
+            let fast = file.trace()?.compile(Compile::new(Cpu::new()))?;
+            let (compiled, _): Step = fast.forward((&tokens, file.caches(1)?))?;
+            // llama.cpp computes GELU by a table of halves.
+            let most = if name.starts_with("gemma") {
+                1e-3
+            } else {
+                1e-5
+            };
+            let errors = (
+                rms_error(&found, &expected)?,
+                rms_error(&compiled, &expected)?,
+            );
+            if !(errors.0 <= most && errors.1 <= most) {
+                wrong.push(format!("{name} {:.1e} {:.1e}", errors.0, errors.1));
+            }
+            Ok::<(), Error>(())
+        })?;
+    }
+    assert!(wrong.is_empty(), "{wrong:?}");
+    Ok(())
 }

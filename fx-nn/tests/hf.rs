@@ -6,6 +6,8 @@ mod decoder;
 mod encoder_decoder;
 #[path = "../examples/hf_parity/encoders.rs"]
 mod encoders;
+#[path = "../examples/hf_parity/experts.rs"]
+mod experts;
 #[path = "../examples/hf_parity/family.rs"]
 mod family;
 #[path = "../examples/hf_parity/found.rs"]
@@ -55,6 +57,10 @@ fn the_families_give_the_numbers_of_the_library() -> Result<()> {
         for (mode, distance) in found.distances {
             assert!(distance <= 1e-5, "{name}, {mode}: {distance:.1e}");
         }
+        // Of 28 words that choose two or three of four or six experts, each expert has some.
+        let has_experts = ["qwen3_moe", "mixtral", "deepseek_v2"].contains(&name);
+        assert_eq!(found.experts.all > 0, has_experts, "{name}");
+        assert!(found.experts.computed <= found.experts.all);
         assert_eq!(found.differing, 0, "{name}: the graph gives other numbers");
     }
     Ok(())

@@ -3,6 +3,8 @@
 
 use fx_nn::prelude::*;
 
+use super::experts::Experts;
+
 /// The results of one folder's model.
 #[derive(Default)]
 pub struct Found {
@@ -10,6 +12,8 @@ pub struct Found {
     pub distances: Vec<(&'static str, f64)>,
     /// How many numbers differ between the traced and the eager model.
     pub differing: usize,
+    /// The experts of the last run of the graph.
+    pub experts: Experts,
 }
 
 impl Found {

@@ -5,6 +5,7 @@
 mod decoder;
 mod encoder_decoder;
 mod encoders;
+mod experts;
 mod family;
 mod found;
 mod mamba;
@@ -47,6 +48,9 @@ fn main() -> Result<()> {
             "{config} {dtype} eager and traced differ in: {}",
             found.differing
         );
+        if found.experts.all > 0 {
+            println!("{config} {dtype} experts computed: {}", found.experts);
+        }
         differing += found.differing;
         families.insert(family.to_string());
     }
