@@ -83,7 +83,7 @@ fn receive(requests: &Receiver<Request>, waiting: &mut VecDeque<Request>, is_idl
 /// Reads the next words of all texts, and adds a token to those that were read to their ends. Returns whether no text had
 /// words.
 fn turn(model: &Model, chunk: usize, texts: &mut [Text<'_>]) -> bool {
-    // Texts without words are behind those that have some, as the graph needs them.
+    // Texts that have words come first: the graph gives scores for them alone.
     texts.sort_by_key(|text| text.next_words(chunk).is_empty());
     let counts: Vec<usize> = texts
         .iter()
@@ -133,7 +133,7 @@ fn turn(model: &Model, chunk: usize, texts: &mut [Text<'_>]) -> bool {
     false
 }
 
-/// The scores `[1, slots, vocab_size]` behind the next words of each text, whose caches have them then.
+/// The scores `[1, T, vocab_size]` behind the next words of the first texts, which have words; their caches have them then.
 fn forward(model: &Model, chunk: usize, texts: &mut [Text<'_>]) -> Result<Tensor> {
     let (mut words, mut caches) = (Vec::new(), Vec::new());
     for at in 0..model.slots {

@@ -383,18 +383,19 @@ impl CausalLM {
         Ok(scores)
     }
 
-    /// The scores `[1, count, vocab_size]` of the word after the last one of each text, and the texts' caches: those of their
-    /// layers, as [`caches`](CausalLM::caches) gives them.
+    /// The scores `[1, count, vocab_size]` of the word after the last one of each text that has words, and the texts' caches:
+    /// those of their layers, as [`caches`](CausalLM::caches) gives them.
     fn forward_texts(
         &self,
         texts: &[Tensor],
         caches: Vec<Vec<Cache>>,
     ) -> Result<(Tensor, Vec<Vec<Cache>>)> {
         let (x, caches) = self.model.read(texts, turned(caches))?;
-        let (mut last, mut end) = (Vec::new(), Int::from(0));
+        let (mut last, mut start) = (Vec::new(), Int::from(0));
         for words in texts {
-            end = (end + words.size(1)?)?;
-            last.push(x.i((.., (end - 1)?..end))?);
+            let end = (start + words.size(1)?)?;
+            last.push(x.i((.., start..end))?.i((.., -1..))?);
+            start = end;
         }
         Ok((self.scores(&ops::cat(&last, 1)?)?, turned(caches)))
     }
@@ -405,8 +406,7 @@ impl CausalLM {
     ///
     /// The arguments are a list of `count` texts `[1, T]` and the list of their caches, each as
     /// [`caches`](CausalLM::caches) gives them for one text. The results are the scores `[1, count, vocab_size]` of the
-    /// word after the last one of each text, and the caches. A text may have no word if one before it has: its scores mean
-    /// nothing then.
+    /// word after the last one of each text, and the caches. Texts that have no word this time have no scores.
     ///
     /// ```
     /// use fx_nn::models::hf::decoder::{Cache, CausalLM, Config};
