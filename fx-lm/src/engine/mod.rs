@@ -18,7 +18,9 @@ use fx_core::{Error, Result};
 
 use crate::Tokenizer;
 pub use model::Model;
-pub use request::{End, FinishReason, GenerationOptions, Processor, Stream, SubmitError, Token};
+pub use request::{
+    Canceller, End, FinishReason, GenerationOptions, Processor, Stream, SubmitError, Token,
+};
 
 use request::Request;
 
@@ -114,6 +116,8 @@ impl EngineOptions {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EngineStats {
+    /// Whether new requests are taken: it is not closed, and its thread runs.
+    pub is_open: bool,
     /// Texts that have a place.
     pub running: usize,
     /// Requests that wait for one.
@@ -223,7 +227,10 @@ impl Engine {
 
     /// What the engine does at the moment.
     pub fn stats(&self) -> EngineStats {
+        let runs = |thread: &JoinHandle<()>| !thread.is_finished();
         EngineStats {
+            is_open: !self.shared.is_closed.load(Ordering::Acquire)
+                && self.thread.as_ref().is_some_and(runs),
             running: self.shared.running.load(Ordering::Acquire),
             waiting: self.shared.waiting.load(Ordering::Acquire),
             blocks_in_use: self.shared.blocks.load(Ordering::Acquire),

@@ -221,7 +221,44 @@ pub struct Stream {
     is_over: bool,
 }
 
+/// Ends a text whose stream another thread waits on.
+///
+/// ```
+/// # use fx_lm::engine::{Engine, EngineOptions, GenerationOptions, Model};
+/// # use fx_nn::models::hf::decoder::{CausalLM, Config};
+/// # let engine = Engine::start(
+/// #     || {
+/// #         let config = Config::from_json(r#"{
+/// #             "model_type": "llama", "vocab_size": 32, "hidden_size": 16, "intermediate_size": 32,
+/// #             "num_hidden_layers": 1, "num_attention_heads": 4, "max_position_embeddings": 4096
+/// #         }"#)?;
+/// #         Model::of_decoder(&CausalLM::new(&config)?, &config, 2)
+/// #     },
+/// #     EngineOptions::default(),
+/// # )?;
+/// let stream = engine.submit(vec![3, 1, 4], GenerationOptions::default().max_new_tokens(4000))?;
+/// let canceller = stream.canceller();
+/// let reader = std::thread::spawn(move || stream.count());
+/// canceller.cancel();
+/// assert!(reader.join().is_ok_and(|count| count < 4000));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Canceller(Arc<AtomicBool>);
+
+impl Canceller {
+    /// Ends the text, as dropping its stream does. Its reader gets an error.
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
 impl Stream {
+    /// What ends the text while this stream is read elsewhere.
+    pub fn canceller(&self) -> Canceller {
+        Canceller(self.is_cancelled.clone())
+    }
+
     /// How the text ended, once the last token was given.
     pub fn end(&self) -> Option<&End> {
         self.end.as_ref()
@@ -258,7 +295,12 @@ impl Iterator for Stream {
                 None
             }
             Ok(Event::Failed(error)) => Some(Err(Error::msg(error))),
-            Err(_) => Some(Err(Error::msg("the engine's thread ended"))),
+            Err(_) => Some(Err(Error::msg(
+                match self.is_cancelled.load(Ordering::Acquire) {
+                    true => "the text was cancelled",
+                    false => "the engine's thread ended",
+                },
+            ))),
         }
     }
 }

@@ -41,6 +41,8 @@ pub(super) fn run(
         while texts.len() < model.slots
             && let Some(request) = waiting.pop_front()
         {
+            // A request that is counted as neither would look like none.
+            shared.running.fetch_add(1, Ordering::AcqRel);
             shared.waiting.fetch_sub(1, Ordering::AcqRel);
             match Text::new(request, model.empty.clone(), model.positions, tokenizer) {
                 Ok(text) => texts.push(text),
