@@ -99,10 +99,9 @@ impl App {
         let prompt = prompt.map_err(|error| ApiError::field("messages", error))?;
         // A number that nobody has drawn before.
         let random = RandomState::new().hash_one(0);
-        let options = chat
-            .options(random)
-            .stop_ids(self.tokenizer.ends().to_vec());
+        let ends = self.tokenizer.ends().to_vec();
         let count = prompt.len();
+        let options = chat.options(random).stop_ids(ends);
         let stream = self.engine.submit(prompt, options)?;
         Ok(Answer::new(&self.name, random, count, stream))
     }
@@ -132,9 +131,7 @@ async fn chat(State(app): State<Arc<App>>, body: Body) -> Result<Response, ApiEr
         let whole = spawn_blocking(whole).await.map_err(ApiError::internal)??;
         return Ok(respond(StatusCode::OK, &whole));
     }
-    let usage = chat
-        .stream_options
-        .and_then(|options| options.include_usage);
+    let usage = chat.stream_options.and_then(|usage| usage.include_usage);
     // Lines wait here for a client that is slow, so that its text keeps no place from others.
     let (sender, mut lines) = unbounded_channel();
     spawn_blocking(move || {
@@ -147,9 +144,8 @@ async fn chat(State(app): State<Arc<App>>, body: Body) -> Result<Response, ApiEr
         let line = lines.poll_recv(context);
         line.map(|line| Some(Ok::<_, Infallible>(Event::default().data(line?))))
     });
-    Ok(Sse::new(events)
-        .keep_alive(KeepAlive::default())
-        .into_response())
+    let events = Sse::new(events).keep_alive(KeepAlive::default());
+    Ok(events.into_response())
 }
 
 async fn models(State(app): State<Arc<App>>) -> Response {

@@ -9,12 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Parser;
+use futures_util::FutureExt;
 use fx_core::value::DType;
 use fx_lm::engine::Model;
 use fx_lm::{Engine, EngineOptions, Tokenizer};
 use fx_nn::models::hf::gguf::Gguf;
 use fx_serve::App;
 use tokio::net::TcpListener;
+use tokio::time::sleep;
 
 /// How long the last responses may take to be read, once all texts are written.
 const GRACE: Duration = Duration::from_secs(5);
@@ -31,18 +33,9 @@ struct Cli {
     /// How many texts are written at once.
     #[arg(long, default_value_t = 8)]
     slots: usize,
-    /// The type of activations and caches: f32, f16 or bf16.
-    #[arg(long, default_value = "f16", value_parser = dtype)]
-    dtype: DType,
-}
-
-fn dtype(name: &str) -> Result<DType, String> {
-    match name {
-        "f32" => Ok(DType::F32),
-        "f16" => Ok(DType::F16),
-        "bf16" => Ok(DType::BF16),
-        _ => Err("it is f32, f16 or bf16".to_string()),
-    }
+    /// The type of activations and caches.
+    #[arg(long, default_value = "f16", value_parser = ["f32", "f16", "bf16"])]
+    dtype: String,
 }
 
 fn main() -> ExitCode {
@@ -62,8 +55,13 @@ fn run(cli: Cli) -> Result<(), Box<dyn Error>> {
     let name = cli.model.file_stem().unwrap_or_default().to_string_lossy();
     let tokenizer = Arc::new(Tokenizer::of_gguf(&cli.model)?);
     let options = EngineOptions::default().tokenizer(tokenizer.clone());
+    let dtype = match &*cli.dtype {
+        "f32" => DType::F32,
+        "bf16" => DType::BF16,
+        _ => DType::F16,
+    };
     let path = cli.model.clone();
-    let load = move || Model::of_gguf(&Gguf::open(path)?.dtype(cli.dtype), cli.slots);
+    let load = move || Model::of_gguf(&Gguf::open(path)?.dtype(dtype), cli.slots);
     let app = App::new(&name, Engine::start(load, options)?, tokenizer)?;
     eprintln!("`{name}` is at http://{address}");
     Ok(runtime.block_on(serve(listener, app))?)
@@ -75,16 +73,10 @@ async fn serve(listener: TcpListener, app: Arc<App>) -> std::io::Result<()> {
     let end = async move {
         signal().await;
         eprintln!("no new requests are taken; texts are written to their ends");
-        tokio::spawn(async {
-            signal().await;
-            std::process::exit(1);
-        });
+        tokio::spawn(signal().map(|()| std::process::exit(1)));
         app.close().await;
         // A client that does not read, or write, to the end is not waited for.
-        tokio::spawn(async {
-            tokio::time::sleep(GRACE).await;
-            std::process::exit(0);
-        });
+        tokio::spawn(sleep(GRACE).map(|()| std::process::exit(0)));
     };
     axum::serve(listener, router)
         .with_graceful_shutdown(end)
@@ -96,15 +88,13 @@ async fn signal() {
     #[cfg(unix)]
     let terminated = async {
         use tokio::signal::unix::{SignalKind, signal};
-        match signal(SignalKind::terminate()) {
-            Ok(mut signal) => _ = signal.recv().await,
-            Err(_) => pending().await,
-        }
+        signal(SignalKind::terminate()).ok()?.recv().await
     };
     #[cfg(not(unix))]
-    let terminated = pending::<()>();
+    let terminated = pending::<Option<()>>();
     tokio::select! {
         Ok(()) = tokio::signal::ctrl_c() => {}
-        () = terminated => {}
+        Some(()) = terminated => {}
+        else => pending().await,
     }
 }

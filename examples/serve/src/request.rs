@@ -25,7 +25,7 @@ pub struct Chat {
     min_p: Option<f32>,
     repetition_penalty: Option<f32>,
     seed: Option<i64>,
-    stop: Option<Stop>,
+    stop: Option<Texts<String>>,
     #[serde(flatten)]
     others: Map<String, Value>,
 }
@@ -35,30 +35,20 @@ pub struct StreamOptions {
     pub include_usage: Option<bool>,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Serialize)]
 #[serde(untagged, expecting = "expected a text or a list of texts")]
-enum Stop {
+enum Texts<T> {
     One(String),
-    Many(Vec<String>),
+    Many(Vec<T>),
 }
 
 /// A message; so it goes to the template, with all that it has.
 #[derive(Deserialize, Serialize)]
 pub struct Message {
     role: String,
-    content: Option<Content>,
+    content: Option<Texts<Part>>,
     #[serde(flatten)]
     others: Map<String, Value>,
-}
-
-#[derive(Deserialize, Serialize)]
-#[serde(
-    untagged,
-    expecting = "expected a text, or a list of parts of the type `text`"
-)]
-enum Content {
-    Text(String),
-    Parts(Vec<Part>),
 }
 
 #[derive(Deserialize, Serialize)]
@@ -101,8 +91,8 @@ impl Chat {
     pub fn options(&self, seed: u64) -> GenerationOptions {
         let stops = match &self.stop {
             None => Vec::new(),
-            Some(Stop::One(stop)) => vec![stop.clone()],
-            Some(Stop::Many(stops)) => stops.clone(),
+            Some(Texts::One(stop)) => vec![stop.clone()],
+            Some(Texts::Many(stops)) => stops.clone(),
         };
         // Without a limit, a text ends where the model ends it, or where it has no more positions.
         let limits = self
@@ -124,9 +114,9 @@ impl Chat {
 impl Message {
     /// Brings it to the form that templates take: content is one text, and the arguments of calls are objects.
     fn adapt(&mut self) {
-        if let Some(Content::Parts(parts)) = &self.content {
+        if let Some(Texts::Many(parts)) = &self.content {
             let texts: Vec<&str> = parts.iter().map(|Part::Text { text }| &**text).collect();
-            self.content = Some(Content::Text(texts.join("\n")));
+            self.content = Some(Texts::One(texts.join("\n")));
         }
         // Templates have one name for both.
         if self.role == "developer" {

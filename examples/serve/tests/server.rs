@@ -193,7 +193,7 @@ async fn what_is_asked_for_is_understood_or_refused_by_its_name() {
         (
             json!({"messages": user(image)}),
             json!("messages[0].content"),
-            "parts of the type `text`",
+            "a list of texts",
         ),
         (
             json!({"messages": user(json!("a ".repeat(70000)))}),
