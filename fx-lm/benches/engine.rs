@@ -56,8 +56,8 @@ fn at_once(engine: &Engine, vocab_size: usize) -> Result<Vec<Written>> {
         .map(|stream| std::thread::spawn(move || read(stream, start)));
     let readers: Vec<_> = readers.collect();
     let written = readers.into_iter().map(|reader| {
-        let written = reader.join().map_err(|_| Error::msg("a reader panicked"))?;
-        written
+        let written = reader.join();
+        written.map_err(|_| Error::msg("a reader panicked"))?
     });
     written.collect()
 }

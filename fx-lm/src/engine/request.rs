@@ -7,7 +7,15 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 
 use fx_core::{Error, GraphModule, Result};
 
-use super::Limits;
+/// What a request is checked against.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    pub vocab_size: usize,
+    pub positions: usize,
+    pub max_waiting: usize,
+    pub buffered: usize,
+    pub has_tokenizer: bool,
+}
 
 /// How a text is written, under the names of transformers' `GenerationConfig`.
 #[derive(Debug, Clone)]

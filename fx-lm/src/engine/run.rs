@@ -9,9 +9,10 @@ use fx_core::Result;
 use fx_nn::models::hf::decoder::Cache;
 use fx_nn::prelude::*;
 
+use super::model::Model;
+use super::options::{EngineOptions, Shared};
 use super::request::{Event, Request};
 use super::text::Text;
-use super::{EngineOptions, Model, Shared};
 
 /// How long a turn waits if no text has words: their readers are behind.
 const PAUSE: Duration = Duration::from_millis(1);

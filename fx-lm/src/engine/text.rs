@@ -10,7 +10,7 @@ use fx_nn::Tensor;
 use fx_nn::models::hf::decoder::Cache;
 use rustc_hash::FxHashSet;
 
-use super::BLOCK;
+use super::options::BLOCK;
 use super::request::{End, Event, FinishReason, Request, Token};
 use super::sampling::Sampler;
 use crate::{DecodeStream, Tokenizer};

@@ -91,7 +91,14 @@ pub(super) fn empty_caches(layers: usize, shape: [usize; 4], dtype: DType) -> Re
 
 impl Decoder {
     fn new(config: &Config) -> Result<Self> {
-        let long = Angles::long_of(config)?;
+        let (positions, dim) = (config.max_position_embeddings, config.rotary_dim);
+        let (theta, scaling) = (config.rope_theta, &config.rope_scaling);
+        let angles = match &config.rope_factors {
+            Some(factors) => Angles::with_factors(positions, theta, dim, scaling, factors)?,
+            None => Angles::new(positions, theta, dim, scaling)?,
+        };
+        let local = |theta| Angles::new(positions, theta, dim, &RopeScaling::None);
+        let long = Angles::long(positions, theta, dim, scaling)?;
         let short_length = long.as_ref().map_or(usize::MAX, |(_, length)| *length);
         let layers = (0..config.num_hidden_layers).map(|layer| Layer::new(config, layer));
         let scale = |scale: f64| match config.norm {
@@ -105,8 +112,8 @@ impl Decoder {
             embed_tokens: nn::Embedding::new(config.vocab_size, config.hidden_size)?,
             layers: layers.collect::<Result<_>>()?,
             norm: Norm::new(config, config.hidden_size)?,
-            angles: Angles::of_config(config)?,
-            local_angles: Angles::local_of(config)?,
+            angles,
+            local_angles: config.local_rope_theta.map(local).transpose()?,
             long_angles: long.map(|(angles, _)| angles),
             short_length,
             windows: config.windows.clone(),

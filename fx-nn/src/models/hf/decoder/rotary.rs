@@ -2,7 +2,6 @@
 
 use fx_core::prelude::*;
 
-use super::config::Config;
 use crate::ops;
 use crate::tensor::Tensor;
 
@@ -186,38 +185,35 @@ impl Angles {
         })
     }
 
-    /// Those of most layers of a configuration.
-    pub(super) fn of_config(config: &Config) -> Result<Self> {
-        let scaling = &config.rope_scaling;
-        let mut all = frequencies(config.rope_theta, config.rotary_dim, scaling);
-        if let Some(factors) = &config.rope_factors {
-            all = divided(all.into_iter(), factors);
-        }
-        Angles::of(config.max_position_embeddings, all, scaling)
+    /// The same, with frequencies that are divided by factors of their own too.
+    pub fn with_factors(
+        positions: usize,
+        theta: f64,
+        dim: usize,
+        scaling: &RopeScaling,
+        factors: &[f64],
+    ) -> Result<Self> {
+        let all = frequencies(theta, dim, scaling).into_iter();
+        Angles::of(positions, divided(all, factors), scaling)
     }
 
-    /// Those of layers with a window, where they differ.
-    pub(super) fn local_of(config: &Config) -> Result<Option<Self>> {
-        let angles = |theta| {
-            let (positions, dim) = (config.max_position_embeddings, config.rotary_dim);
-            Angles::new(positions, theta, dim, &RopeScaling::None)
-        };
-        config.local_rope_theta.map(angles).transpose()
-    }
-
-    /// Those of texts longer than the first number of positions, where they differ, and that number.
-    pub(super) fn long_of(config: &Config) -> Result<Option<(Self, usize)>> {
+    /// Those of texts that are no short ones, where they differ, and the length of the longest short one.
+    pub fn long(
+        positions: usize,
+        theta: f64,
+        dim: usize,
+        scaling: &RopeScaling,
+    ) -> Result<Option<(Self, usize)>> {
         let RopeScaling::LongRope {
             long_factor,
             original_max_position_embeddings,
             ..
-        } = &config.rope_scaling
+        } = scaling
         else {
             return Ok(None);
         };
-        let all = frequencies(config.rope_theta, config.rotary_dim, &RopeScaling::None);
-        let all = divided(all.into_iter(), long_factor);
-        let angles = Angles::of(config.max_position_embeddings, all, &config.rope_scaling)?;
+        let all = frequencies(theta, dim, &RopeScaling::None).into_iter();
+        let angles = Angles::of(positions, divided(all, long_factor), scaling)?;
         Ok(Some((angles, *original_max_position_embeddings)))
     }
 }
