@@ -12,8 +12,9 @@ import signal
 import subprocess
 import threading
 import time
+import urllib.error
+import urllib.request
 
-import httpx
 import openai
 
 parser = argparse.ArgumentParser()
@@ -76,11 +77,12 @@ def check(client, url, model):
             raise AssertionError(more)
         except kind as error:
             assert error.param == param and error.type == "invalid_request_error", error
-    path = f"{url}/v1/chat/completions"
-    for body, status in [("{", 400), (" " * (5 << 20), 413)]:
-        answer = httpx.post(path, content=body)
-        assert answer.status_code == status and answer.json()["error"]["message"], answer
-    assert httpx.get(f"{url}/v1/nothing").status_code == 404
+    for path, body, status in [("chat/completions", b"{", 400), ("nothing", None, 404)]:
+        try:
+            urllib.request.urlopen(f"{url}/v1/{path}", data=body)
+            raise AssertionError(path)
+        except urllib.error.HTTPError as error:
+            assert error.code == status and json.load(error)["error"]["message"], error
 
 
 class Counts:
