@@ -26,7 +26,7 @@ pub(super) fn run(
 ) {
     let tokenizer = options.tokenizer.as_deref();
     let (mut waiting, mut texts) = (VecDeque::new(), Vec::<Text<'_>>::new());
-    let mut is_open = true;
+    let (mut is_open, mut count) = (true, 0);
     while is_open || !waiting.is_empty() || !texts.is_empty() {
         let is_idle = waiting.is_empty() && texts.is_empty();
         is_open = receive(requests, &mut waiting, is_idle) && is_open;
@@ -45,7 +45,14 @@ pub(super) fn run(
             // A request that is counted as neither would look like none.
             shared.running.fetch_add(1, Ordering::AcqRel);
             shared.waiting.fetch_sub(1, Ordering::AcqRel);
-            match Text::new(request, model.empty.clone(), model.positions, tokenizer) {
+            count += 1;
+            match Text::new(
+                count,
+                request,
+                model.empty.clone(),
+                model.positions,
+                tokenizer,
+            ) {
                 Ok(text) => texts.push(text),
                 Err((events, error)) => {
                     // The reader may be gone.
@@ -83,19 +90,40 @@ fn receive(requests: &Receiver<Request>, waiting: &mut VecDeque<Request>, is_idl
     }
 }
 
-/// Reads the next words of all texts, and adds a token to those that were read to their ends. Returns whether no text had
-/// words.
+/// The words that a text reads in a turn. One prompt is read at a time, the first one, so that texts that write do not wait
+/// for all of them.
+#[derive(Clone, Copy)]
+struct Turn {
+    chunk: usize,
+    prompt: Option<u64>,
+}
+
+impl Turn {
+    fn of(texts: &[Text<'_>], chunk: usize) -> Self {
+        let prompts = texts.iter().filter(|text| text.next_words(chunk).len() > 1);
+        let prompt = prompts.map(|text| text.number).min();
+        Turn { chunk, prompt }
+    }
+
+    fn words<'a>(self, text: &'a Text<'_>) -> &'a [u32] {
+        let words = text.next_words(self.chunk);
+        match words.len() > 1 && self.prompt != Some(text.number) {
+            true => &[],
+            false => words,
+        }
+    }
+}
+
+/// Reads the next words of texts, and adds a token to those that were read to their ends. Returns whether no text had words.
 fn turn(model: &Model, chunk: usize, texts: &mut [Text<'_>]) -> bool {
+    let turn = Turn::of(texts, chunk);
     // Texts that have words come first: the graph gives scores for them alone.
-    texts.sort_by_key(|text| text.next_words(chunk).is_empty());
-    let counts: Vec<usize> = texts
-        .iter()
-        .map(|text| text.next_words(chunk).len())
-        .collect();
+    texts.sort_by_key(|text| turn.words(text).is_empty());
+    let counts: Vec<usize> = texts.iter().map(|text| turn.words(text).len()).collect();
     if counts.first().is_none_or(|count| *count == 0) {
         return true;
     }
-    let scores = match forward(model, chunk, texts) {
+    let scores = match forward(model, turn, texts) {
         Ok(scores) => scores,
         Err(error) => {
             // What the caches were is lost with it.
@@ -137,10 +165,10 @@ fn turn(model: &Model, chunk: usize, texts: &mut [Text<'_>]) -> bool {
 }
 
 /// The scores `[1, T, vocab_size]` behind the next words of the first texts, which have words; their caches have them then.
-fn forward(model: &Model, chunk: usize, texts: &mut [Text<'_>]) -> Result<Tensor> {
+fn forward(model: &Model, turn: Turn, texts: &mut [Text<'_>]) -> Result<Tensor> {
     let (mut words, mut caches) = (Vec::new(), Vec::new());
     for at in 0..model.slots {
-        let next = texts.get(at).map_or(&[][..], |text| text.next_words(chunk));
+        let next = texts.get(at).map_or(&[][..], |text| turn.words(text));
         let next: Vec<i64> = next.iter().map(|id| i64::from(*id)).collect();
         let count = next.len();
         words.push(Tensor::from_vec(next, (1, count))?);

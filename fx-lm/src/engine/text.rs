@@ -16,6 +16,8 @@ use super::sampling::Sampler;
 use crate::{DecodeStream, Tokenizer};
 
 pub(super) struct Text<'t> {
+    /// Which one it is, in the order in which texts got their places.
+    pub number: u64,
     /// The prompt, and what was written.
     tokens: Vec<u32>,
     seen: FxHashSet<u32>,
@@ -42,6 +44,7 @@ impl<'t> Text<'t> {
     /// # Errors
     /// Returns the error of a processor that cannot be made.
     pub fn new(
+        number: u64,
         request: Request,
         caches: Vec<Cache>,
         positions: usize,
@@ -59,6 +62,7 @@ impl<'t> Text<'t> {
             Err(error) => return Err((events, error)),
         };
         let mut text = Text {
+            number,
             seen: prompt.iter().copied().collect(),
             read: 0,
             caches,
