@@ -1,4 +1,4 @@
-"""Writes small random models as GGUF files, with the scores that llama.cpp computes: `python make.py recorded [NAME ..]`.
+"""Writes small random models as GGUF files, with the scores that llama.cpp computes: `python make.py FOLDER [NAME ..]`.
 
 `pip install xllamacpp gguf numpy safetensors`; nothing is fetched. Texts are longer than the windows, and caches are in
 float32. `cargo test -p fx-nn gguf` compares.
