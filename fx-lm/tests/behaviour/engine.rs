@@ -8,13 +8,13 @@ use fx_lm::Tokenizer;
 use fx_lm::engine::{
     Engine, EngineOptions, FinishReason, GenerationOptions, Model, Processor, SubmitError,
 };
-use fx_nn::models::hf::decoder::{CausalLM, Config};
+use fx_nn::models::hf::decoder::{CausalLM, Config, FeedForward};
 use fx_nn::prelude::*;
 
 const POSITIONS: usize = 96;
 
-/// A model of random weights whose windows are shorter than its texts.
-fn model(slots: usize) -> Result<Model> {
+/// A decoder of random weights whose windows are shorter than its texts.
+fn decoder() -> Result<(CausalLM, Config)> {
     fx_nn::manual_seed(3);
     let config = Config::from_json(
         r#"{
@@ -24,6 +24,11 @@ fn model(slots: usize) -> Result<Model> {
     )?;
     let mut model = CausalLM::new(&config)?;
     nn::set_requires_grad(&mut model, false)?;
+    Ok((model, config))
+}
+
+fn model(slots: usize) -> Result<Model> {
+    let (model, config) = decoder()?;
     Model::of_decoder(&model, &config, slots)
 }
 
@@ -111,14 +116,7 @@ fn texts_written_at_once_are_each_as_alone() -> Result<()> {
 fn the_greedy_text_is_the_models() -> Result<()> {
     let engine = engine(2, EngineOptions::default())?;
     let found = ids(submitted(&engine, prompt(4), options(4).temperature(0.0))?)?;
-    fx_nn::manual_seed(3);
-    let config = Config::from_json(
-        r#"{
-            "model_type": "mistral", "vocab_size": 512, "hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2,
-            "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 96, "sliding_window": 7
-        }"#,
-    )?;
-    let model = CausalLM::new(&config)?;
+    let (model, _) = decoder()?;
     let mut words: Vec<i64> = prompt(4).into_iter().map(i64::from).collect();
     for id in found {
         let text = Tensor::from_vec(words.clone(), (1, words.len()))?;
@@ -302,5 +300,38 @@ fn processors_are_graphs_of_scores() -> Result<()> {
     )?)?;
     assert!(!found.contains(&plain[0]));
     assert_eq!(found.len(), 20);
+    Ok(())
+}
+
+#[test]
+fn a_graph_may_be_edited_by_path() -> Result<()> {
+    let without = |old: &nn::Linear| -> Result<nn::Linear> {
+        let mut new = old.clone();
+        new.weight = (&old.weight * 0.0)?;
+        Ok(new)
+    };
+    let load = move || {
+        let (model, config) = decoder()?;
+        let mut gm = model.trace_texts(2)?;
+        gm.replace_modules("model.layers.*.mlp.down_proj", |_, old: &nn::Linear| {
+            without(old)
+        })?;
+        Model::new(&gm, model.caches(1)?, &config, 2)
+    };
+    let edited = Engine::start(load, EngineOptions::default().chunk(8))?;
+    let found = ids(submitted(&edited, prompt(4), options(4))?)?;
+    let plain = engine(2, EngineOptions::default())?;
+    assert_ne!(found, ids(submitted(&plain, prompt(4), options(4))?)?);
+    let load = move || {
+        let (mut model, config) = decoder()?;
+        for layer in &mut model.model.layers {
+            if let FeedForward::Mlp(mlp) = &mut layer.mlp {
+                mlp.down_proj = without(&mlp.down_proj)?;
+            }
+        }
+        Model::of_decoder(&model, &config, 2)
+    };
+    let expected = Engine::start(load, EngineOptions::default().chunk(8))?;
+    assert_eq!(found, ids(submitted(&expected, prompt(4), options(4))?)?);
     Ok(())
 }
