@@ -9,7 +9,8 @@ use crate::Tokenizer;
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct EngineOptions {
-    /// How many requests may wait for a place; more are refused with [`SubmitError::Full`].
+    /// How many requests may wait for a place; more are refused with
+    /// [`SubmitError::Full`](super::SubmitError::Full).
     pub max_waiting: usize,
     /// How many words of a prompt are read at once: a longer one takes several turns, and others write meanwhile.
     pub chunk: usize,
