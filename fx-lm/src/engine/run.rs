@@ -55,6 +55,7 @@ pub(super) fn run(
             ) {
                 Ok(text) => texts.push(text),
                 Err((events, error)) => {
+                    shared.running.fetch_sub(1, Ordering::AcqRel);
                     // The reader may be gone.
                     let _ = events.try_send(Event::Failed(error.to_string()));
                 }

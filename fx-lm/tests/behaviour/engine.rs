@@ -188,7 +188,7 @@ fn what_cannot_be_served_is_refused() -> Result<()> {
 
     // One runs and nobody reads it, two wait.
     let running = submitted(&engine, vec![1], plain())?;
-    until(|| engine.stats().running == 1);
+    until(|| engine.stats().running == 1 && engine.stats().waiting == 0);
     let waiting: Result<Vec<_>> = (0..2)
         .map(|_| submitted(&engine, vec![1], plain()))
         .collect();
