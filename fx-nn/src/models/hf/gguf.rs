@@ -11,6 +11,7 @@ use fx_core::{Error, ErrorKind, GraphModule, Result};
 use super::activation::Activation;
 use super::decoder::{
     Cache, CausalLM, Config, NormKind, NormPlaces, QkNorm, RopeScaling, adapted, empty_caches,
+    long_rope_factor,
 };
 use crate::nn;
 use crate::tensor::Tensor;
@@ -85,11 +86,7 @@ impl Keys<'_> {
         }
         let positions = config.max_position_embeddings;
         let original = self.size("rope.scaling.original_context_length", Some(positions));
-        let factor = positions as f64 / original as f64;
-        let usual = match factor > 1.0 {
-            true => (1.0 + factor.ln() / (original as f64).ln()).sqrt(),
-            false => 1.0,
-        };
+        let usual = long_rope_factor(positions as f64 / original as f64, original as f64);
         RopeScaling::LongRope {
             short_factor: short,
             long_factor: long,
@@ -253,7 +250,8 @@ impl Gguf {
         } = self.config;
         empty_caches(
             num_hidden_layers,
-            [batch, num_key_value_heads, 0, head_dim],
+            [batch, num_key_value_heads],
+            [head_dim; 2],
             dtype,
         )
     }
@@ -507,14 +505,12 @@ fn rope_scaling(keys: &mut Keys<'_>, positions: usize) -> RopeScaling {
         Some("yarn") => {
             let original = keys.size("rope.scaling.original_context_length", Some(positions));
             let factor = keys.number("rope.scaling.factor", 1.0);
-            RopeScaling::Yarn {
-                factor,
-                attention_factor: 1.0 + 0.1 * factor.max(1.0).ln(),
-                beta_fast: 32.0,
-                beta_slow: 1.0,
-                original_max_position_embeddings: original as f64,
-                truncate: true,
-            }
+            let read = |what: &str| match what {
+                "factor" => Some(factor),
+                "original_max_position_embeddings" => Some(original as f64),
+                _ => None,
+            };
+            RopeScaling::yarn(read, None, positions as f64)
         }
         Some(other) => {
             keys.problems.push(format!(

@@ -32,7 +32,7 @@ use fx_core::value::DType;
 
 use super::activation::Activation;
 use super::config::{Fields, loaded};
-use super::decoder::Cache;
+use super::decoder::{Cache, empty_caches};
 use super::encoder::{heads_divide, layer_norm};
 use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
@@ -337,15 +337,8 @@ impl GPT2LMHeadModel {
     /// Returns no errors of its own.
     pub fn caches(&self, batch: usize) -> Result<Vec<Cache>> {
         let dtype = self.transformer.wte.weight.dtype()?;
-        let shape = (batch, self.heads, 0, self.head_dim);
-        let empty = || Tensor::zeros(shape)?.to_dtype(dtype);
-        let cache = |_| {
-            Ok(Cache {
-                k: empty()?,
-                v: empty()?,
-            })
-        };
-        self.transformer.h.iter().map(cache).collect()
+        let layers = self.transformer.h.len();
+        empty_caches(layers, [batch, self.heads], [self.head_dim; 2], dtype)
     }
 
     /// The traced model: one graph for prompts of any length and for the words after them.
@@ -353,9 +346,8 @@ impl GPT2LMHeadModel {
     /// # Errors
     /// Returns the errors of tracing.
     pub fn trace(&self) -> Result<GraphModule> {
-        let caches = vec![tree!({"k": PH, "v": PH}); self.transformer.h.len()];
         Trace::new(self)
-            .concrete("caches", Value::List(caches.into()))
+            .concrete("caches", Cache::traced(self.transformer.h.len()))
             .graph_module()
     }
 }

@@ -18,6 +18,13 @@ pub struct Cache {
     pub v: Tensor,
 }
 
+impl Cache {
+    /// The argument of a trace for the caches of all layers.
+    pub(in super::super) fn traced(layers: usize) -> Value {
+        Value::List(vec![tree!({"k": PH, "v": PH}); layers].into())
+    }
+}
+
 /// The tables that all layers need for the positions of a forward. The words of several texts lie behind each other.
 #[derive(Tree, Clone, Debug)]
 pub(super) struct Positions {
@@ -26,6 +33,8 @@ pub(super) struct Positions {
     pub sin: Tensor,
     /// Whether a query sees a key, `[T, S]` of each text.
     pub masks: Vec<Tensor>,
+    /// Where the words of each text end; empty for one text.
+    pub ends: Vec<Int>,
 }
 
 /// Attention of grouped heads.
@@ -164,15 +173,14 @@ impl Attention {
         let k = rotate(&k, &at.cos, &at.sin, self.sizes.unrotated)?;
         let v = self.heads(self.v_proj.forward(x)?, None)?;
         let (mut parts, mut updated) = (Vec::new(), Vec::new());
-        let (is_alone, mut start) = (at.masks.len() == 1, Int::from(0));
-        for (mask, cache) in at.masks.iter().zip(caches) {
-            let [q, k, v] = match is_alone {
-                true => [q.clone(), k.clone(), v.clone()],
-                false => {
-                    let end = (start + mask.size(0)?)?;
-                    let of_text = |x: &Tensor| x.i((.., .., start..end));
+        let mut start = Int::from(0);
+        for (text, (mask, cache)) in at.masks.iter().zip(caches).enumerate() {
+            let [q, k, v] = match at.ends.get(text) {
+                None => [q.clone(), k.clone(), v.clone()],
+                Some(end) => {
+                    let of_text = |x: &Tensor| x.i((.., .., start..*end));
                     let parts = [of_text(&q)?, of_text(&k)?, of_text(&v)?];
-                    start = end;
+                    start = *end;
                     parts
                 }
             };

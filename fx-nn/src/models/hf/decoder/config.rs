@@ -8,7 +8,7 @@ use serde_json::Value as Json;
 
 use super::super::activation::Activation;
 use super::super::config::Fields;
-use super::rotary::RopeScaling;
+use super::rotary::{RopeScaling, long_rope_factor};
 
 /// The configuration of a decoder, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
@@ -218,6 +218,8 @@ impl Config {
     /// What the family has of its own.
     fn add_family(&mut self, fields: &mut Fields, family: &str) {
         let mut theta = 10000.0;
+        // The share of a head that is rotated.
+        let mut rotated = 1.0;
         let mut activation = ("hidden_act", "silu");
         match family {
             "mistral" => self.windows = self.all(window(fields)),
@@ -246,12 +248,11 @@ impl Config {
             "phi3" => {
                 self.rms_norm_eps = fields.number_or("rms_norm_eps", 1e-5);
                 self.windows = self.all(window(fields));
-                let name = rope(fields, None, "partial_rotary_factor").and_then(Json::as_f64);
-                let share = match name {
+                let share = rope(fields, None, "partial_rotary_factor").and_then(Json::as_f64);
+                rotated = match share {
                     Some(share) => share,
                     None => fields.number_or("partial_rotary_factor", 1.0),
                 };
-                self.rotary_dim = (self.head_dim as f64 * share) as usize;
             }
             "mixtral" => {
                 theta = 1_000_000.0;
@@ -296,13 +297,8 @@ impl Config {
             self.activation = Activation::GELUTanh;
         }
         let kind = self.local_rope_theta.map(|_| "full_attention");
-        self.rope_theta = match rope(fields, kind, "rope_theta").and_then(Json::as_f64) {
-            Some(theta) if theta > 0.0 && theta.is_finite() => theta,
-            _ => fields.number_or("rope_theta", theta),
-        };
-        if family != "phi3" {
-            self.rotary_dim = self.head_dim;
-        }
+        self.rope_theta = theta_of(fields, kind, "rope_theta", theta);
+        self.rotary_dim = (self.head_dim as f64 * rotated) as usize;
         self.rope_scaling = rope_scaling(fields, kind, self, family == "phi3");
     }
 
@@ -342,11 +338,8 @@ impl Config {
             return 10000.0;
         }
         self.qk_norm = Some(QkNorm::Head);
-        let local = rope(fields, Some("sliding_attention"), "rope_theta").and_then(Json::as_f64);
-        self.local_rope_theta = Some(match local {
-            Some(theta) if theta > 0.0 && theta.is_finite() => theta,
-            _ => fields.number_or("rope_local_base_freq", 10000.0),
-        });
+        let kind = Some("sliding_attention");
+        self.local_rope_theta = Some(theta_of(fields, kind, "rope_local_base_freq", 10000.0));
         let scaled = inside(fields, "sliding_attention", "rope_type").and_then(Json::as_str);
         if let Some(name) = scaled.filter(|name| *name != "default").map(str::to_string) {
             fields.problem(format!(
@@ -482,6 +475,19 @@ pub(in super::super) fn rope<'f>(
     of_all("rope_parameters").or_else(|| of_all("rope_scaling"))
 }
 
+/// The base of the angles of a kind of layers, or of all; `older` is its name in files without such a part.
+pub(in super::super) fn theta_of(
+    fields: &mut Fields,
+    kind: Option<&str>,
+    older: &str,
+    default: f64,
+) -> f64 {
+    match rope(fields, kind, "rope_theta").and_then(Json::as_f64) {
+        Some(theta) if theta > 0.0 && theta.is_finite() => theta,
+        _ => fields.number_or(older, default),
+    }
+}
+
 fn rope_scaling(
     fields: &mut Fields,
     kind: Option<&str>,
@@ -522,10 +528,7 @@ fn rope_scaling(
         "longrope" | "su" | "yarn" => {
             let original = read(fields, "original_max_position_embeddings").unwrap_or(4096.0);
             let factor = read(fields, "factor").unwrap_or(positions / original);
-            let usual = match factor > 1.0 {
-                true => (1.0 + factor.ln() / original.ln()).sqrt(),
-                false => 1.0,
-            };
+            let usual = long_rope_factor(factor, original);
             let mut factors = |what: &str| {
                 let found: Option<Vec<f64>> = rope(fields, kind, what)
                     .and_then(Json::as_array)
@@ -540,7 +543,7 @@ fn rope_scaling(
                         fields.problem(format!(
                             "the rotary scaling `{name}` needs a list `{what}` of {wanted} numbers above 0"
                         ));
-                        vec![1.0; wanted]
+                        Vec::new()
                     }
                 }
             };

@@ -23,22 +23,26 @@ pub struct Mlp {
 }
 
 impl Mlp {
-    fn new(config: &Config) -> Result<Self> {
-        let (width, inside) = (config.hidden_size, config.intermediate_size);
-        let linear =
-            |from, to| -> Result<_> { Ok(nn::Linear::new(from, to)?.bias(config.mlp_bias)) };
+    /// One between widths `width` and `inside`.
+    pub(in super::super) fn new(
+        [width, inside]: [usize; 2],
+        has_gate: bool,
+        bias: bool,
+        activation: Activation,
+    ) -> Result<Self> {
+        let linear = |from, to| -> Result<_> { Ok(nn::Linear::new(from, to)?.bias(bias)) };
         Ok(Mlp {
-            gate_proj: config.has_gate.then(|| linear(width, inside)).transpose()?,
+            gate_proj: has_gate.then(|| linear(width, inside)).transpose()?,
             up_proj: linear(width, inside)?,
             down_proj: linear(inside, width)?,
-            activation: config.activation,
+            activation,
         })
     }
 }
 
 #[trace(path = "fx_nn::models::hf::decoder::Mlp")]
 impl Mlp {
-    fn forward(&self, x: &Tensor) -> Result<Tensor> {
+    pub(in super::super) fn forward(&self, x: &Tensor) -> Result<Tensor> {
         let inside = match &self.gate_proj {
             Some(gate) => {
                 let gate = gate.forward(x)?;
@@ -67,7 +71,12 @@ impl FeedForward {
         let experts = experts.filter(|experts| experts.layers.get(layer).is_some_and(|has| *has));
         Ok(match experts {
             Some(experts) => FeedForward::Experts(SparseMoe::new(config, experts)?),
-            None => FeedForward::Mlp(Mlp::new(config)?),
+            None => FeedForward::Mlp(Mlp::new(
+                [config.hidden_size, config.intermediate_size],
+                config.has_gate,
+                config.mlp_bias,
+                config.activation,
+            )?),
         })
     }
 

@@ -43,11 +43,11 @@ pub use layer::{FeedForward, Layer, Mlp};
 pub use norm::Norm;
 pub use rotary::RopeScaling;
 
-pub(super) use names::adapted;
+pub(super) use names::{adapted, stacked};
 
 use attention::Positions;
-pub(super) use config::rope;
-pub(super) use rotary::{Angles, mscale};
+pub(super) use config::{rope, theta_of};
+pub(super) use rotary::{Angles, long_rope_factor, mscale};
 
 use super::config::{Fields, loaded};
 use crate::tensor::Tensor;
@@ -76,14 +76,18 @@ pub struct Decoder {
     scale: Option<f64>,
 }
 
-/// The caches of a model before the first word, of `[batch, key_value_heads, 0, head_dim]` each.
-pub(super) fn empty_caches(layers: usize, shape: [usize; 4], dtype: DType) -> Result<Vec<Cache>> {
-    let [batch, heads, length, width] = shape;
-    let empty = || Tensor::zeros((batch, heads, length, width))?.to_dtype(dtype);
+/// The caches of a model before the first word: keys and values of `[batch, heads, 0, width]`, of widths of their own.
+pub(super) fn empty_caches(
+    layers: usize,
+    [batch, heads]: [usize; 2],
+    [keys, values]: [usize; 2],
+    dtype: DType,
+) -> Result<Vec<Cache>> {
+    let empty = |width: usize| Tensor::zeros((batch, heads, 0, width))?.to_dtype(dtype);
     let caches = (0..layers).map(|_| {
         Ok(Cache {
-            k: empty()?,
-            v: empty()?,
+            k: empty(keys)?,
+            v: empty(values)?,
         })
     });
     caches.collect()
@@ -138,14 +142,20 @@ impl Decoder {
 impl Decoder {
     fn forward(&self, tokens: &Tensor, caches: Vec<Cache>) -> Result<(Tensor, Vec<Cache>)> {
         let caches = caches.into_iter().map(|cache| vec![cache]).collect();
-        let (x, caches) = self.read(std::slice::from_ref(tokens), caches)?;
+        let (x, caches) = self.read(std::slice::from_ref(tokens), &[], caches)?;
         Ok((x, caches.into_iter().flatten().collect()))
     }
 }
 
 impl Decoder {
     /// The states of the words of several texts, behind each other, and their caches: for each layer, one for each text.
-    fn read(&self, texts: &[Tensor], caches: Vec<Vec<Cache>>) -> Result<(Tensor, Vec<Vec<Cache>>)> {
+    /// `ends` is where the words of each text end; of one text alone it is empty.
+    fn read(
+        &self,
+        texts: &[Tensor],
+        ends: &[Int],
+        caches: Vec<Vec<Cache>>,
+    ) -> Result<(Tensor, Vec<Vec<Cache>>)> {
         let first = caches.first().map(Vec::as_slice).unwrap_or_default();
         let mut spans = Vec::new();
         for (at, words) in texts.iter().enumerate() {
@@ -199,7 +209,13 @@ impl Decoder {
                 Some((cos, sin)) if window.is_some() => (cos.clone(), sin.clone()),
                 _ => (cos.clone(), sin.clone()),
             };
-            let at = Positions { cos, sin, masks };
+            let ends = ends.to_vec();
+            let at = Positions {
+                cos,
+                sin,
+                masks,
+                ends,
+            };
             let (y, caches) = layer.forward(&x, at, caches)?;
             x = y;
             updated.push(caches);
@@ -297,7 +313,12 @@ impl CausalLM {
     pub fn caches(&self, batch: usize) -> Result<Vec<Cache>> {
         let dtype = self.model.norm.weight.dtype()?;
         let CacheShape { heads, head_dim } = self.cache;
-        empty_caches(self.model.layers.len(), [batch, heads, 0, head_dim], dtype)
+        empty_caches(
+            self.model.layers.len(),
+            [batch, heads],
+            [head_dim; 2],
+            dtype,
+        )
     }
 
     /// The traced model: one graph for prompts of any length and for the words after them.
@@ -305,9 +326,8 @@ impl CausalLM {
     /// # Errors
     /// Returns the errors of tracing.
     pub fn trace(&self) -> Result<GraphModule> {
-        let caches = vec![tree!({"k": PH, "v": PH}); self.model.layers.len()];
         Trace::new(self)
-            .concrete("caches", Value::List(caches.into()))
+            .concrete("caches", Cache::traced(self.model.layers.len()))
             .graph_module()
     }
 
@@ -397,10 +417,14 @@ impl CausalLM {
         texts: &[Tensor],
         caches: Vec<Vec<Cache>>,
     ) -> Result<(Tensor, Vec<Vec<Cache>>)> {
-        let (x, caches) = self.model.read(texts, turned(caches))?;
-        let (mut last, mut start) = (Vec::new(), Int::from(0));
+        let (mut ends, mut end) = (Vec::new(), Int::from(0));
         for words in texts {
-            let end = (start + words.size(1)?)?;
+            end = (end + words.size(1)?)?;
+            ends.push(end);
+        }
+        let (x, caches) = self.model.read(texts, &ends, turned(caches))?;
+        let (mut last, mut start) = (Vec::new(), Int::from(0));
+        for end in ends {
             last.push(x.i((.., start..end))?.i((.., -1..))?);
             start = end;
         }
@@ -446,7 +470,7 @@ impl CausalLM {
             same.forward_texts(&texts, caches)
         });
         let list = |of: Value| Value::List(vec![of; count].into());
-        let caches = Value::List(vec![tree!({"k": PH, "v": PH}); self.model.layers.len()].into());
+        let caches = Cache::traced(self.model.layers.len());
         Trace::new(forward)
             .method_of(&*model)
             .concrete("texts", list(PH.into_value()))

@@ -23,13 +23,25 @@ pub(in super::super) fn adapted(checkpoint: Checkpoint, config: &Config) -> Resu
             .replace(".w3.", ".up_proj.");
         name.replace(".w2.", ".down_proj.")
     })?;
-    stacked(split(checkpoint, config)?, config)
+    let checkpoint = split(checkpoint, config)?;
+    let Some(experts) = &config.experts else {
+        return Ok(checkpoint);
+    };
+    let layers = experts.layers.iter().enumerate().filter(|(_, has)| **has);
+    stacked(
+        checkpoint,
+        layers.map(|(layer, _)| layer),
+        experts.num_experts,
+    )
 }
 
 /// Phi-3's fused matrices as one for each layer.
 fn split(mut checkpoint: Checkpoint, config: &Config) -> Result<Checkpoint> {
-    let queries = config.num_attention_heads * config.head_dim;
-    let keys = config.num_key_value_heads * config.head_dim;
+    let rows = |heads: usize| heads.saturating_mul(config.head_dim);
+    let (queries, keys) = (
+        rows(config.num_attention_heads),
+        rows(config.num_key_value_heads),
+    );
     let inside = config.intermediate_size;
     let names: Vec<String> = checkpoint.names().map(str::to_string).collect();
     for name in names {
@@ -60,18 +72,23 @@ fn split(mut checkpoint: Checkpoint, config: &Config) -> Result<Checkpoint> {
     Ok(checkpoint)
 }
 
-/// The matrices of all experts of a layer as one tensor.
-fn stacked(mut checkpoint: Checkpoint, config: &Config) -> Result<Checkpoint> {
-    let Some(experts) = &config.experts else {
-        return Ok(checkpoint);
-    };
-    let layers = experts.layers.iter().enumerate().filter(|(_, has)| **has);
-    for (layer, _) in layers {
+/// The matrices of all experts of a layer as one tensor, in layers that have so many of them.
+///
+/// # Errors
+/// Returns an error if the matrices of a layer have several shapes.
+pub(in super::super) fn stacked(
+    mut checkpoint: Checkpoint,
+    layers: impl Iterator<Item = usize>,
+    experts: usize,
+) -> Result<Checkpoint> {
+    for layer in layers {
         for part in ["gate_proj", "up_proj", "down_proj"] {
             let whole = format!("model.layers.{layer}.mlp.experts");
-            let name = |expert: usize| format!("{whole}.{expert}.{part}.weight");
-            if checkpoint.shape(&name(0)).is_some() {
-                let names: Vec<String> = (0..experts.num_experts).map(name).collect();
+            let names = (0..experts).map(|expert| format!("{whole}.{expert}.{part}.weight"));
+            // No more than there are, whatever a configuration says.
+            let names = names.take_while(|name| checkpoint.shape(name).is_some());
+            let names: Vec<String> = names.collect();
+            if !names.is_empty() {
                 checkpoint = checkpoint.stack(&names, &format!("{whole}.{part}"))?;
             }
         }

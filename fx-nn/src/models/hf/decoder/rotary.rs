@@ -97,6 +97,14 @@ pub(in super::super) fn mscale(factor: f64, weight: f64) -> f64 {
     }
 }
 
+/// The usual factor of LongRoPE's sines and cosines, for texts that are longer than the `original` ones by a factor.
+pub(in super::super) fn long_rope_factor(factor: f64, original: f64) -> f64 {
+    match factor > 1.0 {
+        true => (1.0 + factor.ln() / original.ln()).sqrt(),
+        false => 1.0,
+    }
+}
+
 /// The rotary frequencies of a base, `[dim / 2]`, scaled for short texts.
 fn frequencies(theta: f64, dim: usize, scaling: &RopeScaling) -> Vec<f64> {
     let all = (0..dim / 2).map(|i| theta.powf(-2.0 * i as f64 / dim as f64));

@@ -6,7 +6,7 @@ use serde_json::Value as Json;
 
 use super::super::activation::Activation;
 use super::super::config::Fields;
-use super::super::decoder::{RopeScaling, mscale, rope};
+use super::super::decoder::{RopeScaling, mscale, rope, theta_of};
 
 /// The configuration of a DeepSeek-V2, as in its `config.json`.
 #[derive(Debug, Clone, PartialEq)]
@@ -137,10 +137,7 @@ impl Config {
             experts: ExpertsConfig::of(&mut fields),
             max_position_embeddings,
             rms_norm_eps: fields.number_or("rms_norm_eps", 1e-6),
-            rope_theta: match rope(&fields, None, "rope_theta").and_then(Json::as_f64) {
-                Some(theta) if theta > 0.0 && theta.is_finite() => theta,
-                _ => fields.number_or("rope_theta", 10000.0),
-            },
+            rope_theta: theta_of(&mut fields, None, "rope_theta", 10000.0),
             rope_scaling,
             scaling: width.powf(-0.5) * needed * needed,
             tie_word_embeddings: fields.flag_or("tie_word_embeddings", false),

@@ -3,46 +3,21 @@
 use fx_core::prelude::*;
 use fx_core::value::DType;
 
-use super::super::activation::Activation;
-use super::super::decoder::{Cache, Experts};
+use super::super::decoder::{Cache, Experts, Mlp};
 use super::super::norm::Norm;
 use super::attention::{Attention, Positions};
 use super::config::{Config, Groups};
 use crate::tensor::Tensor;
 use crate::{nn, ops};
 
-/// A gated layer: the activated gate times `up_proj`, through `down_proj`.
-#[derive(Module, Clone, Debug)]
-pub struct Mlp {
-    /// The gate.
-    pub gate_proj: nn::Linear,
-    /// The gated values.
-    pub up_proj: nn::Linear,
-    /// Back to the width between layers.
-    pub down_proj: nn::Linear,
-    activation: Activation,
-}
-
-impl Mlp {
-    fn new(config: &Config, inside: usize) -> Result<Self> {
-        let linear = |from: usize, to: usize| -> Result<_> {
-            Ok(nn::Linear::new(from, to)?.bias(config.mlp_bias))
-        };
-        Ok(Mlp {
-            gate_proj: linear(config.hidden_size, inside)?,
-            up_proj: linear(config.hidden_size, inside)?,
-            down_proj: linear(inside, config.hidden_size)?,
-            activation: config.hidden_act,
-        })
-    }
-}
-
-#[trace(path = "fx_nn::models::hf::deepseek::Mlp")]
-impl Mlp {
-    fn forward(&self, x: &Tensor) -> Result<Tensor> {
-        let gate = self.activation.apply(&self.gate_proj.forward(x)?)?;
-        self.down_proj.forward(&(gate * self.up_proj.forward(x)?)?)
-    }
+/// A gated `mlp` of a configuration.
+fn mlp(config: &Config, inside: usize) -> Result<Mlp> {
+    Mlp::new(
+        [config.hidden_size, inside],
+        true,
+        config.mlp_bias,
+        config.hidden_act,
+    )
 }
 
 /// The choice of experts: those of the highest scores, of all experts or of those in the best groups.
@@ -111,7 +86,7 @@ impl Moe {
                 [width, inside],
                 config.hidden_act,
             )?,
-            shared_experts: Mlp::new(config, inside.saturating_mul(experts.n_shared_experts))?,
+            shared_experts: mlp(config, inside.saturating_mul(experts.n_shared_experts))?,
         })
     }
 }
@@ -161,7 +136,7 @@ impl Layer {
             self_attn: Attention::new(config)?,
             post_attention_layernorm: norm()?,
             mlp: match at < config.first_k_dense_replace {
-                true => FeedForward::Mlp(Mlp::new(config, config.intermediate_size)?),
+                true => FeedForward::Mlp(mlp(config, config.intermediate_size)?),
                 false => FeedForward::Moe(Moe::new(config)?),
             },
         })

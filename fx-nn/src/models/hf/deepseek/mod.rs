@@ -37,12 +37,12 @@ use fx_core::prelude::*;
 
 pub use attention::Attention;
 pub use config::{Config, ExpertsConfig, Groups};
-pub use layer::{FeedForward, Layer, Mlp, Moe, Router};
+pub use layer::{FeedForward, Layer, Moe, Router};
 
 use attention::Positions;
 
 use super::config::{Fields, loaded};
-use super::decoder::{Angles, Cache};
+use super::decoder::{Angles, Cache, empty_caches, stacked};
 use super::norm::Norm;
 use crate::tensor::Tensor;
 use crate::weights::Checkpoint;
@@ -157,7 +157,9 @@ impl DeepseekV2ForCausalLM {
         let is_tied = config.tie_word_embeddings;
         let checkpoint = Checkpoint::open(folder)?;
         let checkpoint = checkpoint.retain(|name| !(is_tied && name == "lm_head.weight"));
-        DeepseekV2ForCausalLM::load(&config, &stacked(checkpoint, &config)?)
+        let layers = config.first_k_dense_replace..config.num_hidden_layers;
+        let checkpoint = stacked(checkpoint, layers, config.experts.n_routed_experts)?;
+        DeepseekV2ForCausalLM::load(&config, &checkpoint)
     }
 
     /// The model of a configuration with the weights of a checkpoint, in which all experts of a layer are one tensor, frozen
@@ -184,14 +186,12 @@ impl DeepseekV2ForCausalLM {
             keys,
             values,
         } = self.cache;
-        let empty = |width: usize| Tensor::zeros((batch, heads, 0, width))?.to_dtype(dtype);
-        let caches = self.model.layers.iter().map(|_| {
-            Ok(Cache {
-                k: empty(keys)?,
-                v: empty(values)?,
-            })
-        });
-        caches.collect()
+        empty_caches(
+            self.model.layers.len(),
+            [batch, heads],
+            [keys, values],
+            dtype,
+        )
     }
 
     /// The traced model: one graph for prompts of any length and for the words after them.
@@ -199,28 +199,10 @@ impl DeepseekV2ForCausalLM {
     /// # Errors
     /// Returns the errors of tracing.
     pub fn trace(&self) -> Result<GraphModule> {
-        let caches = vec![tree!({"k": PH, "v": PH}); self.model.layers.len()];
         Trace::new(self)
-            .concrete("caches", Value::List(caches.into()))
+            .concrete("caches", Cache::traced(self.model.layers.len()))
             .graph_module()
     }
-}
-
-/// The matrices of all experts of a layer as one tensor.
-fn stacked(mut checkpoint: Checkpoint, config: &Config) -> Result<Checkpoint> {
-    for layer in config.first_k_dense_replace..config.num_hidden_layers {
-        for part in ["gate_proj", "up_proj", "down_proj"] {
-            let whole = format!("model.layers.{layer}.mlp.experts");
-            let experts = 0..config.experts.n_routed_experts;
-            let names = experts.map(|expert| format!("{whole}.{expert}.{part}.weight"));
-            let names = names.take_while(|name| checkpoint.shape(name).is_some());
-            let names: Vec<String> = names.collect();
-            if !names.is_empty() {
-                checkpoint = checkpoint.stack(&names, &format!("{whole}.{part}"))?;
-            }
-        }
-    }
-    Ok(checkpoint)
 }
 
 #[trace(path = "fx_nn::models::hf::deepseek::DeepseekV2ForCausalLM")]
