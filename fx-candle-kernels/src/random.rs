@@ -13,7 +13,10 @@ use rand_distr::{Exp1, StandardNormal};
 use crate::{device, room};
 
 thread_local! {
-    static STREAM: RefCell<StdRng> = RefCell::new(StdRng::from_os_rng());
+    // A host that has no random numbers, such as a bare WebAssembly one, begins as `manual_seed(0)` does.
+    static STREAM: RefCell<StdRng> = RefCell::new(
+        StdRng::try_from_os_rng().unwrap_or_else(|_| StdRng::seed_from_u64(0)),
+    );
 }
 
 /// Seeds the random numbers that are drawn on this thread from now on; without it they differ from run to run.

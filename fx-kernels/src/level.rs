@@ -18,6 +18,8 @@ pub enum Level {
     Scalar,
     /// 128-bit vectors of ARM.
     Neon,
+    /// 128-bit vectors of WebAssembly: a host that cannot run them does not load a program that has them.
+    Simd128,
     /// 256-bit vectors of x86-64, with fused multiplication and addition.
     Avx2,
     /// 512-bit vectors of x86-64.
@@ -32,8 +34,14 @@ impl Level {
 
     /// The levels of this machine, narrow to wide.
     pub fn available() -> Vec<Level> {
-        [Level::Scalar, Level::Neon, Level::Avx2, Level::Avx512]
-            .into_iter()
+        let all = [
+            Level::Scalar,
+            Level::Neon,
+            Level::Simd128,
+            Level::Avx2,
+            Level::Avx512,
+        ];
+        all.into_iter()
             .filter(|level| level.is_available())
             .collect()
     }
@@ -48,6 +56,11 @@ impl Level {
             Level::Avx512 => pulp::x86::V4::try_new().is_some(),
             #[cfg(target_arch = "aarch64")]
             Level::Neon => pulp::aarch64::Neon::try_new().is_some(),
+            #[cfg(target_arch = "wasm32")]
+            Level::Simd128 => {
+                pulp::wasm::enable_simd128();
+                pulp::wasm::Simd128::try_new().is_some()
+            }
             #[allow(unreachable_patterns, reason = "the levels of other machines")]
             _ => false,
         }
@@ -68,6 +81,12 @@ impl Level {
             #[cfg(target_arch = "x86_64")]
             Level::Avx512 => {
                 if let Some(simd) = pulp::x86::V4::try_new() {
+                    return pulp::Simd::vectorize(simd, kernel);
+                }
+            }
+            #[cfg(target_arch = "wasm32")]
+            Level::Simd128 => {
+                if let Some(simd) = pulp::wasm::Simd128::try_new() {
                     return pulp::Simd::vectorize(simd, kernel);
                 }
             }

@@ -1,9 +1,9 @@
 //! The speed that a machine can reach at all: multiplications and additions on registers alone.
 
 use std::hint::black_box;
-use std::time::Instant;
 
 use pulp::{Simd, WithSimd};
+use web_time::Instant;
 
 use crate::Level;
 

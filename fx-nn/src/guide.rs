@@ -12,6 +12,7 @@
 //! | [`debugging`] | finding out what a trace or a transform did |
 //! | [`errors`] | what fx refuses, each example corrected |
 //! | [`performance`] | what tracing, running and compiling cost, and how to measure it |
+//! | [`webassembly`] | running models in browsers and hosts of WASI |
 //! | [`from_torchfx`] | finding fx's name for a name of torch.fx, and where behaviour differs |
 //! | [`operations`] | every operation and layer, with PyTorch's names and defaults |
 
@@ -47,6 +48,9 @@ pub mod errors {}
 
 #[doc = include_str!("../docs/performance.md")]
 pub mod performance {}
+
+#[doc = include_str!("../docs/webassembly.md")]
+pub mod webassembly {}
 
 #[doc = include_str!("../docs/from-torchfx.md")]
 pub mod from_torchfx {}

@@ -79,7 +79,12 @@ pub(crate) fn beside(path: &Path) -> Result<PathBuf> {
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let mut hidden = std::ffi::OsString::from(".");
     hidden.push(name);
-    hidden.push(format!(".{}-{number}.tmp", std::process::id()));
+    // A program in WebAssembly is no process, and asking for its number panics.
+    let process = match cfg!(target_family = "wasm") {
+        true => 0,
+        false => std::process::id(),
+    };
+    hidden.push(format!(".{process}-{number}.tmp"));
     Ok(path.with_file_name(hidden))
 }
 

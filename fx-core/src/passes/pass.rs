@@ -4,7 +4,8 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::time::Instant;
+
+use web_time::Instant;
 
 use super::record::PassRecord;
 use crate::error::Result;

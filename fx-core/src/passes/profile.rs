@@ -2,10 +2,11 @@
 
 use std::any::Any;
 use std::fmt;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustc_hash::FxHashMap;
 use serde_json::json;
+use web_time::Instant;
 
 use crate::error::Result;
 use crate::graph_module::GraphModule;

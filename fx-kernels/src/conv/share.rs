@@ -83,7 +83,7 @@ pub(crate) fn lanes(level: Level) -> usize {
     match level {
         Level::Avx512 => 16,
         Level::Avx2 => 8,
-        Level::Neon => 4,
+        Level::Neon | Level::Simd128 => 4,
         Level::Scalar => 1,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::finish::{Ending, Finish};
 use super::gemv::{FEW, few_rows};
-use super::packed::{PackedMatrix, Store};
+use super::packed::PackedMatrix;
 use super::panels::Strided;
 use super::product::Product;
 use crate::Level;
@@ -50,7 +50,7 @@ pub fn linear(
         factor: None,
     };
     #[cfg(target_arch = "x86_64")]
-    if let (Store::Blocks(blocks), Level::Avx512) = (&weight.store, level)
+    if let (super::packed::Store::Blocks(blocks), Level::Avx512) = (&weight.store, level)
         && let Some(simd) = fx_simd::Vnni::try_new()
     {
         super::integers::product(simd, x, (weight, blocks), ending, out);

@@ -3,12 +3,12 @@
 //! Invariant: a frame whose run failed is not used again.
 
 use std::borrow::Cow;
-use std::time::Instant;
 
 use fx_core::passes::backend::StepRun;
 use fx_core::value::Value;
 use fx_core::{Error, Result};
 use smallvec::SmallVec;
+use web_time::Instant;
 
 use super::array::{Array, Memory};
 use super::awake::awake;

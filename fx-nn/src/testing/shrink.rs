@@ -2,10 +2,11 @@
 //!
 //! Invariant: what is returned is still a counterexample.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use fx_core::Result;
 use fx_core::value::{DType, Value};
+use web_time::Instant;
 
 use super::case::{Trial, Verdict, Wrong};
 use super::close::{leaves, map_tensors};
