@@ -2,7 +2,7 @@
 //! WebAssembly beside it.
 
 use fx_nn::cpu::{Cpu, Level};
-use fx_nn::func;
+use fx_nn::func::{Transform, grad};
 use fx_nn::models::gpt2::{Config, Gpt2};
 use fx_nn::models::resnet::resnet18;
 use fx_nn::passes::backend::Compile;
@@ -67,7 +67,7 @@ pub fn own_difference() -> Result<f64> {
 
 /// The gradient of the sum of squares at 1, 2 and 3.
 pub fn gradient() -> Result<Vec<f64>> {
-    let squares = func::grad(traced!(|x: &Tensor| (x * x)?.sum(..)));
+    let squares = grad(traced!(|x: &Tensor| (x * x)?.sum(..)));
     let x = Tensor::from_vec(vec![1.0f32, 2.0, 3.0], 3)?;
     squares.call::<Tensor>(&x)?.to_vec()
 }
