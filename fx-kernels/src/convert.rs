@@ -95,18 +95,13 @@ impl Element for f16 {
         for (out, x) in out.iter_mut().zip(x) {
             let bits = u32::from(x.to_bits());
             let (sign, size) = ((bits & 0x8000) << 16, (bits & 0x7fff) << 13);
-            // The exponent counts from 15, and from 127 in an f32; infinities and NaN have the largest one.
-            let offset = if size < 0x0f80_0000 {
-                0x3800_0000
+            // The exponent counts from 15, and from 127 in an f32: the product is exact, also of what is below the smallest
+            // normal number. Infinities and NaN have the largest exponent.
+            let scaled = f32::from_bits(size) * f32::from_bits((127 + 127 - 15) << 23);
+            let size = if size < 0x0f80_0000 {
+                scaled.to_bits()
             } else {
-                0x7000_0000
-            };
-            // Below the smallest normal number: the fraction of a float that is at least that, less it.
-            let small = f32::from_bits(size | 0x3880_0000) - f32::from_bits(0x3880_0000);
-            let size = if size < 0x0080_0000 {
-                small.to_bits()
-            } else {
-                size + offset
+                size | 0x7f80_0000
             };
             *out = f32::from_bits(size | sign);
         }

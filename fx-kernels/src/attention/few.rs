@@ -6,7 +6,6 @@ use super::operands::{Attention, HeadRows};
 use crate::Level;
 use crate::convert::Element;
 use crate::math::{exp_negative, map};
-use crate::matrix::finish::zip;
 use crate::norm::{largest, sum};
 use crate::scratch::lend;
 use crate::vector::{inlined, load_some, store_some};
@@ -32,9 +31,8 @@ pub(super) fn run<T: Element>(
     let wide = k
         .space(together, sizes.size)
         .max(v.space(together, sizes.value_size));
-    lend(scores + sizes.value_size + wide, |space| {
-        let (scores, space) = space.split_at_mut(scores);
-        let (values, wide) = space.split_at_mut(sizes.value_size);
+    lend(scores + wide, |space| {
+        let (scores, wide) = space.split_at_mut(scores);
         level.run(Job {
             sizes,
             q,
@@ -44,7 +42,6 @@ pub(super) fn run<T: Element>(
             first: of[1] * (sizes.heads / sizes.kv_heads) * sizes.queries + first,
             out,
             scores,
-            values,
             wide,
         });
     });
@@ -61,8 +58,6 @@ struct Job<'a, 't, 'o, T> {
     out: &'t mut [&'o mut [f32]],
     /// A row for each of the results.
     scores: &'a mut [f32],
-    /// A partial sum of values.
-    values: &'a mut [f32],
     /// Keys or values as floats, where they are something else.
     wide: &'a mut [f32],
 }
@@ -123,7 +118,6 @@ impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
             first,
             out,
             scores,
-            values,
             wide,
         } = self;
         let Attention {
@@ -133,10 +127,16 @@ impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
             value_size,
             ..
         } = *sizes;
+        let together = keys.min(TOGETHER);
         let head = |row: usize| ((first + row) / queries, (first + row) % queries);
         for start in (0..keys).step_by(TOGETHER) {
             let count = TOGETHER.min(keys - start);
             let (block, pitch) = k.floats(of, [start, count, size], wide);
+            // What comes next from memory comes while this is computed with.
+            match start + count < keys {
+                true => k.ask(of, [start + count, together, size]),
+                false => v.ask(of, [0, together, value_size]),
+            }
             for (row, scores) in scores.chunks_exact_mut(keys).enumerate() {
                 let (head, query) = head(row);
                 let seen = sizes.seen(query).saturating_sub(start).min(count);
@@ -166,12 +166,29 @@ impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
         for start in (0..keys).step_by(TOGETHER) {
             let count = TOGETHER.min(keys - start);
             let (block, pitch) = v.floats(of, [start, count, value_size], wide);
-            for (row, (scores, out)) in scores.chunks_exact(keys).zip(&mut *out).enumerate() {
-                let (_, query) = head(row);
-                let seen = sizes.seen(query).saturating_sub(start).min(count);
-                if seen > 0 {
-                    weigh(simd, &scores[start..][..seen], block, pitch, values);
-                    inlined!(zip(simd, out, values; |x, y| simd.add_f32s(x, y)));
+            v.ask(of, [start + count, together, value_size]);
+            let seen = |row: usize| {
+                let seen = sizes.seen(head(row).1).saturating_sub(start);
+                start..start + seen.min(count)
+            };
+            let mut rows = scores.chunks_exact(keys).zip(&mut *out).enumerate();
+            while let Some((row, (scores, out))) = rows.next() {
+                let weights = &scores[seen(row)];
+                match rows.next() {
+                    Some((next, (scores, other))) if seen(row) == seen(next) => {
+                        weigh(
+                            simd,
+                            [weights, &scores[seen(next)]],
+                            block,
+                            pitch,
+                            [out, other],
+                        );
+                    }
+                    Some((next, (scores, other))) => {
+                        weigh(simd, [weights], block, pitch, [out]);
+                        weigh(simd, [&scores[seen(next)]], block, pitch, [other]);
+                    }
+                    None => weigh(simd, [weights], block, pitch, [out]),
                 }
             }
         }
@@ -188,34 +205,59 @@ impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
     }
 }
 
-/// The sum of rows, each times its weight.
+/// Adds to each of the results the sum of rows, each times its weight. The results have as many weights; together they read
+/// each row once, and none waits for the sum before.
 #[inline(always)]
-fn weigh<S: Simd>(simd: S, weights: &[f32], rows: &[f32], pitch: usize, out: &mut [f32]) {
+fn weigh<S: Simd, const RESULTS: usize>(
+    simd: S,
+    weights: [&[f32]; RESULTS],
+    rows: &[f32],
+    pitch: usize,
+    mut out: [&mut [f32]; RESULTS],
+) {
     let lanes = S::F32_LANES;
-    let mut at = 0;
-    while at + 4 * lanes <= out.len() {
-        let mut sums = [simd.splat_f32s(0.0); 4];
-        for (j, weight) in weights.iter().enumerate() {
-            let weight = simd.splat_f32s(*weight);
-            let row = S::as_simd_f32s(&rows[j * pitch + at..][..4 * lanes]).0;
-            sums[0] = simd.mul_add_e_f32s(weight, row[0], sums[0]);
-            sums[1] = simd.mul_add_e_f32s(weight, row[1], sums[1]);
-            sums[2] = simd.mul_add_e_f32s(weight, row[2], sums[2]);
-            sums[3] = simd.mul_add_e_f32s(weight, row[3], sums[3]);
-        }
-        for sum in sums {
-            crate::vector::store(simd, out, at, sum);
-            at += lanes;
-        }
+    let (count, columns) = (weights[0].len(), out[0].len());
+    debug_assert!(weights.iter().all(|weights| weights.len() == count));
+    if count == 0 {
+        return;
     }
-    while at < out.len() {
-        let end = out.len().min(at + lanes);
-        let mut sum = simd.splat_f32s(0.0);
-        for (j, weight) in weights.iter().enumerate() {
-            let row = load_some(simd, &rows[j * pitch + at..j * pitch + end]);
-            sum = simd.mul_add_e_f32s(simd.splat_f32s(*weight), row, sum);
+    let mut at = 0;
+    while at + 4 * lanes <= columns {
+        let mut sums = [[simd.splat_f32s(0.0); 4]; RESULTS];
+        for j in 0..count {
+            let row = S::as_simd_f32s(&rows[j * pitch + at..][..4 * lanes]).0;
+            let row = [row[0], row[1], row[2], row[3]];
+            for (sums, weights) in sums.iter_mut().zip(weights) {
+                let weight = simd.splat_f32s(weights[j]);
+                for (sum, x) in sums.iter_mut().zip(row) {
+                    *sum = simd.mul_add_e_f32s(weight, x, *sum);
+                }
+            }
         }
-        store_some(simd, &mut out[at..end], sum);
+        for (out, sums) in out.iter_mut().zip(sums) {
+            for (i, sum) in sums.into_iter().enumerate() {
+                add(simd, sum, &mut out[at + i * lanes..][..lanes]);
+            }
+        }
+        at += 4 * lanes;
+    }
+    while at < columns {
+        let end = columns.min(at + lanes);
+        for (out, weights) in out.iter_mut().zip(weights) {
+            let mut sum = simd.splat_f32s(0.0);
+            for (j, weight) in weights.iter().enumerate() {
+                let row = load_some(simd, &rows[j * pitch + at..j * pitch + end]);
+                sum = simd.mul_add_e_f32s(simd.splat_f32s(*weight), row, sum);
+            }
+            add(simd, sum, &mut out[at..end]);
+        }
         at = end;
     }
+}
+
+/// Adds a vector to its place, which may be shorter.
+#[inline(always)]
+fn add<S: Simd>(simd: S, sum: S::f32s, out: &mut [f32]) {
+    let total = simd.add_f32s(load_some(simd, out), sum);
+    store_some(simd, out, total);
 }

@@ -2,6 +2,8 @@
 //!
 //! Invariant: what `check` has passed lies inside of its slice.
 
+use fx_simd::prefetch;
+
 use crate::convert::Element;
 use crate::error::{SizeError, check};
 use crate::matrix::panels::Strided;
@@ -87,6 +89,24 @@ impl<'a, T: Element> HeadRows<'a, T> {
             }
         }
         (space, columns)
+    }
+
+    /// Asks for `count` rows of a head from place `first` on, or for those of them that there are, which are read soon.
+    #[inline(always)]
+    pub(super) fn ask(&self, [batch, head]: [usize; 2], [first, count, columns]: [usize; 3]) {
+        /// The bytes that come together.
+        const LINE: usize = 64;
+        let start = self.start + batch * self.batch + head * self.head + first * self.place;
+        let (rows, columns) = match self.place == columns {
+            true => (1, count * columns),
+            false => (count, columns),
+        };
+        for row in 0..rows {
+            let from = (start + row * self.place).min(self.data.len());
+            let to = (from + columns).min(self.data.len());
+            let row = &self.data[from..to];
+            row.iter().step_by(LINE / size_of::<T>()).for_each(prefetch);
+        }
     }
 
     /// All rows of a head, as floats.
