@@ -35,6 +35,18 @@ examples-outside:
 compile-time:
     .ci/compile-time
 
+# Models in WebAssembly, by node, beside this machine.
+wasm:
+    .ci/wasm
+
+# The guides as a book (`cargo install mdbook`).
+book:
+    .ci/book
+
+# The size of the build folder after the README's commands, from nothing.
+target-size:
+    .ci/target-size
+
 # The crates as packages.
 package:
     cargo package -p fx-macros -p fx-core -p fx-kernels -p fx-candle-kernels -p fx-nn -p fx-onnx
