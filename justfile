@@ -35,7 +35,7 @@ examples-outside:
 compile-time:
     .ci/compile-time
 
-# Models in WebAssembly, by node, beside this machine.
+# Models in WebAssembly, by node and wasmtime, beside this machine.
 wasm:
     .ci/wasm
 

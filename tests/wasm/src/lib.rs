@@ -55,8 +55,31 @@ pub fn outputs(name: &str, file: &[u8]) -> Result<Vec<f64>> {
     Ok(all)
 }
 
+/// How far what a file gives here is from these numbers, one a line.
+///
+/// # Errors
+/// Returns an error if it is further than 1e-5 of the largest one, or of 1.
+pub fn compare(name: &str, file: &[u8], numbers: &str) -> Result<String> {
+    let ours = outputs(name, file)?;
+    let theirs = numbers
+        .lines()
+        .map(|line| line.parse().map_err(Error::other));
+    let theirs: Vec<f64> = theirs.collect::<Result<_>>()?;
+    let pairs = ours.iter().zip(&theirs);
+    let difference = pairs
+        .map(|(one, other)| (one - other).abs())
+        .fold(0.0, f64::max);
+    let largest = theirs.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
+    let count = ours.len();
+    let line = format!("wasm.difference/{name} {difference:.1e} of {largest:.2}, {count} numbers");
+    match count == theirs.len() && difference <= 1e-5 * largest.max(1.0) {
+        true => Ok(line),
+        false => Err(Error::msg(format_args!("another result: {line}"))),
+    }
+}
+
 /// How far compiled code is from the graph of a model that is made here, by random numbers of the host.
-pub fn own_difference() -> Result<f64> {
+fn own_difference() -> Result<f64> {
     let gm = made("gpt2")?;
     let fast = gm.compile(Compile::new(Cpu::new()))?;
     let pairs = given(&gm, "gpt2")?.into_iter().zip(given(&fast, "gpt2")?);
@@ -66,14 +89,14 @@ pub fn own_difference() -> Result<f64> {
 }
 
 /// The gradient of the sum of squares at 1, 2 and 3.
-pub fn gradient() -> Result<Vec<f64>> {
+fn gradient() -> Result<Vec<f64>> {
     let squares = grad(traced!(|x: &Tensor| (x * x)?.sum(..)));
     let x = Tensor::from_vec(vec![1.0f32, 2.0, 3.0], 3)?;
     squares.call::<Tensor>(&x)?.to_vec()
 }
 
 /// What the host cannot do, a line each: `name: error`.
-pub fn refused() -> Vec<String> {
+fn refused() -> Vec<String> {
     let mut lines = Vec::new();
     let mut tries = |name: &str, tried: Result<()>| {
         if let Err(error) = tried {
@@ -95,9 +118,15 @@ pub fn refused() -> Vec<String> {
     lines
 }
 
-/// The instructions that compiled code uses.
-pub fn level() -> String {
-    format!("{:?}", Level::best())
+/// What there is besides the files, a line each.
+pub fn report() -> Result<String> {
+    let mut lines = vec![
+        format!("wasm.level {:?}", Level::best()),
+        format!("wasm.own_difference {:.1e}", own_difference()?),
+        format!("wasm.gradient {:?}", gradient()?),
+    ];
+    lines.extend(refused().iter().map(|line| format!("wasm.refused {line}")));
+    Ok(lines.join("\n"))
 }
 
 #[cfg(all(target_family = "wasm", target_os = "unknown"))]
@@ -109,27 +138,12 @@ mod exports {
     }
 
     #[wasm_bindgen]
-    pub fn outputs(name: &str, file: &[u8]) -> Result<Vec<f64>, JsError> {
-        thrown(super::outputs(name, file))
+    pub fn compare(name: &str, file: &[u8], numbers: &str) -> Result<String, JsError> {
+        thrown(super::compare(name, file, numbers))
     }
 
     #[wasm_bindgen]
-    pub fn own_difference() -> Result<f64, JsError> {
-        thrown(super::own_difference())
-    }
-
-    #[wasm_bindgen]
-    pub fn gradient() -> Result<Vec<f64>, JsError> {
-        thrown(super::gradient())
-    }
-
-    #[wasm_bindgen]
-    pub fn refused() -> Vec<String> {
-        super::refused()
-    }
-
-    #[wasm_bindgen]
-    pub fn level() -> String {
-        super::level()
+    pub fn report() -> Result<String, JsError> {
+        thrown(super::report())
     }
 }

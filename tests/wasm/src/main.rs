@@ -20,25 +20,10 @@ fn make(name: &str, file: &Path, numbers: &Path) -> Result<()> {
 }
 
 fn compare(name: &str, file: &Path, numbers: &Path) -> Result<()> {
-    let ours = fx_wasm::outputs(name, &of_file(file, fs::read(file))?)?;
     let text = of_file(numbers, fs::read_to_string(numbers))?;
-    let theirs: Vec<f64> = text
-        .lines()
-        .map(|line| line.parse().map_err(Error::other))
-        .collect::<Result<_>>()?;
-    let pairs = ours.iter().zip(&theirs);
-    let difference = pairs
-        .map(|(one, other)| (one - other).abs())
-        .fold(0.0, f64::max);
-    let largest = theirs.iter().fold(0.0, |most: f64, x| most.max(x.abs()));
-    println!(
-        "wasm.difference/{name} {difference:.1e} of {largest:.2}, {} numbers",
-        ours.len()
-    );
-    match ours.len() == theirs.len() && difference <= 1e-5 * largest.max(1.0) {
-        true => Ok(()),
-        false => Err(Error::msg(format_args!("{name} gives something else here"))),
-    }
+    let bytes = of_file(file, fs::read(file))?;
+    println!("{}", fx_wasm::compare(name, &bytes, &text)?);
+    Ok(())
 }
 
 fn main() -> Result<()> {
@@ -53,11 +38,6 @@ fn main() -> Result<()> {
         let file = |end: &str| folder.join(format!("{name}.{end}"));
         what(name, &file("fx"), &file("txt"))?;
     }
-    println!("wasm.level {}", fx_wasm::level());
-    println!("wasm.own_difference {:.1e}", fx_wasm::own_difference()?);
-    println!("wasm.gradient {:?}", fx_wasm::gradient()?);
-    for line in fx_wasm::refused() {
-        println!("wasm.refused {line}");
-    }
+    println!("{}", fx_wasm::report()?);
     Ok(())
 }
