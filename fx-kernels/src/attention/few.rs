@@ -140,8 +140,7 @@ impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
             for (row, scores) in scores.chunks_exact_mut(keys).enumerate() {
                 let (head, query) = head(row);
                 let seen = sizes.seen(query).saturating_sub(start).min(count);
-                let at = q.start + of[0] * q.batch + head * q.head + query * q.place;
-                let query = &q.data[at..][..size];
+                let query = q.row([of[0], head], query, size);
                 dots(
                     simd,
                     query,
@@ -167,28 +166,20 @@ impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
             let count = TOGETHER.min(keys - start);
             let (block, pitch) = v.floats(of, [start, count, value_size], wide);
             v.ask(of, [start + count, together, value_size]);
-            let seen = |row: usize| {
-                let seen = sizes.seen(head(row).1).saturating_sub(start);
-                start..start + seen.min(count)
+            let weights = |row: usize| {
+                let seen = sizes.seen(head(row).1).saturating_sub(start).min(count);
+                &scores[row * keys + start..][..seen]
             };
-            let mut rows = scores.chunks_exact(keys).zip(&mut *out).enumerate();
-            while let Some((row, (scores, out))) = rows.next() {
-                let weights = &scores[seen(row)];
-                match rows.next() {
-                    Some((next, (scores, other))) if seen(row) == seen(next) => {
-                        weigh(
-                            simd,
-                            [weights, &scores[seen(next)]],
-                            block,
-                            pitch,
-                            [out, other],
-                        );
+            for (pair, out) in out.chunks_mut(2).enumerate() {
+                let first = 2 * pair;
+                match out {
+                    [one, other] if weights(first).len() == weights(first + 1).len() => {
+                        let both = [weights(first), weights(first + 1)];
+                        weigh(simd, both, block, pitch, [one, other]);
                     }
-                    Some((next, (scores, other))) => {
-                        weigh(simd, [weights], block, pitch, [out]);
-                        weigh(simd, [&scores[seen(next)]], block, pitch, [other]);
-                    }
-                    None => weigh(simd, [weights], block, pitch, [out]),
+                    rows => rows.iter_mut().enumerate().for_each(|(i, out)| {
+                        weigh(simd, [weights(first + i)], block, pitch, [out]);
+                    }),
                 }
             }
         }

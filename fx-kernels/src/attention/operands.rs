@@ -27,13 +27,26 @@ pub struct HeadRows<'a, T = f32> {
     pub column: usize,
 }
 
+impl<T> HeadRows<'_, T> {
+    /// Where the row of a place is.
+    #[inline(always)]
+    fn at(&self, [batch, head]: [usize; 2], place: usize) -> usize {
+        self.start + batch * self.batch + head * self.head + place * self.place
+    }
+}
+
 impl<'a> HeadRows<'a> {
+    /// A row of one float after another.
+    #[inline(always)]
+    pub(super) fn row(&self, of: [usize; 2], place: usize, columns: usize) -> &'a [f32] {
+        &self.data[self.at(of, place)..][..columns]
+    }
+
     /// The rows of a head.
     pub(super) fn rows(&self, batch: usize, head: usize, columns: usize) -> Strided<'a> {
-        let start = self.start + batch * self.batch + head * self.head;
         Strided {
             data: self.data,
-            start,
+            start: self.at([batch, head], 0),
             row: self.place,
             column: self.column,
             columns,
@@ -55,14 +68,14 @@ impl<'a, T: Element> HeadRows<'a, T> {
     #[inline(always)]
     pub(super) fn floats<'s>(
         &self,
-        [batch, head]: [usize; 2],
+        of: [usize; 2],
         [first, count, columns]: [usize; 3],
         space: &'s mut [f32],
     ) -> (&'s [f32], usize)
     where
         'a: 's,
     {
-        let start = self.start + batch * self.batch + head * self.head + first * self.place;
+        let start = self.at(of, first);
         if let Some(floats) = T::as_floats(self.data)
             && self.column == 1
         {
@@ -93,10 +106,10 @@ impl<'a, T: Element> HeadRows<'a, T> {
 
     /// Asks for `count` rows of a head from place `first` on, or for those of them that there are, which are read soon.
     #[inline(always)]
-    pub(super) fn ask(&self, [batch, head]: [usize; 2], [first, count, columns]: [usize; 3]) {
+    pub(super) fn ask(&self, of: [usize; 2], [first, count, columns]: [usize; 3]) {
         /// The bytes that come together.
         const LINE: usize = 64;
-        let start = self.start + batch * self.batch + head * self.head + first * self.place;
+        let start = self.at(of, first);
         let (rows, columns) = match self.place == columns {
             true => (1, count * columns),
             false => (count, columns),
