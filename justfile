@@ -39,6 +39,10 @@ compile-time:
 wasm:
     .ci/wasm
 
+# Models as crates without `std`, here and on a Cortex-M4 in QEMU.
+static:
+    .ci/static
+
 # The guides as a book (`cargo install mdbook`).
 book:
     .ci/book

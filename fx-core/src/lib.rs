@@ -23,6 +23,7 @@
 extern crate self as fx_core;
 
 mod error;
+mod former;
 mod inference;
 mod location;
 mod outlined;

@@ -5,7 +5,6 @@
 //! safe Rust; [`Level`] says which instructions a kernel may use. A kernel gives the same bits on
 //! every run and for any number of threads: how work is cut depends on sizes alone.
 
-mod activation;
 pub mod attention;
 mod buffer;
 pub mod conv;
@@ -28,9 +27,9 @@ pub mod transpose;
 pub mod update;
 mod vector;
 
-pub use activation::Activation;
 pub use buffer::{BLOCK, Block, Buffer};
 pub use error::SizeError;
+pub use fx_static::Activation;
 pub use level::Level;
 pub use peak::peak_flops;
 pub use scratch::scratch_bytes;

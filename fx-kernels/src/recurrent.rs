@@ -2,6 +2,7 @@
 //!
 //! The input's share of all gates at all times is one product; each step then multiplies the last state alone.
 
+pub use fx_static::Unit;
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
@@ -11,30 +12,6 @@ use crate::matrix::{Finish, Order, PackedMatrix, WeightKind, WeightOrder, linear
 use crate::scratch::lend;
 use crate::vector::{load_some, store_some};
 use crate::{Activation, Level};
-
-/// How the next state is computed from the last one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Unit {
-    /// Long short-term memory: input, forget, cell and output, in this order.
-    Lstm,
-    /// A gated unit: reset, update and new, in this order.
-    Gru,
-    /// The hyperbolic tangent of the sum.
-    Tanh,
-    /// The sum where it is above 0.
-    Relu,
-}
-
-impl Unit {
-    /// How many rows of the weights a feature of the state has.
-    pub fn gates(self) -> usize {
-        match self {
-            Unit::Lstm => 4,
-            Unit::Gru => 3,
-            Unit::Tanh | Unit::Relu => 1,
-        }
-    }
-}
 
 /// The weights of a layer in one direction, as PyTorch has them.
 #[derive(Debug, Clone, Copy)]

@@ -13,6 +13,7 @@
 //! | [`errors`] | what fx refuses, each example corrected |
 //! | [`performance`] | what tracing, running and compiling cost, and how to measure it |
 //! | [`webassembly`] | running models in browsers and hosts of WASI |
+//! | [`microcontrollers`] | models as crates without `std` and without an allocator |
 //! | [`from_torchfx`] | finding fx's name for a name of torch.fx, and where behaviour differs |
 //! | [`operations`] | every operation and layer, with PyTorch's names and defaults |
 
@@ -51,6 +52,9 @@ pub mod performance {}
 
 #[doc = include_str!("../docs/webassembly.md")]
 pub mod webassembly {}
+
+#[doc = include_str!("../docs/microcontrollers.md")]
+pub mod microcontrollers {}
 
 #[doc = include_str!("../docs/from-torchfx.md")]
 pub mod from_torchfx {}

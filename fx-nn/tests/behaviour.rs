@@ -41,6 +41,7 @@ mod random_passes;
 mod save_load;
 mod semantics;
 mod shapes;
+mod static_crates;
 mod stored_types;
 mod trace_inputs;
 mod train_step;

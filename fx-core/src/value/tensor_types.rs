@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use super::data::TensorData;
 use super::value::Value;
 use crate::error::{Error, Result};
+use crate::former::renamed;
 
 /// Builds a tensor from its data.
 pub type FromData = fn(&TensorData<'_>) -> Result<Value>;
@@ -114,8 +115,10 @@ pub(crate) fn tensor_type(id: TypeId) -> Option<&'static Registered> {
 /// The registered tensor type with this path or name.
 pub(crate) fn tensor_type_named(text: &str) -> Option<&'static Registered> {
     let types = tensor_types();
-    let by_path = types.iter().find(|ty| ty.path == text);
-    by_path.or_else(|| types.iter().find(|ty| ty.name == text))
+    let by_path = |path: &str| types.iter().find(|ty| ty.path == path);
+    let by_name = || types.iter().find(|ty| ty.name == text);
+    let now = || by_path(&renamed(text)?);
+    by_path(text).or_else(by_name).or_else(now)
 }
 
 /// The registered tensor type, if there is exactly one: the default type of inputs.

@@ -5,6 +5,7 @@ use crate::conv::depthwise::Depthwise;
 use crate::conv::direct::Direct;
 use crate::conv::epilogue::{ConvFinish, Epilogue};
 use crate::conv::first::First;
+use crate::conv::spec::{check_conv, reads_plain};
 use crate::conv::winograd::Winograd;
 use crate::conv::{Blocked, ConvOptions, ConvSpec};
 use crate::error::check;
@@ -54,7 +55,7 @@ impl Conv2d {
         bias: Option<&[f32]>,
         options: ConvOptions,
     ) -> Result<Conv2d, SizeError> {
-        spec.check(weight, bias)?;
+        check_conv(&spec, weight, bias)?;
         let level = options.level;
         let kind = if spec.is_depthwise() {
             Kind::Depthwise(Depthwise::new(spec, weight, bias, level))
@@ -66,9 +67,7 @@ impl Conv2d {
         } else {
             Kind::Direct(Direct::new(spec, weight, bias, level))
         };
-        let first = spec
-            .reads_plain()
-            .then(|| First::new(spec, weight, bias, level));
+        let first = reads_plain(&spec).then(|| First::new(spec, weight, bias, level));
         Ok(Conv2d { spec, kind, first })
     }
 

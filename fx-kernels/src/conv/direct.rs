@@ -5,6 +5,7 @@ use pulp::{Simd, WithSimd};
 
 use crate::conv::epilogue::Epilogue;
 use crate::conv::share::{self, Task};
+use crate::conv::spec;
 use crate::conv::tile::{self, From, Slab, To};
 use crate::conv::{Blocked, ConvSpec};
 use crate::vector::{by_block, framed};
@@ -131,7 +132,7 @@ impl Direct {
     /// Runs on sizes that the caller has checked; the input's halo holds the padding.
     pub(crate) fn run(&self, input: &Blocked, epilogue: Epilogue, out: &mut Blocked) {
         let spec = &self.spec;
-        let work = spec.work(out.batch() * out.height() * out.width());
+        let work = spec::work(spec, out.batch() * out.height() * out.width());
         let pointwise = spec.kernel == [1, 1] && spec.stride == [1, 1] && spec.padding == [0, 0];
         let flat = pointwise && input.halo() == 0 && out.halo() == 0;
         let width = out.width();

@@ -8,6 +8,7 @@ use pulp::{Simd, WithSimd};
 use crate::conv::ConvSpec;
 use crate::conv::phases::Plan;
 use crate::conv::share;
+use crate::conv::spec::{self, check_conv};
 use crate::error::check;
 use crate::{Buffer, Level, SizeError};
 
@@ -47,7 +48,7 @@ pub fn grouped_nchw(
     (batch, height, width): (usize, usize, usize),
     out: &mut [f32],
 ) -> Result<(), SizeError> {
-    spec.check(weight, bias)?;
+    check_conv(spec, weight, bias)?;
     check(
         "the input",
         batch * spec.in_channels * height * width,
@@ -61,7 +62,7 @@ pub fn grouped_nchw(
     let plan = Plan::new(spec, height, width);
     // Copies cost a few operations for each float, whatever the window.
     let copies = 10 * batch * spec.in_channels * plan.phases.len() * plan.rows * plan.pitch;
-    let work = 2 * spec.work(batch * oh * ow) + copies;
+    let work = 2 * spec::work(spec, batch * oh * ow) + copies;
     let (group_in, group_out) = (spec.group_in(), spec.group_out());
     let all = batch * spec.groups;
     let groups = all.div_ceil((4 * share::TASKS).min(work / share::TASK).max(1));

@@ -6,6 +6,7 @@ use pulp::{Simd, WithSimd};
 use crate::conv::epilogue::Epilogue;
 use crate::conv::phases::Plan;
 use crate::conv::share::{self, Task};
+use crate::conv::spec;
 use crate::conv::tile::{self, Plain, To};
 use crate::conv::{Blocked, ConvSpec};
 use crate::scratch::lend;
@@ -66,7 +67,7 @@ impl First {
         let spec = &self.spec;
         let (channels, depth) = (spec.in_channels, spec.in_channels * spec.taps());
         let batch = out.batch();
-        let work = spec.work(batch * out.height() * out.width());
+        let work = spec::work(spec, batch * out.height() * out.width());
         if work == 0 {
             return;
         }

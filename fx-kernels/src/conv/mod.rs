@@ -31,5 +31,5 @@ pub use elementwise::{activate, add, affine, concat_channels, resize_nearest, sc
 pub use epilogue::ConvFinish;
 pub use moved::{pad, places, pointwise};
 pub use pool::{PoolSpec, adaptive_average_pool, average_pool, global_average_pool, max_pool};
-pub use spec::{ConvOptions, ConvSpec};
+pub use spec::{ConvOptions, ConvSpec, reads_plain};
 pub use windows::{WindowSizes, sum_windows, windows};

@@ -1,5 +1,7 @@
 //! Pools on blocked images. Windows are clipped to the image before they are read, so a pool needs no halo.
 
+pub use fx_static::PoolSpec;
+use fx_static::Window;
 use pulp::{Simd, WithSimd};
 
 use crate::conv::Blocked;
@@ -8,105 +10,27 @@ use crate::error::check;
 use crate::vector::by_block;
 use crate::{BLOCK, Block, Level, SizeError};
 
-/// The windows of a pool; pairs are (rows, columns).
-///
-/// ```
-/// use fx_kernels::conv::PoolSpec;
-///
-/// let spec = PoolSpec { padding: [1, 1], stride: [2, 2], ..PoolSpec::new(3) };
-/// assert_eq!(spec.out_size(112, 112), (56, 56));
-/// ```
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct PoolSpec {
-    /// The rows and columns of the window.
-    pub kernel: [usize; 2],
-    /// The pixels from one window to the next.
-    pub stride: [usize; 2],
-    /// The pixels around the image that windows may cover; at most half of the window.
-    pub padding: [usize; 2],
-    /// The pixels from one row or column of the window to the next. An average takes 1 only.
-    pub dilation: [usize; 2],
-    /// Whether a last window that does not fit whole is used too.
-    pub ceil_mode: bool,
-    /// Whether an average counts the pixels of the padding.
-    pub count_include_pad: bool,
+/// Fails where a size is zero, or the padding is more than half of the window.
+fn check_pool(spec: &PoolSpec) -> Result<(), SizeError> {
+    for side in spec.kernel.iter().chain(&spec.stride).chain(&spec.dilation) {
+        check("a size of the pool", 1, (*side).min(1))?;
+    }
+    for i in 0..2 {
+        let most = spec.kernel[i] / 2;
+        check(
+            "the padding of the pool",
+            spec.padding[i].min(most),
+            spec.padding[i],
+        )?;
+    }
+    Ok(())
 }
 
-impl PoolSpec {
-    /// Square windows side by side, as PyTorch's defaults.
-    pub fn new(kernel: usize) -> PoolSpec {
-        PoolSpec {
-            kernel: [kernel; 2],
-            stride: [kernel; 2],
-            padding: [0; 2],
-            dilation: [1; 2],
-            ceil_mode: false,
-            count_include_pad: true,
-        }
-    }
-
-    fn side(&self, i: usize, size: usize) -> usize {
-        let (stride, padding) = (self.stride[i], self.padding[i]);
-        let window = self.dilation[i] * (self.kernel[i] - 1) + 1;
-        if size + 2 * padding < window {
-            return 0;
-        }
-        let more = if self.ceil_mode { stride - 1 } else { 0 };
-        let out = (size + 2 * padding - window + more) / stride + 1;
-        // The last window starts inside the image or the padding before it.
-        if self.ceil_mode && (out - 1) * stride >= size + padding {
-            out - 1
-        } else {
-            out
-        }
-    }
-
-    /// The height and width of the result for an image of this size; zero where no window fits.
-    pub fn out_size(&self, height: usize, width: usize) -> (usize, usize) {
-        (self.side(0, height), self.side(1, width))
-    }
-
-    fn check(&self) -> Result<(), SizeError> {
-        for side in self.kernel.iter().chain(&self.stride).chain(&self.dilation) {
-            check("a size of the pool", 1, (*side).min(1))?;
-        }
-        for i in 0..2 {
-            let most = self.kernel[i] / 2;
-            check(
-                "the padding of the pool",
-                self.padding[i].min(most),
-                self.padding[i],
-            )?;
-        }
-        Ok(())
-    }
-
-    /// The windows along one side.
-    fn windows(&self, i: usize, size: usize) -> Vec<Window> {
-        let (padding, step) = (self.padding[i], self.dilation[i]);
-        let windows = (0..self.side(i, size)).map(|o| {
-            let start = o * self.stride[i];
-            let end = start + step * (self.kernel[i] - 1) + 1;
-            let skipped = padding.saturating_sub(start).div_ceil(step);
-            let first = (start + skipped * step).saturating_sub(padding);
-            let last = end.saturating_sub(padding).min(size).max(first);
-            let count = if self.count_include_pad {
-                end.min(size + 2 * padding) - start
-            } else {
-                last - first
-            };
-            Window { first, last, count }
-        });
-        windows.collect()
-    }
-}
-
-/// Pixels of a window along one side, clipped to the image, and how many an average counts.
-#[derive(Debug, Clone, Copy)]
-struct Window {
-    first: usize,
-    last: usize,
-    count: usize,
+/// The windows along one side.
+fn windows(spec: &PoolSpec, i: usize, size: usize) -> Vec<Window> {
+    (0..spec.side(i, size))
+        .map(|o| spec.window(i, size, o))
+        .collect()
 }
 
 /// The largest value of each window; NaN where the window has one.
@@ -120,9 +44,9 @@ pub fn max_pool(
     spec: &PoolSpec,
     out: &mut Blocked,
 ) -> Result<(), SizeError> {
-    spec.check()?;
-    let rows = spec.windows(0, input.height());
-    let columns = spec.windows(1, input.width());
+    check_pool(spec)?;
+    let rows = windows(spec, 0, input.height());
+    let columns = windows(spec, 1, input.width());
     pool(level, input, (&rows, &columns), Some(spec.dilation), out)
 }
 
@@ -138,12 +62,12 @@ pub fn average_pool(
     spec: &PoolSpec,
     out: &mut Blocked,
 ) -> Result<(), SizeError> {
-    spec.check()?;
+    check_pool(spec)?;
     for step in spec.dilation {
         check("the dilation of an average pool", 1, step)?;
     }
-    let rows = spec.windows(0, input.height());
-    let columns = spec.windows(1, input.width());
+    let rows = windows(spec, 0, input.height());
+    let columns = windows(spec, 1, input.width());
     pool(level, input, (&rows, &columns), None, out)
 }
 

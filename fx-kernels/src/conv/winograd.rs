@@ -12,6 +12,7 @@ use smallvec::SmallVec;
 use crate::conv::direct::Kernel;
 use crate::conv::epilogue::{ConvFinish, Epilogue, clamp};
 use crate::conv::share::{self, Task};
+use crate::conv::spec;
 use crate::conv::tile::{self, Slab};
 use crate::conv::{Blocked, ConvSpec};
 use crate::scratch::{KEPT, lend};
@@ -95,7 +96,7 @@ impl Winograd {
 
     /// Runs on sizes that the caller has checked; the input's halo holds the padding.
     pub(crate) fn run(&self, input: &Blocked, epilogue: Epilogue, out: &mut Blocked) {
-        let work = self.spec.work(out.batch() * out.height() * out.width()) / 3;
+        let work = spec::work(&self.spec, out.batch() * out.height() * out.width()) / 3;
         let across = out.width().div_ceil(4).max(1);
         let (row, halo, width) = (out.row(), out.halo(), out.width());
         let blocks = out.channel_blocks();

@@ -168,6 +168,7 @@ fn unary<S: Simd>(simd: S, out: &mut [f32], f: Unary, a: Argument<'_>) {
                 $(Activation::$name => inlined!(one(simd, out, a; |x| {
                     math::apply(simd, Activation::$name, x)
                 })),)*
+                other => inlined!(one(simd, out, a; |x| math::apply(simd, other, x))),
             }
         };
     }

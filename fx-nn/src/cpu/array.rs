@@ -21,10 +21,10 @@ pub(super) enum Memory {
     Result(Arc<Vec<f32>>),
 }
 
-/// A view of floats.
+/// A view of floats, in memory of a kind: a run's own, unless another is named.
 #[derive(Debug, Clone)]
-pub(super) struct Array {
-    pub memory: Memory,
+pub(super) struct Array<M = Memory> {
+    pub memory: M,
     /// The first float of the view.
     pub start: usize,
     pub dims: Dims,
@@ -40,9 +40,9 @@ pub(super) fn strides_of(dims: &[usize]) -> Dims {
     strides
 }
 
-impl Array {
+impl<M: Clone> Array<M> {
     /// All floats of a memory, in order.
-    pub fn of(memory: Memory, dims: Dims) -> Array {
+    pub fn of(memory: M, dims: Dims) -> Self {
         let strides = strides_of(&dims);
         Array {
             memory,
@@ -70,7 +70,7 @@ impl Array {
     }
 
     /// The same floats with other sizes, if that needs no copy.
-    pub fn reshaped(&self, dims: &[usize]) -> Option<Array> {
+    pub fn reshaped(&self, dims: &[usize]) -> Option<Self> {
         let view = |strides: Dims| Array {
             memory: self.memory.clone(),
             start: self.start,
@@ -123,7 +123,7 @@ impl Array {
     }
 
     /// The dimensions in another order.
-    pub fn permuted(&self, order: &[usize]) -> Array {
+    pub fn permuted(&self, order: &[usize]) -> Self {
         Array {
             memory: self.memory.clone(),
             start: self.start,
@@ -133,7 +133,7 @@ impl Array {
     }
 
     /// Some places of a dimension, `step` apart.
-    pub fn sliced(&self, dim: usize, first: usize, count: usize, step: usize) -> Array {
+    pub fn sliced(&self, dim: usize, first: usize, count: usize, step: usize) -> Self {
         let mut part = self.clone();
         if count > 0 {
             part.start += first * self.strides[dim];
@@ -144,7 +144,7 @@ impl Array {
     }
 
     /// Without a dimension, whose first place stays.
-    pub fn without(&self, dim: usize) -> Array {
+    pub fn without(&self, dim: usize) -> Self {
         let mut part = self.clone();
         part.dims.remove(dim);
         part.strides.remove(dim);
@@ -152,7 +152,7 @@ impl Array {
     }
 
     /// With a dimension of size 1.
-    pub fn with_one(&self, dim: usize) -> Array {
+    pub fn with_one(&self, dim: usize) -> Self {
         let mut part = self.clone();
         part.dims.insert(dim, 1);
         part.strides.insert(dim, 0);
@@ -160,7 +160,7 @@ impl Array {
     }
 
     /// Broadcast to sizes; `None` if they do not fit.
-    pub fn expanded(&self, dims: &[usize]) -> Option<Array> {
+    pub fn expanded(&self, dims: &[usize]) -> Option<Self> {
         let more = dims.len().checked_sub(self.dims.len())?;
         let mut strides: Dims = SmallVec::from_elem(0, dims.len());
         for (at, (size, stride)) in self.dims.iter().zip(&self.strides).enumerate() {

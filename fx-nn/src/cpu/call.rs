@@ -27,6 +27,8 @@ pub(super) struct Lowering<'g> {
     pub masks: HashMap<NodeId, Id>,
     /// Whether tensors of 16 bits are computed.
     pub has_halves: bool,
+    /// Whether a function without an item cannot be called as it is.
+    pub is_static: bool,
     /// Whether the arguments are of the types that the graph was given shapes for.
     pub is_known: bool,
 }

@@ -7,14 +7,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use fx_core::ir::ValueMeta;
+use fx_core::ir::{Argument, NodeRef, Op, ValueMeta};
 use fx_core::module::ComponentExt;
 use fx_core::passes::backend::{CallRules, Executable, StepReport, StepRun};
 use fx_core::passes::{FoldConstants, MethodsToFunctions};
 use fx_core::shapes::Spec;
 use fx_core::trace::CallArgs;
-use fx_core::value::{DType, Value};
-use fx_core::{Error, GraphModule, Result};
+use fx_core::value::{DType, NodeId, Value};
+use fx_core::{Error, GraphModule, Result, operator};
 
 use fx_kernels::Level;
 
@@ -266,7 +266,7 @@ fn takes_halves(part: &GraphModule, metas: &[ValueMeta]) -> Result<bool> {
 
 /// A part without layers, batch norms folded into their convolutions. With floats of 16 bits, they are folded later, where
 /// weights are `f32`.
-fn opened(part: &GraphModule, has_halves: bool) -> Result<GraphModule> {
+pub(super) fn opened(part: &GraphModule, has_halves: bool) -> Result<GraphModule> {
     let mut opened = part.clone();
     opened.apply(&RemoveDropout)?;
     if !has_halves {
@@ -275,7 +275,46 @@ fn opened(part: &GraphModule, has_halves: bool) -> Result<GraphModule> {
     let mut opened = opened.opened()?;
     opened.apply(&MethodsToFunctions)?;
     opened.apply(&FoldConstants::new())?;
+    put_items(&mut opened)?;
     Ok(opened)
+}
+
+/// Puts the items of tuples and lists that are written down, however deep, in place of calls that take them.
+fn put_items(gm: &mut GraphModule) -> Result<()> {
+    let takes =
+        |node: &NodeRef<'_>| matches!(node.op(), Op::CallFunction(f) if *f == operator::getitem);
+    let calls: Vec<NodeId> = gm
+        .graph()
+        .nodes()
+        .filter(takes)
+        .map(|node| node.id())
+        .collect();
+    let mut graph = gm.graph_mut();
+    for call in calls {
+        // One of an item of a call before it is gone.
+        let Ok(node) = graph.node(call) else {
+            continue;
+        };
+        let item = match node.args() {
+            [
+                Argument::Tuple(items) | Argument::List(items),
+                Argument::Int(at),
+            ] => {
+                let count = items.len() as i64;
+                let at = if *at < 0 { *at + count } else { *at };
+                usize::try_from(at)
+                    .ok()
+                    .and_then(|at| items.get(at))
+                    .cloned()
+            }
+            _ => None,
+        };
+        if let Some(item) = item {
+            graph.substitute(call, &item)?;
+            graph.erase_node(call)?;
+        }
+    }
+    Ok(())
 }
 
 /// What all threads of the pool do in a second at best.

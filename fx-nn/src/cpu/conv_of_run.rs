@@ -3,6 +3,7 @@
 //! Invariant: what is summed is summed by one thread, in one order.
 
 use fx_core::{Error, Result};
+use fx_kernels::Activation;
 use fx_kernels::conv::{self, ConvSpec, DepthwiseSizes, WindowSizes, depthwise_weight};
 use fx_kernels::gather;
 use fx_kernels::matrix::{Finish, Matrices, Sizes, matmul};
@@ -13,6 +14,7 @@ use super::call::{Args, Lowering};
 use super::draft::{ConvSteps, Id, Kind};
 use super::frame::{Reading, Register, array, filled, sizes_differ};
 use super::memory::Pool;
+use crate::Tensor;
 
 impl Lowering<'_> {
     /// The gradient of the weights of a convolution; its inputs are the images, the weights and the gradient.
@@ -31,8 +33,9 @@ impl Lowering<'_> {
 
     /// A transposed convolution.
     pub fn conv_transpose(&mut self, args: &Args<'_>) -> Option<Id> {
-        // A weight that is the same in every run is no gradient's.
-        if !args.is_none("bias") || self.constant(args, "weight").is_some() {
+        // A weight that is the same in every run is no gradient's: the function is as fast then, where it can be called.
+        let is_gradient = args.is_none("bias") && self.constant(args, "weight").is_none();
+        if !is_gradient && !self.is_static {
             return None;
         }
         let inputs = vec![self.floats(args, "x")?, self.floats(args, "weight")?];
@@ -43,7 +46,17 @@ impl Lowering<'_> {
             groups: usize::try_from(args.int("groups")?).ok()?,
             added: args.sizes("output_padding")?,
         };
-        self.push(args, Kind::ConvTranspose(steps), inputs)
+        let made = self.push(args, Kind::ConvTranspose(steps), inputs);
+        let Some(Some(bias)) = self.constant(args, "bias") else {
+            return made.filter(|_| args.is_none("bias"));
+        };
+        let kind = Kind::ChannelAffine {
+            factors: Tensor::ones(bias.dims().ok()?).ok()?,
+            shifts: bias,
+            activation: Activation::None,
+            is_image: false,
+        };
+        self.push(args, kind, vec![made?])
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 
+use fx_kernels::conv;
 use fx_kernels::pointwise::Binary;
 
 use super::draft::{Draft, Id, Item, Kind, PointOp};
@@ -28,7 +29,7 @@ pub(super) fn choose(draft: &mut Draft) {
         let wants = wants_images(&item);
         let reads_any = matches!(item.kind, Kind::ShapeOf | Kind::SizeOf(_) | Kind::RankOf);
         let plain = match &item.kind {
-            Kind::Conv { spec, .. } if spec.reads_plain() => Some(item.inputs[0]),
+            Kind::Conv { spec, .. } if conv::reads_plain(spec) => Some(item.inputs[0]),
             _ => None,
         };
         let plain =

@@ -25,6 +25,19 @@ use crate::{Tensor, ops, optim};
 /// The draft of a graph without layers. `floats` has the type of each input that is a tensor of floats; `has_halves` says
 /// whether those of 16 bits are computed.
 pub(super) fn lower(gm: &GraphModule, floats: &[Option<DType>], has_halves: bool) -> Result<Draft> {
+    lowered(gm, floats, [has_halves, false])
+}
+
+/// [`lower`] for what can call no function as it is.
+pub(super) fn lower_static(gm: &GraphModule, floats: &[Option<DType>]) -> Result<Draft> {
+    lowered(gm, floats, [false, true])
+}
+
+fn lowered(
+    gm: &GraphModule,
+    floats: &[Option<DType>],
+    [has_halves, is_static]: [bool; 2],
+) -> Result<Draft> {
     let mut lowering = Lowering {
         gm,
         draft: Draft::default(),
@@ -33,6 +46,7 @@ pub(super) fn lower(gm: &GraphModule, floats: &[Option<DType>], has_halves: bool
         masks: HashMap::new(),
         is_known: true,
         has_halves,
+        is_static,
     };
     for (place, node) in gm.graph().placeholders().enumerate() {
         let given = floats.get(place).copied().flatten();

@@ -100,6 +100,7 @@ mod program;
 mod recurrent;
 pub(crate) mod resident;
 mod run;
+mod static_crate;
 mod steps;
 mod support;
 mod types;
@@ -122,6 +123,7 @@ pub use fx_kernels::{Activation, Level};
 pub use self::lowering::CpuLowering;
 pub use self::options::Progress;
 pub use self::points::{Point, Points};
+pub use self::static_crate::{StaticCrate, Target, ToCrate};
 
 use self::code::Code;
 use self::options::Options;

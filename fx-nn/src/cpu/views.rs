@@ -6,8 +6,8 @@ use fx_core::value::Value;
 use fx_core::{Error, Result};
 use smallvec::SmallVec;
 
-use super::array::{Array, Dims};
-use super::draft::{IndexArg, SizeArg, SizesArg, View};
+use super::array::{Array, Dims, Memory};
+use super::draft::{Id, IndexArg, SizeArg, SizesArg, View};
 use super::frame::{Reading, Register, place};
 use super::memory::Pool;
 
@@ -16,20 +16,20 @@ fn insertion(dim: i64, rank: usize) -> Result<usize> {
     place(dim, rank + 1)
 }
 
-impl Reading<'_> {
+/// What changes views: it knows the sizes that items give, and makes copies.
+pub(super) trait Viewing<M> {
+    /// A size that is written down, or the number that an item gives.
+    fn size(&self, size: SizeArg) -> Result<i64>;
+    /// The list of sizes that an item gives.
+    fn sizes_of(&self, id: Id) -> Result<SmallVec<[i64; 6]>>;
+    /// The same floats in order.
+    fn contiguous(&mut self, x: Array<M>) -> Result<Array<M>>;
+
+    /// Sizes one by one, or the list that an item gives.
     fn sizes(&self, sizes: &SizesArg) -> Result<SmallVec<[i64; 6]>> {
         match sizes {
             SizesArg::Listed(sizes) => sizes.iter().map(|size| self.size(*size)).collect(),
-            SizesArg::Of(id) => match &self.registers[*id] {
-                Register::Value(Value::Tuple(items) | Value::List(items)) => {
-                    let numbers = items.iter().map(|item| i64::from_value(item.clone()));
-                    numbers.collect()
-                }
-                Register::Value(value) => {
-                    Ok(SmallVec::from_slice(&[i64::from_value(value.clone())?]))
-                }
-                _ => Err(Error::msg("sizes are no list of numbers")),
-            },
+            SizesArg::Of(id) => self.sizes_of(*id),
         }
     }
 
@@ -40,13 +40,16 @@ impl Reading<'_> {
     }
 
     /// A view of an array; its floats are copied only where they have to be next to each other.
-    pub fn viewed(&self, x: Array, view: &View, pool: &mut Pool) -> Result<Array> {
+    fn viewed(&mut self, x: Array<M>, view: &View) -> Result<Array<M>>
+    where
+        M: Clone,
+    {
         let rank = x.dims.len();
         Ok(match view {
-            View::Contiguous => self.contiguous(x, pool)?,
+            View::Contiguous => self.contiguous(x)?,
             View::Reshape(sizes) => {
                 let dims = reshaped(&x, &self.sizes(sizes)?)?;
-                self.reshape(x, &dims, pool)?
+                self.reshape(x, &dims)?
             }
             View::Flatten(first, last) => {
                 if rank == 0 {
@@ -61,7 +64,7 @@ impl Reading<'_> {
                 let mut dims: Dims = x.dims[..first].into();
                 dims.push(x.dims[first..=last].iter().product());
                 dims.extend_from_slice(&x.dims[last + 1..]);
-                self.reshape(x, &dims, pool)?
+                self.reshape(x, &dims)?
             }
             View::Permute(order) => {
                 let order: Result<Dims> = order.iter().map(|dim| place(*dim, rank)).collect();
@@ -147,16 +150,22 @@ impl Reading<'_> {
         })
     }
 
-    fn reshape(&self, x: Array, dims: &[usize], pool: &mut Pool) -> Result<Array> {
+    fn reshape(&mut self, x: Array<M>, dims: &[usize]) -> Result<Array<M>>
+    where
+        M: Clone,
+    {
         if let Some(view) = x.reshaped(dims) {
             return Ok(view);
         }
-        let copy = self.contiguous(x, pool)?;
+        let copy = self.contiguous(x)?;
         let view = copy.reshaped(dims);
         view.ok_or_else(|| Error::msg("reshape: the sizes do not fit"))
     }
 
-    fn selected(&self, x: &Array, dim: usize, at: SizeArg) -> Result<Array> {
+    fn selected(&self, x: &Array<M>, dim: usize, at: SizeArg) -> Result<Array<M>>
+    where
+        M: Clone,
+    {
         let at = wrapped(self.size(at)?, x.dims[dim])?;
         if at >= x.dims[dim] {
             return Err(Error::msg("an index is behind the end"));
@@ -164,7 +173,10 @@ impl Reading<'_> {
         Ok(x.sliced(dim, at, 1, 1).without(dim))
     }
 
-    fn indexed(&self, mut x: Array, parts: &[IndexArg]) -> Result<Array> {
+    fn indexed(&self, mut x: Array<M>, parts: &[IndexArg]) -> Result<Array<M>>
+    where
+        M: Clone,
+    {
         let named = parts
             .iter()
             .filter(|part| !matches!(part, IndexArg::New | IndexArg::Rest));
@@ -205,6 +217,44 @@ impl Reading<'_> {
     }
 }
 
+/// A run, which copies into memory of its pool.
+struct Running<'a, 'r> {
+    reading: &'a Reading<'r>,
+    pool: &'a mut Pool,
+}
+
+impl Viewing<Memory> for Running<'_, '_> {
+    fn size(&self, size: SizeArg) -> Result<i64> {
+        self.reading.size(size)
+    }
+
+    fn sizes_of(&self, id: Id) -> Result<SmallVec<[i64; 6]>> {
+        match &self.reading.registers[id] {
+            Register::Value(Value::Tuple(items) | Value::List(items)) => {
+                let numbers = items.iter().map(|item| i64::from_value(item.clone()));
+                numbers.collect()
+            }
+            Register::Value(value) => Ok(SmallVec::from_slice(&[i64::from_value(value.clone())?])),
+            _ => Err(Error::msg("sizes are no list of numbers")),
+        }
+    }
+
+    fn contiguous(&mut self, x: Array) -> Result<Array> {
+        self.reading.contiguous(x, self.pool)
+    }
+}
+
+impl Reading<'_> {
+    /// A view of an array.
+    pub fn viewed(&self, x: Array, view: &View, pool: &mut Pool) -> Result<Array> {
+        let mut running = Running {
+            reading: self,
+            pool,
+        };
+        running.viewed(x, view)
+    }
+}
+
 /// A place that may count from the end of a dimension.
 fn wrapped(at: i64, size: usize) -> Result<usize> {
     let at = if at < 0 { at + size as i64 } else { at };
@@ -212,7 +262,7 @@ fn wrapped(at: i64, size: usize) -> Result<usize> {
 }
 
 /// A part of a dimension that is cut into pieces of a size.
-fn piece(x: &Array, dim: usize, size: usize, at: i64) -> Result<Array> {
+fn piece<M: Clone>(x: &Array<M>, dim: usize, size: usize, at: i64) -> Result<Array<M>> {
     let pieces = x.dims[dim].div_ceil(size.max(1)).max(1);
     let at = wrapped(at, pieces)?;
     if at >= pieces || (size == 0 && x.dims[dim] > 0) {
@@ -223,7 +273,7 @@ fn piece(x: &Array, dim: usize, size: usize, at: i64) -> Result<Array> {
 }
 
 /// The sizes that a reshape asks for, of which one may be left open as -1.
-fn reshaped(x: &Array, sizes: &[i64]) -> Result<Dims> {
+fn reshaped<M: Clone>(x: &Array<M>, sizes: &[i64]) -> Result<Dims> {
     let misfit = || Error::msg("reshape: the sizes do not fit");
     let is_open = |size: &&i64| **size < 0;
     if sizes.iter().filter(is_open).count() > 1 || sizes.iter().any(|size| *size < -1) {

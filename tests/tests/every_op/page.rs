@@ -11,7 +11,7 @@ use fx_nn::testing::{Missing, OpReport, RouteCount};
 const PATH: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/routes.md");
 
 /// The columns.
-const ROUTES: [&str; 16] = [
+const ROUTES: [&str; 17] = [
     "eager",
     "traced",
     "interpreted",
@@ -20,6 +20,7 @@ const ROUTES: [&str; 16] = [
     "decomposed",
     "composed",
     "compiled",
+    "static crate",
     "onnx",
     "stablehlo",
     "shape rule",

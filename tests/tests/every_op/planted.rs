@@ -149,7 +149,11 @@ fn planted_faults_are_each_found() -> Result<()> {
         &["composed", "vjp", "vmap"],
         &routes(),
     )?;
-    finds(function!(by_compiled_code), &["compiled"], &routes())?;
+    finds(
+        function!(by_compiled_code),
+        &["compiled", "static crate"],
+        &routes(),
+    )?;
     finds(function!(by_gradient), &["gradient"], &routes())?;
     finds(function!(by_derivative), &["vjp"], &routes())?;
     finds(function!(by_batching), &["vmap"], &routes())?;

@@ -13,8 +13,9 @@ use fx_core::value::{DType, Value};
 use fx_core::{Error, ErrorKind, GraphModule, Result};
 
 use super::super::close;
+use super::sample::structured;
 use super::{Given, Missing, Route, Sample, transforms};
-use crate::cpu::Cpu;
+use crate::cpu::{Cpu, Target, ToCrate};
 use crate::error::UNFIT;
 use crate::lowering::compositions;
 use crate::passes::backend::{Backend, Compile, Executable, LowerReport, Metas, Support};
@@ -49,7 +50,7 @@ pub fn routes() -> Vec<&'static dyn Route> {
     ROUTES.iter().map(|way| way as &dyn Route).collect()
 }
 
-static ROUTES: [Way; 14] = [
+static ROUTES: [Way; 15] = [
     Way {
         name: "eager",
         run: |sample| sample.eager().map(Given::Value),
@@ -81,6 +82,10 @@ static ROUTES: [Way; 14] = [
     Way {
         name: "compiled",
         run: compiled,
+    },
+    Way {
+        name: "static crate",
+        run: static_crate,
     },
     Way {
         name: "shape rule",
@@ -210,6 +215,23 @@ pub fn runs_kernels(compiled: &GraphModule) -> Result<bool> {
         }
     }
     Ok(false)
+}
+
+fn static_crate(sample: &Sample<'_>) -> Result<Given> {
+    if sample.is_random() {
+        return Ok(Given::Missing(Missing::Random));
+    }
+    let args = sample.args();
+    let tensors = args.args.iter().map(|value| value.downcast_ref::<Tensor>());
+    let Some(tensors) = tensors.collect::<Option<Vec<&Tensor>>>() else {
+        return Ok(Given::Missing(Missing::HostValue));
+    };
+    let made = match sample.module()?.to_crate(Target::Static, sample.args()) {
+        Ok(made) => made,
+        Err(error) => return Given::or_not_in_format(error),
+    };
+    let results = made.run(&tensors)?.into_iter().map(Value::of);
+    structured(&sample.eager()?, &Value::Tuple(results.collect())).map(Given::Value)
 }
 
 fn shape_rule(sample: &Sample<'_>) -> Result<Given> {

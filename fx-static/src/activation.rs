@@ -26,3 +26,5 @@ pub enum Activation {
     /// `tanh(x)`.
     Tanh,
 }
+
+crate::source::source!(Activation);
