@@ -127,9 +127,13 @@ impl<'g> Planner<'g> {
             match node.and_then(|node| draft.returned.get(&node)) {
                 Some(id) => match &self.given[*id] {
                     Given::Parts(parts) => results.extend(parts.iter().cloned().map(Ok)),
-                    _ => results.push(self.floats(*id)),
+                    Given::Floats(floats) => results.push(Ok(floats.clone())),
+                    Given::Constant(tensor) if tensor.dtype()? == DType::F32 => {
+                        results.push(self.floats(*id));
+                    }
+                    _ => results.push(Err(misfit("a result is no tensor of f32"))),
                 },
-                None => results.push(Err(misfit("a result is no tensor"))),
+                None => results.push(Err(misfit("a result is no tensor of f32"))),
             }
         }
         let is_single = results.len() == 1;

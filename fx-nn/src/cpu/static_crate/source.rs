@@ -1,4 +1,4 @@
-//! The text of a crate: its `lib.rs`, its manifest and its README.
+//! The text of a crate: its `lib.rs` and its manifest.
 //!
 //! Invariant: no text of a graph becomes code; names are identifiers that nothing else has.
 
@@ -10,27 +10,23 @@ use fx_core::{Error, Result};
 
 use super::plan::{Input, Place, Plan, Step, Work};
 
-/// The words that Rust keeps for itself, and those that a crate uses.
-const TAKEN: [&str; 57] = [
-    "Self", "abstract", "arena", "as", "async", "await", "become", "box", "break", "const",
-    "continue", "crate", "do", "dyn", "else", "enum", "extern", "false", "final", "fn", "for",
-    "gen", "if", "impl", "in", "let", "loop", "macro", "match", "mod", "move", "mut", "override",
-    "priv", "pub", "ref", "return", "self", "static", "struct", "super", "trait", "true", "try",
-    "type", "typeof", "unsafe", "unsized", "use", "virtual", "where", "while", "yield", "low",
-    "out", "high", "weights",
-];
-
-/// The name of an input as an identifier.
-fn field(input: &Input, at: usize) -> String {
-    let is_plain = input.name.starts_with(|c: char| c.is_ascii_lowercase())
-        && input
-            .name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'_');
-    match is_plain && !TAKEN.contains(&&*input.name) {
-        true => input.name.clone(),
-        false => format!("input_{at}"),
+/// The names of inputs as identifiers. A graph gives no node a name that Rust keeps for itself.
+fn fields(inputs: &[Input]) -> Vec<String> {
+    let is_plain = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name
+                .bytes()
+                .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+    };
+    let mut fields: Vec<String> = Vec::with_capacity(inputs.len());
+    for (at, input) in inputs.iter().enumerate() {
+        fields.push(match is_plain(&input.name) {
+            true => input.name.clone(),
+            // No name of a graph ends so.
+            false => format!("input_{at}_"),
+        });
     }
+    fields
 }
 
 /// A text of a graph inside a line of a comment.
@@ -41,68 +37,66 @@ fn comment(text: &str) -> String {
 
 /// The text of `src/lib.rs`.
 pub(super) fn library(plan: &Plan, model: &str) -> Result<String> {
-    let mut body = String::new();
-    let mut names: BTreeSet<&str> = BTreeSet::new();
-    let fields: Vec<String> = plan
-        .inputs
-        .iter()
-        .enumerate()
-        .map(|(at, input)| field(input, at))
-        .collect();
-    for step in &plan.steps {
-        let _ = writeln!(body, "    // {}", comment(&step.what));
-        body.push_str(&step_text(plan, step, &fields)?);
-    }
-    let used = |name: &&str| {
-        body.match_indices(*name).any(|(at, _)| {
-            let is_word = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '_');
-            let before = body[..at].chars().next_back();
-            !is_word(before) && !is_word(body[at + name.len()..].chars().next())
-        })
-    };
-    names.extend(NAMES.iter().copied().filter(used));
-    if plan
-        .steps
-        .iter()
-        .any(|step| matches!(step.work, Work::Kernel(_)))
-    {
-        names.insert("Kernel");
-    }
-    let has_weights = body.contains("weights[");
-    if has_weights {
-        names.extend(["Aligned", "floats"]);
-    }
-    let can_fail = plan
-        .steps
-        .iter()
-        .any(|step| matches!(step.work, Work::Rows { .. }));
-    let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "//! `{}` without `std` and without an allocator, as fx wrote it.\n",
+    let fields = fields(&plan.inputs);
+    let steps = plan.steps.iter();
+    let steps: Vec<String> = steps
+        .map(|step| step_text(plan, step, &fields))
+        .collect::<Result<_>>()?;
+    let has_weights = !plan.weights.floats().is_empty();
+    let mut text = format!(
+        "//! `{}` without `std` and without an allocator, as fx wrote it.\n\n\
+         #![no_std]\n#![forbid(unsafe_code)]\n\n",
         comment(model)
     );
-    let _ = writeln!(text, "#![no_std]\n#![forbid(unsafe_code)]\n");
+    let names = names(plan, &steps);
     if !names.is_empty() {
-        let names: Vec<&str> = names.into_iter().collect();
         let _ = writeln!(text, "use fx_static::{{{}}};\n", names.join(", "));
     }
-    let arena = plan.arena;
     let _ = writeln!(
         text,
-        "/// The floats of an [`Arena`].\npub const ARENA: usize = {arena};\n"
+        "/// The floats of an [`Arena`].\npub const ARENA: usize = {};\n",
+        plan.arena
     );
     if has_weights {
-        let count = plan.weights.floats().len();
         let _ = writeln!(
             text,
-            "/// The floats of the weights.\npub const WEIGHTS: usize = {count};\n\n\
+            "/// The floats of the weights.\npub const WEIGHTS: usize = {};\n\n\
              static BYTES: &Aligned<[u8; 4 * WEIGHTS]> = &Aligned(*include_bytes!(\"weights.bin\"));\n\n\
-             #[cfg(target_endian = \"big\")]\ncompile_error!(\"the weights are little-endian floats\");\n"
+             #[cfg(target_endian = \"big\")]\ncompile_error!(\"the weights are little-endian floats\");\n",
+            plan.weights.floats().len()
         );
     }
-    text.push_str("/// What a run takes, in order of the last dim first.\n#[derive(Debug, Clone, Copy)]\npub struct Inputs<'a> {\n");
-    for (input, name) in plan.inputs.iter().zip(&fields) {
+    types(&mut text, plan, &fields);
+    run(&mut text, plan, &steps);
+    Ok(text)
+}
+
+/// The names that steps have of `fx_static`, in order.
+fn names(plan: &Plan, steps: &[String]) -> Vec<&'static str> {
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut words: BTreeSet<&str> = BTreeSet::new();
+    for step in steps {
+        words.extend(step.split(|c| !is_word(c)));
+    }
+    let named = NAMES.into_iter().filter(|name| words.contains(name));
+    let mut names: BTreeSet<&str> = named.collect();
+    let has_kernels = |step: &Step| matches!(step.work, Work::Kernel(_));
+    if plan.steps.iter().any(has_kernels) {
+        names.insert("Kernel");
+    }
+    if !plan.weights.floats().is_empty() {
+        names.extend(["Aligned", "floats"]);
+    }
+    names.into_iter().collect()
+}
+
+/// What a run takes and gives, and its memory.
+fn types(text: &mut String, plan: &Plan, fields: &[String]) {
+    text.push_str(
+        "/// What a run takes; the last dim lies in order.\n\
+         #[derive(Debug, Clone, Copy)]\npub struct Inputs<'a> {\n",
+    );
+    for (input, name) in plan.inputs.iter().zip(fields) {
         let element = if input.is_indices { "i64" } else { "f32" };
         let count: usize = input.dims.iter().product();
         let _ = writeln!(
@@ -114,7 +108,10 @@ pub(super) fn library(plan: &Plan, model: &str) -> Result<String> {
     if plan.inputs.is_empty() {
         text.push_str("    /// Nothing.\n    pub nothing: core::marker::PhantomData<&'a f32>,\n");
     }
-    text.push_str("}\n\n/// What a run gives: it lies in the arena.\n#[derive(Debug, Clone, Copy)]\npub struct Outputs<'a> {\n");
+    text.push_str(
+        "}\n\n/// What a run gives: it lies in the arena.\n\
+         #[derive(Debug, Clone, Copy)]\npub struct Outputs<'a> {\n",
+    );
     for output in &plan.outputs {
         let count = output.floats.numel();
         let _ = writeln!(
@@ -124,39 +121,60 @@ pub(super) fn library(plan: &Plan, model: &str) -> Result<String> {
             output.name
         );
     }
-    text.push_str("}\n\n");
     text.push_str(
-        "/// The memory of a run.\n#[derive(Debug, Clone)]\npub struct Arena {\n    floats: [f32; ARENA],\n}\n\n\
-         impl Arena {\n    /// Zeros: a `static` of it is no part of the program's file.\n    pub const fn new() -> Self {\n        \
-         Arena { floats: [0.0; ARENA] }\n    }\n}\n\nimpl Default for Arena {\n    fn default() -> Self {\n        Arena::new()\n    }\n}\n\n",
+        "}
+
+/// The memory of a run.
+#[derive(Debug, Clone)]
+pub struct Arena {
+    floats: [f32; ARENA],
+}
+
+impl Arena {
+    /// Zeros: a `static` of it is no part of the program's file.
+    pub const fn new() -> Self {
+        Arena { floats: [0.0; ARENA] }
+    }
+}
+
+impl Default for Arena {
+    fn default() -> Self {
+        Arena::new()
+    }
+}
+
+",
     );
-    let (result, ok) = match can_fail {
-        true => ("Result<Outputs<'a>, fx_static::IndexError>", ["Ok(", ")"]),
+}
+
+/// The function that runs the steps.
+fn run(text: &mut String, plan: &Plan, steps: &[String]) {
+    text.push_str("/// Runs the model.\n");
+    let can_fail = |step: &Step| matches!(step.work, Work::Rows { .. });
+    let (result, ok) = match plan.steps.iter().any(can_fail) {
+        true => {
+            text.push_str(
+                "///\n/// # Errors\n/// Returns an error for an index that a table does not have.\n",
+            );
+            let result = "Result<Outputs<'a>, fx_static::IndexError>";
+            (result, ["Ok(", ")"])
+        }
         false => ("Outputs<'a>", ["", ""]),
     };
-    text.push_str("/// Runs the model.\n");
-    if can_fail {
-        text.push_str(
-            "///\n/// # Errors\n/// Returns an error for an index that a table does not have.\n",
-        );
-    }
-    let inputs = if body.contains("inputs.") {
-        "inputs"
-    } else {
-        "_"
-    };
+    let are_read = steps.iter().any(|step| step.contains("inputs."));
+    let inputs = if are_read { "inputs" } else { "_" };
     let _ = writeln!(
         text,
         "pub fn run<'a>({inputs}: &Inputs<'_>, arena: &'a mut Arena) -> {result} {{"
     );
-    if has_weights {
+    if !plan.weights.floats().is_empty() {
         text.push_str("    let weights = floats(BYTES);\n");
     }
-    let is_used = !plan.steps.is_empty();
-    if is_used {
-        text.push_str("    let arena = &mut arena.floats[..];\n");
+    text.push_str("    let arena = &mut arena.floats[..];\n");
+    for (step, code) in plan.steps.iter().zip(steps) {
+        let _ = writeln!(text, "    // {}", comment(&step.what));
+        text.push_str(code);
     }
-    text.push_str(&body);
     let _ = writeln!(text, "    {}Outputs {{", ok[0]);
     for output in &plan.outputs {
         let Place::Buffer(buffer) = output.floats.memory else {
@@ -171,7 +189,6 @@ pub(super) fn library(plan: &Plan, model: &str) -> Result<String> {
         );
     }
     let _ = writeln!(text, "    }}{}\n}}", ok[1]);
-    Ok(text)
 }
 
 /// What a step may name.
