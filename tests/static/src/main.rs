@@ -82,6 +82,19 @@ fn model(name: &str) -> Result<Box<dyn Module>> {
     })
 }
 
+/// Has convolutions keep the size of what they are given, so that results depend on all of them.
+fn enlarge(model: &dyn Module) -> Result<()> {
+    for (_, value) in model.named_parameters() {
+        if let Some(weight) = value.downcast_ref::<Tensor>()
+            && weight.dims()?.len() == 4
+        {
+            // What a layer is made with, times the root of 6.
+            weight.clone().copy_from(&(weight * 2.45)?)?;
+        }
+    }
+    Ok(())
+}
+
 fn inputs(name: &str) -> Result<Vec<Tensor>> {
     let floats = |sizes: &[usize]| {
         let count = sizes.iter().product::<usize>();
@@ -106,6 +119,7 @@ fn write(folder: &Path, name: &str) -> Result<String> {
     fx_nn::manual_seed(0);
     let mut model = model(name)?;
     nn::set_requires_grad(&mut *model, false)?;
+    enlarge(&*model)?;
     model.eval();
     let gm = symbolic_trace(&*model)?;
     let inputs = inputs(name)?;
@@ -122,9 +136,10 @@ fn write(folder: &Path, name: &str) -> Result<String> {
         made.steps()
     );
     let fast = gm.compile(Compile::new(Cpu::new()).like(args()))?;
-    let given = match fast.forward::<Value>(args())? {
+    let given: Value = fast.forward(args())?;
+    let given = match &given {
         Value::Tuple(items) | Value::List(items) => items.to_vec(),
-        one => vec![one],
+        one => vec![one.clone()],
     };
     // Inputs of indices are constants; floats are bytes of files.
     let text = made.source();
