@@ -277,7 +277,29 @@ fn what_a_crate_cannot_have_is_listed() -> Result<()> {
     ] {
         assert!(error.contains(part), "{part}: {error}");
     }
+    // A layer in training.
+    let gm = symbolic_trace(&nn::Sequential::new().push(nn::BatchNorm1d::new(3)?))?;
+    let error = gm.to_crate(Target::Static, &x).map(drop);
+    let error = error
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
+    assert!(
+        error.contains("%_0 = 0") && error.contains("is in training"),
+        "{error}"
+    );
+    // A branch.
+    let gm = symbolic_trace(traced!(|x: &Tensor| {
+        fx_nn::control::cond(x.sum(..)?.gt(0.0)?, || x.relu(), || x.neg())
+    }))?;
+    let error = gm.to_crate(Target::Static, &x).map(drop);
+    let error = error
+        .err()
+        .map(|error| error.to_string())
+        .unwrap_or_default();
+    assert!(error.contains("is a branch or a loop"), "{error}");
     // Another element type, by the name of its input.
+    let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
     let error = gm
         .to_crate(Target::Static, &x.to_dtype(DType::BF16)?)
         .map(drop);
@@ -286,7 +308,7 @@ fn what_a_crate_cannot_have_is_listed() -> Result<()> {
         .map(|error| error.to_string())
         .unwrap_or_default();
     assert!(
-        error.contains("%x = x") && error.contains("bfloat16"),
+        error.contains("%x = x") && error.contains("inputs are tensors of f32"),
         "{error}"
     );
     Ok(())

@@ -12,6 +12,7 @@ mod kernel;
 pub mod math;
 mod matrix;
 mod memory;
+mod norm;
 pub mod point;
 mod pool;
 mod recurrent;
@@ -20,20 +21,23 @@ pub mod rows;
 mod shape;
 mod source;
 mod spec;
+mod table;
 pub mod vector;
 
 pub use activation::Activation;
-pub use attention::{Attention, MaskKind, Normed, RowNorm};
+pub use attention::{Attention, MaskKind};
 pub use conv::{Conv, ConvTranspose};
 pub use kernel::Kernel;
 pub use matrix::{Linear, Matmul};
 pub use memory::{Aligned, floats, split};
+pub use norm::{Normed, RowNorm};
 pub use pool::{AdaptivePool, Pool, Pooled};
 pub use recurrent::Recurrent;
 pub use reduce::Reduction;
-pub use shape::{Contiguous, Fill, IndexError, Join, Pad, Places, Reduce, rows_at};
+pub use shape::{Contiguous, Fill, Join, Pad, Places, Reduce};
 pub use source::Source;
 pub use spec::{ConvSpec, PoolSpec, Unit, Window};
+pub use table::{IndexError, rows_at};
 
 /// The folder of this crate when it was built, for crates that are written beside it.
 #[doc(hidden)]

@@ -4,7 +4,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::plan::{Place, Plan, Work, range_of};
+use super::floats::{Place, range_of};
+use super::plan::{Plan, Work};
 use crate::cpu::array::strides_of;
 
 /// The steps at which a buffer holds floats.

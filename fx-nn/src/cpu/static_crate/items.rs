@@ -12,10 +12,10 @@ use fx_kernels::reduce::Reduction;
 use fx_static::{Fill, Join, Kernel, MaskKind, Normed, Pad, Places, Reduce, RowNorm};
 use smallvec::SmallVec;
 
-use super::plan::{DIMS, Floats, Input, Output, Place, Plan, Work};
+use super::floats::{DIMS, Floats, Place, collapsed};
+use super::plan::{Input, Output, Plan, Work};
 use super::points::{Source, Steps};
 use super::ready::Problems;
-use super::viewing::collapsed;
 use crate::Tensor;
 use crate::cpu::array::{Dims, broadcast};
 use crate::cpu::draft::{Draft, Id, Item, Kind, Mask, PointOp};

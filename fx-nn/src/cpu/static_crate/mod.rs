@@ -1,13 +1,14 @@
 //! Crates for microcontrollers: a graph module with fixed sizes as Rust without `std` and without an allocator.
 //!
-//! A draft, as the compiler for the CPU makes it, becomes a [`plan`] of kernels of `fx-static`: `items` has a step or a
+//! A draft, as the compiler for the CPU makes it, becomes a plan (`plan`) of kernels of `fx-static`: `items` has a step or a
 //! view for each item (`products` those of convolutions, products, attention and networks over sequences; `points`
-//! functions of elements), `weights` the floats that are the same in every run, `arena` says where buffers lie, and
+//! functions of elements), `floats` says where floats are, `weights` has those that are the same in every run, `arena` says where buffers lie, and
 //! `source` writes the crate.
 //!
 //! Invariant: a crate computes what its plan computes here, by the same kernels.
 
 mod arena;
+mod floats;
 mod items;
 mod plan;
 mod points;
@@ -23,8 +24,9 @@ use std::path::Path;
 use fx_core::trace::IntoArgs;
 use fx_core::{Error, GraphModule, Result};
 
+use self::floats::Place;
 use self::items::Planner;
-use self::plan::{Place, Plan};
+use self::plan::Plan;
 use crate::Tensor;
 
 /// What a crate is written for.

@@ -7,35 +7,10 @@ use std::ops::Range;
 use fx_core::{Error, Result};
 use fx_static::{Kernel, Linear, rows_at};
 
+use super::floats::{Floats, Place, range_of};
 use super::points::Steps;
 use super::weights::Weights;
-use crate::cpu::array::{Array, Dims};
-
-/// The most dims that a kernel goes over.
-pub(super) const DIMS: usize = 6;
-
-/// Where floats are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Place {
-    /// In a buffer of the arena.
-    Buffer(usize),
-    Weights,
-    /// In an input.
-    Input(usize),
-}
-
-/// A view of floats.
-pub(super) type Floats = Array<Place>;
-
-/// The floats of a view, from its first to its last.
-pub(super) fn range_of(x: &Floats) -> Range<usize> {
-    if x.numel() == 0 {
-        return x.start..x.start;
-    }
-    let reach = x.dims.iter().zip(&x.strides);
-    let last: usize = reach.map(|(size, stride)| (size - 1) * stride).sum();
-    x.start..x.start + last + 1
-}
+use crate::cpu::array::Dims;
 
 /// What a step runs.
 pub(super) enum Work {
@@ -147,6 +122,7 @@ impl Plan {
             let (low, out, high) = fx_static::split(&mut arena, part.clone());
             let read = |(place, range): &(Place, Range<usize>)| -> &[f32] {
                 match place {
+                    _ if range.is_empty() => &[],
                     Place::Buffer(buffer) => {
                         let range = self.in_arena(*buffer, range);
                         match range.start < part.start {

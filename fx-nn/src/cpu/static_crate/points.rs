@@ -8,7 +8,7 @@ use fx_core::{Error, Result};
 use fx_kernels::pointwise::{Binary, Unary};
 use fx_static::{Source as _, point};
 
-use super::plan::DIMS;
+use super::floats::DIMS;
 use crate::cpu::draft::PointOp;
 
 /// Where an input of the steps comes from.

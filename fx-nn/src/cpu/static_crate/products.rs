@@ -10,9 +10,9 @@ use fx_static::{
 };
 use smallvec::SmallVec;
 
+use super::floats::{Floats, collapsed};
 use super::items::{Given, Planner};
-use super::plan::{Floats, Work, linear};
-use super::viewing::collapsed;
+use super::plan::{Work, linear};
 use crate::Tensor;
 use crate::cpu::array::{Dims, broadcast};
 use crate::cpu::draft::{Attending, ConvSteps, Id, Matrix, Recurring};

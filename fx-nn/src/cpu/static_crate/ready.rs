@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use fx_core::ir::{Argument, FunctionTable, NodeRef, Op, ValueMeta};
 use fx_core::module::Callee;
+use fx_core::passes::backend::Support;
 use fx_core::passes::{CoreSet, Decompositions, FoldConstants, MethodsToFunctions};
 use fx_core::shapes::Spec;
 use fx_core::trace::CallArgs;
@@ -16,13 +17,17 @@ use fx_core::{Error, GraphModule, Result, operator};
 use crate::cpu::draft::Draft;
 use crate::cpu::lowering::CpuLowering;
 use crate::cpu::types::dtype_of;
-use crate::cpu::{absorb, code, fuse, lower, matrix};
+use crate::cpu::{absorb, code, fuse, lower, matrix, support};
 use crate::lowering::Composed;
 
 /// The opened graph module for arguments of the sizes that these have, and what it will do.
 pub(super) fn ready(gm: &GraphModule, args: CallArgs) -> Result<(GraphModule, Draft)> {
     let specs: Vec<Spec> = gm.process_inputs(args)?.into_iter().map(Spec::of).collect();
-    let mut gm = code::opened(gm, false)?;
+    refuse_effects(gm)?;
+    let opened = code::opened(gm, false)?;
+    // One input each: a crate has no structures of arguments.
+    let (attributes, graph) = (opened.attributes().clone(), opened.graph().clone());
+    let mut gm = GraphModule::new(attributes, graph, gm.class_name())?;
     // What a function is by others depends on shapes.
     gm.infer_shapes(&specs)?;
     gm.apply(&decompositions()?)?;
@@ -90,6 +95,27 @@ fn holds(node: &NodeRef<'_>) -> bool {
     is_assertion && node.args().first() == Some(&Argument::Bool(true)) && node.num_users() == 0
 }
 
+/// Fails where a call has effects or is in training.
+fn refuse_effects(gm: &GraphModule) -> Result<()> {
+    let mut problems = Problems::default();
+    for node in gm.graph().nodes().filter(|node| node.op().is_call()) {
+        let call = gm.call(node)?;
+        let is_region = match call.callee() {
+            Callee::Module(layer) => !layer.graph_names().is_empty(),
+            _ => false,
+        };
+        match support::supports_call(&call) {
+            Support::No(_) if is_region => problems.add(node, REGION),
+            Support::No(reason) => problems.add(node, reason),
+            _ => {}
+        }
+    }
+    problems.none()
+}
+
+/// Why there is no step for a module that is left.
+const REGION: &str = "is a branch or a loop, or a layer that is no graph of functions";
+
 /// Fails where a graph has branches or loops.
 fn refuse_regions(gm: &GraphModule) -> Result<()> {
     let mut problems = Problems::default();
@@ -106,7 +132,7 @@ fn refuse_regions(gm: &GraphModule) -> Result<()> {
             node,
             match is_product {
                 true => "its weight is in blocks of few bits: make it f32 by `QuantizedLinear::dequantized`",
-                false => "is a branch or a loop, or a layer that is no graph of functions",
+                false => REGION,
             },
         );
     }

@@ -8,7 +8,8 @@ use std::ops::Range;
 
 use fx_core::{Error, Result};
 
-use super::plan::{Input, Place, Plan, Step, Work};
+use super::floats::Place;
+use super::plan::{Input, Plan, Step, Work};
 
 /// The names of inputs as identifiers. A graph gives no node a name that Rust keeps for itself.
 fn fields(inputs: &[Input]) -> Vec<String> {
@@ -226,6 +227,7 @@ fn step_text(plan: &Plan, step: &Step, fields: &[String]) -> Result<String> {
     let part = plan.in_arena(step.out, &(0..step.length));
     let mut sides = ["_", "_"];
     let mut read = |(place, range): &(Place, Range<usize>)| match place {
+        _ if range.is_empty() => "&[]".to_string(),
         Place::Buffer(buffer) => {
             let range = plan.in_arena(*buffer, range);
             match range.start < part.start {

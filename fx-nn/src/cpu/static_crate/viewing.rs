@@ -6,8 +6,8 @@ use fx_core::{Error, Result};
 use fx_static::Contiguous;
 use smallvec::SmallVec;
 
+use super::floats::{DIMS, Floats, Place, collapsed};
 use super::items::{Given, Planner};
-use super::plan::{DIMS, Floats, Place};
 use crate::cpu::draft::{Id, SizeArg};
 use crate::cpu::views::Viewing;
 
@@ -49,44 +49,4 @@ impl Viewing<Place> for Planner<'_> {
             false => self.copied(x),
         }
     }
-}
-
-/// Dims with strides of several views, as `N` dims: those that lie evenly in each view are one.
-pub(super) fn collapsed<const N: usize>(
-    dims: &[usize],
-    strides: &[&[usize]],
-) -> Result<([usize; N], Vec<[usize; N]>)> {
-    // The last first: a size, and the stride of each view.
-    let mut kept: Vec<(usize, Vec<usize>)> = Vec::new();
-    for (at, size) in dims
-        .iter()
-        .enumerate()
-        .rev()
-        .filter(|(_, size)| **size != 1)
-    {
-        let here: Vec<usize> = strides.iter().map(|strides| strides[at]).collect();
-        match kept.last_mut() {
-            Some((inner, of_inner))
-                if here.iter().zip(&*of_inner).all(|(a, b)| *a == b * *inner) =>
-            {
-                *inner *= size;
-            }
-            _ => kept.push((*size, here)),
-        }
-    }
-    if kept.len() > N {
-        return Err(Error::msg(format_args!(
-            "it goes over {} dims that do not lie evenly, and a kernel over {N} at most",
-            kept.len()
-        )));
-    }
-    let mut all = [1; N];
-    let mut of_views = vec![[0; N]; strides.len()];
-    for (at, (size, strides)) in kept.into_iter().enumerate() {
-        all[N - 1 - at] = size;
-        for (view, stride) in of_views.iter_mut().zip(strides) {
-            view[N - 1 - at] = stride;
-        }
-    }
-    Ok((all, of_views))
 }

@@ -7,7 +7,7 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 use fx_core::Result;
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::plan::{Floats, Place};
+use super::floats::{Floats, Place};
 use crate::Tensor;
 use crate::cpu::array::Dims;
 use crate::cpu::program::floats_of;

@@ -221,8 +221,8 @@ fn static_crate(sample: &Sample<'_>) -> Result<Given> {
     if sample.is_random() {
         return Ok(Given::Missing(Missing::Random));
     }
-    let args = sample.args();
-    let tensors = args.args.iter().map(|value| value.downcast_ref::<Tensor>());
+    let values = sample.module()?.process_inputs(sample.args())?;
+    let tensors = values.iter().map(|value| value.downcast_ref::<Tensor>());
     let Some(tensors) = tensors.collect::<Option<Vec<&Tensor>>>() else {
         return Ok(Given::Missing(Missing::HostValue));
     };

@@ -16,7 +16,7 @@ static BYTES: &Aligned<[u8; 4 * WEIGHTS]> = &Aligned(*include_bytes!("weights.bi
 #[cfg(target_endian = "big")]
 compile_error!("the weights are little-endian floats");
 
-/// What a run takes, in order of the last dim first.
+/// What a run takes; the last dim lies in order.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
     /// `[2, 2, 9, 11]`.
