@@ -367,7 +367,7 @@ impl<'g> Planner<'g> {
         let norm = RowNorm {
             how,
             size,
-            eps: eps,
+            eps,
             has_weight: weight.is_some(),
             has_bias: bias.is_some(),
         };
