@@ -122,6 +122,7 @@ fn defect_n02_dependencies_are_paths() -> Result<()> {
 /// one.
 #[test]
 fn defect_n02_no_file_names_a_version_of_ours() -> Result<()> {
+    let prefix = env!("CARGO_PKG_NAME").trim_end_matches("core");
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut folders = vec![root];
     let mut read = 0;
@@ -144,7 +145,7 @@ fn defect_n02_no_file_names_a_version_of_ours() -> Result<()> {
             };
             read += 1;
             for ours in ["core", "macros", "nn"] {
-                let version = format!("fx-{ours} = \"");
+                let version = format!("{prefix}{ours} = \"");
                 assert!(!text.contains(&version), "{}", path.display());
             }
             if name == "Cargo.toml" && text.contains("[package]") {
@@ -153,7 +154,7 @@ fn defect_n02_no_file_names_a_version_of_ours() -> Result<()> {
                     "{}",
                     path.display()
                 );
-                let registry = |line: &str| line.starts_with("fx-") && line.contains("version");
+                let registry = |line: &str| line.starts_with(prefix) && line.contains("version");
                 assert!(!text.lines().any(registry), "{}", path.display());
             }
         }
