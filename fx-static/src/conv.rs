@@ -13,7 +13,6 @@ use crate::{Activation, ConvSpec};
 ///
 /// let conv = Conv {
 ///     spec: ConvSpec { padding: [0; 2], ..ConvSpec::new(1, 1, 2) },
-///     images: 1,
 ///     size: [2, 2],
 ///     has_bias: true,
 ///     has_residual: false,
@@ -27,8 +26,6 @@ use crate::{Activation, ConvSpec};
 pub struct Conv {
     /// The channels, groups and windows.
     pub spec: ConvSpec,
-    /// The images.
-    pub images: usize,
     /// The rows and columns of an image.
     pub size: [usize; 2],
     /// Whether a float is added to each channel.
@@ -157,7 +154,6 @@ impl Kernel for Conv {
 ///
 /// let conv = ConvTranspose {
 ///     spec: ConvSpec { stride: [1, 2], kernel: [1, 2], padding: [0; 2], ..ConvSpec::new(1, 1, 1) },
-///     images: 1,
 ///     size: [1, 2],
 ///     out_size: [1, 4],
 /// };
@@ -169,8 +165,6 @@ impl Kernel for Conv {
 pub struct ConvTranspose {
     /// The channels of the images and of the result, the groups and the windows.
     pub spec: ConvSpec,
-    /// The images.
-    pub images: usize,
     /// The rows and columns of an image.
     pub size: [usize; 2],
     /// The rows and columns of the result.
@@ -218,7 +212,6 @@ impl Kernel for ConvTranspose {
 
 source!(Conv {
     spec,
-    images,
     size,
     has_bias,
     has_residual,
@@ -226,7 +219,6 @@ source!(Conv {
 });
 source!(ConvTranspose {
     spec,
-    images,
     size,
     out_size
 });

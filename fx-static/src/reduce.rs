@@ -27,11 +27,13 @@ pub enum Reduction {
 }
 
 impl Reduction {
+    #[inline]
     fn is_sum(self) -> bool {
         matches!(self, Reduction::Sum | Reduction::Mean)
     }
 
     /// What is made of no floats, but the mean.
+    #[inline]
     pub fn start(self) -> f32 {
         match self {
             Reduction::Sum | Reduction::Mean => 0.0,
@@ -53,6 +55,7 @@ impl Reduction {
         simd.select_f32s(simd.equal_f32s(numbers, numbers), y, sum)
     }
 
+    #[inline]
     fn join_one(self, a: f32, b: f32) -> f32 {
         match self {
             Reduction::Sum | Reduction::Mean => a + b,

@@ -151,6 +151,7 @@ pub struct Rows<'a> {
     pub out: &'a mut [f32],
 }
 
+#[inline]
 fn sqrt(x: f32) -> f32 {
     Scalar::new().sqrt_f32s(x)
 }

@@ -44,6 +44,7 @@ impl ConvSpec {
     }
 
     /// The height and width of the output for an input of this size; zero where no window fits.
+    #[inline]
     pub fn out_size(&self, height: usize, width: usize) -> (usize, usize) {
         let side = |i: usize, size: usize| {
             let window = self.dilation[i] * (self.kernel[i] - 1) + 1;
@@ -58,21 +59,25 @@ impl ConvSpec {
     }
 
     /// The input channels of one group.
+    #[inline]
     pub fn group_in(&self) -> usize {
         self.in_channels / self.groups
     }
 
     /// The output channels of one group.
+    #[inline]
     pub fn group_out(&self) -> usize {
         self.out_channels / self.groups
     }
 
     /// The places of the window.
+    #[inline]
     pub fn taps(&self) -> usize {
         self.kernel[0] * self.kernel[1]
     }
 
     /// Whether each group is one channel in and out.
+    #[inline]
     pub fn is_depthwise(&self) -> bool {
         self.groups > 1 && self.groups == self.in_channels && self.groups == self.out_channels
     }
@@ -116,6 +121,7 @@ impl PoolSpec {
     }
 
     /// The windows along a side of a size: 0 is the rows.
+    #[inline]
     pub fn side(&self, i: usize, size: usize) -> usize {
         let (stride, padding) = (self.stride[i], self.padding[i]);
         let window = self.dilation[i] * (self.kernel[i] - 1) + 1;
@@ -133,11 +139,13 @@ impl PoolSpec {
     }
 
     /// The height and width of the result for an image of this size; zero where no window fits.
+    #[inline]
     pub fn out_size(&self, height: usize, width: usize) -> (usize, usize) {
         (self.side(0, height), self.side(1, width))
     }
 
     /// A window along a side of a size: 0 is the rows.
+    #[inline]
     pub fn window(&self, i: usize, size: usize, at: usize) -> Window {
         let (padding, step) = (self.padding[i], self.dilation[i]);
         let start = at * self.stride[i];
@@ -180,6 +188,7 @@ pub enum Unit {
 
 impl Unit {
     /// How many rows of the weights a feature of the state has.
+    #[inline]
     pub fn gates(self) -> usize {
         match self {
             Unit::Lstm => 4,

@@ -97,7 +97,6 @@ proptest! {
         expected.iter_mut().for_each(|x| *x = x.max(0.0));
         let conv = Conv {
             spec,
-            images,
             size,
             has_bias: true,
             has_residual: true,
@@ -125,7 +124,6 @@ proptest! {
                 out_channels: spec.in_channels,
                 ..spec
             },
-            images,
             size: [rows, columns],
             out_size: size,
         };

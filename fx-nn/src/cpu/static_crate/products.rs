@@ -91,7 +91,6 @@ impl Planner<'_> {
         }
         let conv = Conv {
             spec,
-            images,
             size: [height, width],
             has_bias: others[1].is_some(),
             has_residual: others[2].is_some(),
@@ -129,7 +128,6 @@ impl Planner<'_> {
             sides.ok_or_else(|| misfit("a transposed convolution cuts off more than there is"))?;
         let conv = ConvTranspose {
             spec,
-            images,
             size: [height, width],
             out_size: [out_rows, out_columns],
         };

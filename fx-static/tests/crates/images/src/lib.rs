@@ -59,11 +59,11 @@ pub fn run<'a>(inputs: &Inputs<'_>, arena: &'a mut Arena) -> Outputs<'a> {
     let arena = &mut arena.floats[..];
     // conv2d, relu
     let (_, out, _) = split(arena, 0..360);
-    Conv { spec: ConvSpec { in_channels: 2, out_channels: 6, groups: 1, kernel: [3, 3], stride: [2, 2], padding: [1, 1], dilation: [1, 1] }, images: 2, size: [9, 11], has_bias: true, has_residual: false, activation: Activation::Relu }
+    Conv { spec: ConvSpec { in_channels: 2, out_channels: 6, groups: 1, kernel: [3, 3], stride: [2, 2], padding: [1, 1], dilation: [1, 1] }, size: [9, 11], has_bias: true, has_residual: false, activation: Activation::Relu }
         .run(&[&inputs.x[0..396], &weights[0..108], &weights[108..114]], out);
     // conv2d_1
     let (low, out, _) = split(arena, 360..660);
-    Conv { spec: ConvSpec { in_channels: 6, out_channels: 6, groups: 6, kernel: [3, 2], stride: [1, 1], padding: [1, 0], dilation: [1, 1] }, images: 2, size: [5, 6], has_bias: true, has_residual: false, activation: Activation::None }
+    Conv { spec: ConvSpec { in_channels: 6, out_channels: 6, groups: 6, kernel: [3, 2], stride: [1, 1], padding: [1, 0], dilation: [1, 1] }, size: [5, 6], has_bias: true, has_residual: false, activation: Activation::None }
         .run(&[&low[0..360], &weights[114..150], &weights[150..156]], out);
     // pad
     let (low, out, _) = split(arena, 720..1080);
@@ -77,7 +77,7 @@ pub fn run<'a>(inputs: &Inputs<'_>, arena: &'a mut Arena) -> Outputs<'a> {
     });
     // conv_transpose2d
     let (_, out, high) = split(arena, 0..720);
-    ConvTranspose { spec: ConvSpec { in_channels: 6, out_channels: 3, groups: 1, kernel: [2, 2], stride: [2, 2], padding: [0, 0], dilation: [1, 1] }, images: 2, size: [5, 6], out_size: [10, 12] }
+    ConvTranspose { spec: ConvSpec { in_channels: 6, out_channels: 3, groups: 1, kernel: [2, 2], stride: [2, 2], padding: [0, 0], dilation: [1, 1] }, size: [5, 6], out_size: [10, 12] }
         .run(&[&high[0..360], &weights[156..228]], out);
     // conv_transpose2d
     let (_, out, _) = split(arena, 0..720);
