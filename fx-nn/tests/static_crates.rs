@@ -129,6 +129,36 @@ fn texts() -> Result<()> {
     Ok(())
 }
 
+/// What only moves elements goes where the function says, as a view or by a short table.
+#[test]
+fn moved_elements() -> Result<()> {
+    fx_nn::manual_seed(2);
+    let slopes = Tensor::from_vec(vec![0.5f32, -0.25, 0.1, 0.0], 4)?;
+    let gm = symbolic_trace(traced!(|x: &Tensor| {
+        let turned = ops::flip(x, -1)?;
+        let parts = ops::unbind(&turned, 0)?;
+        let shuffled = ops::roll(&ops::pixel_shuffle(x, 2)?, 1, 2)?;
+        let pooled = ops::max_pool1d(&parts.get(1)?, 2, 2, 1, 1, false)?;
+        let means = ops::avg_pool1d(&pooled, 2, 1, 0, false, true)?;
+        let bent = ops::prelu(x, &slopes)?;
+        Ok((shuffled, means, bent, ops::movedim(x, 0, 2)?.contiguous()?))
+    }))?;
+    let x = Tensor::randn((2, 4, 3, 5))?;
+    let made = gm.to_crate(Target::Static, &x)?;
+    let expected: (Tensor, Tensor, Tensor, Tensor) = gm.forward(&x)?;
+    let expected = [expected.0, expected.1, expected.2, expected.3];
+    for (found, expected) in made.run(&[&x])?.iter().zip(&expected) {
+        let [apart, _] = apart(found, expected)?;
+        assert!(apart <= 1e-6, "{apart}\n{}", made.source());
+    }
+    assert!(
+        made.source().contains("places: [4, 3, 2, 1, 0]"),
+        "{}",
+        made.source()
+    );
+    Ok(())
+}
+
 /// A network of images: convolutions of all kinds, norms, pools, and what moves pixels.
 fn image_steps() -> Result<GraphModule> {
     let first = nn::Conv2d::new(2, 6, 3)?.stride(2).padding(1);

@@ -242,12 +242,11 @@ impl<'g> Planner<'g> {
             }
             Kind::Constant(tensor) => return Ok(Given::Constant(tensor.clone())),
             Kind::Floats => self.floats(inputs[0])?,
-            Kind::Host { function, .. } => {
-                return Err(Error::msg(format_args!(
-                    "there is no kernel for this call of `{}`",
-                    function.path()
-                )));
-            }
+            Kind::Host {
+                function,
+                args,
+                items,
+            } => return self.host(*function, args, items),
             Kind::View(view) => {
                 let x = self.floats(inputs[0])?;
                 self.viewed(x, view)?
@@ -428,7 +427,8 @@ impl<'g> Planner<'g> {
         self.points_of(&views, points)
     }
 
-    fn points_of(&mut self, views: &[Floats], points: Vec<PointOp>) -> Result<Floats> {
+    /// Functions of the elements of views.
+    pub fn points_of(&mut self, views: &[Floats], points: Vec<PointOp>) -> Result<Floats> {
         let dims = broadcast(views.iter().map(|x| &x.dims[..]));
         let dims = dims.ok_or_else(|| misfit("the sizes of its operands do not fit"))?;
         let wide: Option<Vec<Floats>> = views.iter().map(|x| x.expanded(&dims)).collect();

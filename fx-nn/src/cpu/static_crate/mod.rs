@@ -2,13 +2,14 @@
 //!
 //! A draft, as the compiler for the CPU makes it, becomes a plan (`plan`) of kernels of `fx-static`: `items` has a step or a
 //! view for each item (`products` those of convolutions, products, attention and networks over sequences; `points`
-//! functions of elements), `floats` says where floats are, `weights` has those that are the same in every run, `arena` says where buffers lie, and
-//! `source` writes the crate.
+//! functions of elements; `host` calls that no item is for), `floats` says where floats are, `weights` has those that are the
+//! same in every run, `arena` says where buffers lie, and `source` writes the crate.
 //!
 //! Invariant: a crate computes what its plan computes here, by the same kernels.
 
 mod arena;
 mod floats;
+mod host;
 mod items;
 mod plan;
 mod points;
