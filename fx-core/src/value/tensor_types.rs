@@ -147,7 +147,9 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
         }
         table
     });
-    match table.get(path).map(Vec::as_slice) {
+    let known = table.get(path);
+    let known = known.or_else(|| table.get(&*renamed(path)?));
+    match known.map(Vec::as_slice) {
         Some([from_data]) => Ok(*from_data),
         Some([_, _, ..]) => Err(Error::saved(format_args!(
             "two tensor types are registered as `{path}`: give one another path with `register_tensor!`"
