@@ -2,12 +2,20 @@
 //!
 //! Invariant: a path that is known as it is written is never looked up as another one.
 
+use rustc_hash::FxHashMap;
+
 /// Former names of libraries, each with the present one. `.ci/rename` adds to it.
 const FORMER: &[[&str; 2]] = &[];
 
 /// The path that a path of an older file is now, if it names a library that has another name today.
 pub(crate) fn renamed(path: &str) -> Option<String> {
     renamed_by(FORMER, path)
+}
+
+/// The entry of a path, as it is written or as it is now.
+pub(crate) fn known<'t, V>(table: &'t FxHashMap<&'static str, V>, path: &str) -> Option<&'t V> {
+    let now = || table.get(&*renamed(path)?);
+    table.get(path).or_else(now)
 }
 
 fn renamed_by(names: &[[&str; 2]], path: &str) -> Option<String> {

@@ -286,6 +286,12 @@ fn recorded_crates_are_what_is_written() -> Result<()> {
     Ok(())
 }
 
+/// Why there is no crate.
+fn refused(gm: &GraphModule, x: &Tensor) -> String {
+    let error = gm.to_crate(Target::Static, x).map(drop).err();
+    error.map(|error| error.to_string()).unwrap_or_default()
+}
+
 #[test]
 fn what_a_crate_cannot_have_is_listed() -> Result<()> {
     let x = Tensor::ones((2, 3))?;
@@ -293,11 +299,7 @@ fn what_a_crate_cannot_have_is_listed() -> Result<()> {
         let places = x.argmax(1, false)?;
         Ok((x.cumsum(1)?, places, x.relu()?))
     }))?;
-    let error = gm.to_crate(Target::Static, &x).map(drop);
-    let error = error
-        .err()
-        .map(|error| error.to_string())
-        .unwrap_or_default();
+    let error = refused(&gm, &x);
     for part in [
         "2 calls cannot be in a static crate",
         "%cumsum = fx_nn::ops::cumsum",
@@ -308,11 +310,7 @@ fn what_a_crate_cannot_have_is_listed() -> Result<()> {
     }
     // A layer in training.
     let gm = symbolic_trace(&nn::Sequential::new().push(nn::BatchNorm1d::new(3)?))?;
-    let error = gm.to_crate(Target::Static, &x).map(drop);
-    let error = error
-        .err()
-        .map(|error| error.to_string())
-        .unwrap_or_default();
+    let error = refused(&gm, &x);
     assert!(
         error.contains("%_0 = 0") && error.contains("is in training"),
         "{error}"
@@ -321,21 +319,11 @@ fn what_a_crate_cannot_have_is_listed() -> Result<()> {
     let gm = symbolic_trace(traced!(|x: &Tensor| {
         fx_nn::control::cond(x.sum(..)?.gt(0.0)?, || x.relu(), || x.neg())
     }))?;
-    let error = gm.to_crate(Target::Static, &x).map(drop);
-    let error = error
-        .err()
-        .map(|error| error.to_string())
-        .unwrap_or_default();
+    let error = refused(&gm, &x);
     assert!(error.contains("is a branch or a loop"), "{error}");
     // Another element type, by the name of its input.
     let gm = symbolic_trace(traced!(|x: &Tensor| x.relu()))?;
-    let error = gm
-        .to_crate(Target::Static, &x.to_dtype(DType::BF16)?)
-        .map(drop);
-    let error = error
-        .err()
-        .map(|error| error.to_string())
-        .unwrap_or_default();
+    let error = refused(&gm, &x.to_dtype(DType::BF16)?);
     assert!(
         error.contains("%x = x") && error.contains("inputs are tensors of f32"),
         "{error}"

@@ -12,7 +12,7 @@ use super::json::{self, Excerpt, Json, JsonMap};
 use super::names::returned;
 use super::value_meta::{from_value_meta, to_value_meta};
 use crate::error::{Error, Result};
-use crate::former::renamed;
+use crate::former::known;
 use crate::ir::meta::{Entry, Meta};
 use crate::ir::method::RecordedMethod;
 use crate::ir::registry;
@@ -116,10 +116,7 @@ fn tables() -> &'static Tables {
 }
 
 fn find(name: &str) -> Result<&'static MetaType> {
-    let by_name = &tables().by_name;
-    let known = by_name.get(name);
-    let known = known.or_else(|| by_name.get(&*renamed(name)?));
-    match known.map(Vec::as_slice) {
+    match known(&tables().by_name, name).map(Vec::as_slice) {
         Some([entry]) => Ok(entry),
         Some([_, _, ..]) => Err(Error::saved(format_args!(
             "two types of entries are registered as {}: give one another `SavedMeta::NAME`",

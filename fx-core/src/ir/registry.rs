@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::function::{DynamicKernel, Function, FunctionDef};
 use super::signature::ParamSpec;
 use crate::error::{Error, Result};
-use crate::former::renamed;
+use crate::former::known;
 use crate::value::value::Value;
 
 /// One entry, submitted by `#[wrap]`.
@@ -62,10 +62,7 @@ fn tables() -> &'static Tables {
 /// # Ok::<(), fx_core::Error>(())
 /// ```
 pub fn function(path: &str) -> Result<Option<Function>> {
-    let by_path = &tables().by_path;
-    let known = by_path.get(path);
-    let known = known.or_else(|| by_path.get(&*renamed(path)?));
-    match known.map(Vec::as_slice) {
+    match known(&tables().by_path, path).map(Vec::as_slice) {
         None | Some([]) => Ok(dynamic().get(path).copied()),
         Some([function]) => Ok(Some(*function)),
         Some(_) => Err(Error::taken(

@@ -13,7 +13,7 @@ use crate::file::json::{self, Excerpt, Json, JsonMap};
 use crate::file::loader::Loader;
 use crate::file::names::module::{CONFIG, TYPE};
 use crate::file::saver::Saver;
-use crate::former::renamed;
+use crate::former::known;
 use crate::submit::REGISTRY_HINT;
 use crate::value::object::short_type_name;
 
@@ -108,10 +108,7 @@ fn tables() -> &'static Tables {
 }
 
 fn find(path: &str) -> Result<&'static ModuleType> {
-    let by_path = &tables().by_path;
-    let known = by_path.get(path);
-    let known = known.or_else(|| by_path.get(&*renamed(path)?));
-    match known.map(Vec::as_slice) {
+    match known(&tables().by_path, path).map(Vec::as_slice) {
         Some([entry]) => Ok(entry),
         Some([_, _, ..]) => Err(Error::saved(format_args!(
             "two module types are registered as {}: give one another path with #[trace(path = \"..\")]",

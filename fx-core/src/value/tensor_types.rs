@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::data::TensorData;
 use super::value::Value;
 use crate::error::{Error, Result};
-use crate::former::renamed;
+use crate::former::{known, renamed};
 
 /// Builds a tensor from its data.
 pub type FromData = fn(&TensorData<'_>) -> Result<Value>;
@@ -147,9 +147,7 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
         }
         table
     });
-    let known = table.get(path);
-    let known = known.or_else(|| table.get(&*renamed(path)?));
-    match known.map(Vec::as_slice) {
+    match known(table, path).map(Vec::as_slice) {
         Some([from_data]) => Ok(*from_data),
         Some([_, _, ..]) => Err(Error::saved(format_args!(
             "two tensor types are registered as `{path}`: give one another path with `register_tensor!`"

@@ -24,7 +24,7 @@ use super::run::OnStep;
 use super::support::refusal;
 use super::{absorb, fuse, grow, layout, lower, types};
 use crate::Tensor;
-use crate::lowering::Signature;
+use crate::lowering::{Signature, wrapped};
 use crate::nn::replace::replace;
 use crate::passes::{FuseBatchNorm, RemoveDropout};
 use crate::tensor::is_grad_enabled;
@@ -299,14 +299,10 @@ fn put_items(gm: &mut GraphModule) -> Result<()> {
             [
                 Argument::Tuple(items) | Argument::List(items),
                 Argument::Int(at),
-            ] => {
-                let count = items.len() as i64;
-                let at = if *at < 0 { *at + count } else { *at };
-                usize::try_from(at)
-                    .ok()
-                    .and_then(|at| items.get(at))
-                    .cloned()
-            }
+            ] => usize::try_from(wrapped(*at, items.len()))
+                .ok()
+                .and_then(|at| items.get(at))
+                .cloned(),
             _ => None,
         };
         if let Some(item) = item {

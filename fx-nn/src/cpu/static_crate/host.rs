@@ -9,13 +9,14 @@ use fx_core::ir::{Argument, Function, FunctionTable};
 use fx_core::value::{NodeId, Value};
 use fx_core::{Error, Result, function, operator};
 use fx_kernels::pointwise::Binary;
-use fx_static::{AdaptivePool, Places, Pool, PoolSpec, Pooled};
+use fx_static::{Places, PoolSpec, Pooled};
 
 use super::floats::Floats;
 use super::items::{Given, Planner};
 use crate::cpu::array::Dims;
 use crate::cpu::draft::{Id, PointOp};
 use crate::cpu::views::Viewing;
+use crate::lowering::wrapped;
 use crate::op_kind::OpKind;
 use crate::{Tensor, ops};
 
@@ -38,18 +39,13 @@ impl Planner<'_> {
             && let (Some(id), Some(Argument::Int(at))) = (given(args.first()), args.get(1))
             && let Given::Parts(parts) = &self.given[id]
         {
-            let at = if *at < 0 {
-                at + parts.len() as i64
-            } else {
-                *at
-            };
-            let part = usize::try_from(at).ok().and_then(|at| parts.get(at));
+            let at = usize::try_from(wrapped(*at, parts.len()));
+            let part = at.ok().and_then(|at| parts.get(at));
             let part = part.ok_or_else(|| Error::msg("there is no such result"))?;
             return Ok(Given::Floats(part.clone()));
         }
         let kind = FunctionTable::<OpKind>::registered()?.get(function);
         if let Some(x) = given(args.first()) {
-            let numbers = || args[1..].iter().map(number).collect::<Option<Vec<usize>>>();
             if kind == Some(&OpKind::View) || turns().contains(&function) {
                 return self.moved(function, args, items);
             }
@@ -58,7 +54,7 @@ impl Planner<'_> {
             {
                 return self.prelu(x, weight).map(Given::Floats);
             }
-            if let Some(numbers) = numbers()
+            if let Some(numbers) = args[1..].iter().map(number).collect::<Option<Vec<usize>>>()
                 && let Some(pooled) = self.pooled_rows(function, x, &numbers)?
             {
                 return Ok(Given::Floats(pooled));
@@ -155,35 +151,20 @@ impl Planner<'_> {
         self.points_of(&[x, weight], points)
     }
 
-    /// A pool over rows, as one over images of height 1.
+    /// A pool over rows, as one over images of height 1; `None` for another function.
     fn pooled_rows(
         &mut self,
         function: Function,
         x: Id,
         numbers: &[usize],
     ) -> Result<Option<Floats>> {
-        let x = self.in_order(x)?;
-        let Some((&width, outer)) = x.dims.split_last() else {
-            return Ok(None);
-        };
-        let mut dims: Dims = outer.into();
-        if function == function!(ops::adaptive_avg_pool1d)
-            && let [count] = *numbers
-        {
-            dims.push(count);
-            let pool = AdaptivePool {
-                size: [1, width],
-                out_size: [1, count],
-            };
-            return self.kernel(pool, &[&x], dims).map(Some);
-        }
         let mut spec = PoolSpec::new(1);
         let how = match *numbers {
             [kernel, stride, padding, dilation, ceil] if function == function!(ops::max_pool1d) => {
                 (spec.kernel[1], spec.stride[1]) = (kernel, stride);
                 (spec.padding[1], spec.dilation[1]) = (padding, dilation);
                 spec.ceil_mode = ceil != 0;
-                Pooled::Largest
+                Some(Pooled::Largest)
             }
             [kernel, stride, padding, ceil, counts_padding]
                 if function == function!(ops::avg_pool1d) =>
@@ -192,24 +173,19 @@ impl Planner<'_> {
                 spec.padding[1] = padding;
                 spec.ceil_mode = ceil != 0;
                 spec.count_include_pad = counts_padding != 0;
-                Pooled::Mean
+                Some(Pooled::Mean)
             }
+            [_] if function == function!(ops::adaptive_avg_pool1d) => None,
             _ => return Ok(None),
         };
-        if [spec.kernel[1], spec.stride[1], spec.dilation[1]].contains(&0) {
-            return Err(Error::msg("a size of the pool is 0"));
-        }
-        let (_, count) = spec.out_size(1, width);
-        if count == 0 {
-            return Err(Error::msg("no window of the pool fits"));
-        }
-        dims.push(count);
-        let pool = Pool {
-            how,
-            spec,
-            size: [1, width],
+        let rows = self.floats(x)?;
+        let dim = rows.dims.len().saturating_sub(1);
+        let images = rows.with_one(dim);
+        let made = match how {
+            Some(how) => self.pool(images, &spec, how)?,
+            None => self.adaptive_pool(images, [1, numbers[0] as i64])?,
         };
-        self.kernel(pool, &[&x], dims).map(Some)
+        Ok(Some(made.without(dim)))
     }
 }
 

@@ -9,7 +9,7 @@ use fx_kernels::Activation;
 use fx_kernels::matrix::Order;
 use fx_kernels::pointwise::{Binary, Unary};
 use fx_kernels::reduce::Reduction;
-use fx_static::{Fill, Join, Kernel, MaskKind, Normed, Pad, Places, Reduce, RowNorm};
+use fx_static::{Fill, Join, Kernel, MaskKind, Normed, Pad, Places, Pooled, Reduce, RowNorm};
 use smallvec::SmallVec;
 
 use super::floats::{DIMS, Floats, Place, collapsed};
@@ -49,10 +49,6 @@ pub(super) struct Planner<'g> {
     pub what: String,
 }
 
-fn misfit(what: &'static str) -> Error {
-    Error::msg(what)
-}
-
 impl<'g> Planner<'g> {
     pub fn new(gm: &'g GraphModule) -> Self {
         Planner {
@@ -70,10 +66,7 @@ impl<'g> Planner<'g> {
         for item in &mut draft.items {
             let mut is_open = false;
             item.visit_uses(&mut |id| is_open |= matches!(self.given[*id], Given::Nothing));
-            let given = match is_open && !matches!(item.kind, Kind::Host { .. }) {
-                true => Given::Nothing,
-                false => self.item(item, is_open)?,
-            };
+            let given = self.item(item, is_open)?;
             self.given.push(given);
         }
         self.problems.none()?;
@@ -131,9 +124,9 @@ impl<'g> Planner<'g> {
                     Given::Constant(tensor) if tensor.dtype()? == DType::F32 => {
                         results.push(self.floats(*id));
                     }
-                    _ => results.push(Err(misfit("a result is no tensor of f32"))),
+                    _ => results.push(Err(Error::msg("a result is no tensor of f32"))),
                 },
-                None => results.push(Err(misfit("a result is no tensor of f32"))),
+                None => results.push(Err(Error::msg("a result is no tensor of f32"))),
             }
         }
         let is_single = results.len() == 1;
@@ -172,7 +165,7 @@ impl<'g> Planner<'g> {
                 let number = Tensor::from_vec(vec![*number as f32], [0usize; 0])?;
                 self.plan.weights.add(&number)
             }
-            _ => Err(misfit("it takes what is no tensor of f32")),
+            _ => Err(Error::msg("it takes what is no tensor of f32")),
         }
     }
 
@@ -202,12 +195,11 @@ impl<'g> Planner<'g> {
                     return Ok(Given::Int(number));
                 }
             }
-            Some(meta @ (ValueMeta::List(items) | ValueMeta::Tuple(items))) if !item.is_floats => {
+            Some(ValueMeta::List(items) | ValueMeta::Tuple(items)) if !item.is_floats => {
                 let number = |meta: &ValueMeta| match meta {
                     ValueMeta::Int(dim) => dim.as_number(),
                     _ => None,
                 };
-                debug_assert!(meta.items().is_some());
                 if let Some(numbers) = items.iter().map(number).collect::<Option<Vec<_>>>() {
                     return Ok(Given::Ints(numbers));
                 }
@@ -255,8 +247,8 @@ impl<'g> Planner<'g> {
                 Given::Parts(parts) => parts
                     .get(*at)
                     .cloned()
-                    .ok_or_else(|| misfit("there is no such result"))?,
-                _ => return Err(misfit("it is a part of what has none")),
+                    .ok_or_else(|| Error::msg("there is no such result"))?,
+                _ => return Err(Error::msg("it is a part of what has none")),
             },
             Kind::Conv {
                 spec,
@@ -271,9 +263,18 @@ impl<'g> Planner<'g> {
                 dilation,
             } => self.conv_of(inputs, *groups, [*stride, *padding, *dilation])?,
             Kind::ConvTranspose(steps) => self.conv_transpose(inputs, *steps)?,
-            Kind::MaxPool(spec) => self.pool(inputs[0], spec, true)?,
-            Kind::AveragePool(spec) => self.pool(inputs[0], spec, false)?,
-            Kind::AdaptivePool(size) => self.adaptive_pool(inputs[0], *size)?,
+            Kind::MaxPool(spec) => {
+                let x = self.floats(inputs[0])?;
+                self.pool(x, spec, Pooled::Largest)?
+            }
+            Kind::AveragePool(spec) => {
+                let x = self.floats(inputs[0])?;
+                self.pool(x, spec, Pooled::Mean)?
+            }
+            Kind::AdaptivePool(size) => {
+                let x = self.floats(inputs[0])?;
+                self.adaptive_pool(x, *size)?
+            }
             Kind::Linear {
                 weight,
                 bias,
@@ -351,7 +352,7 @@ impl<'g> Planner<'g> {
             Kind::Recurrent(how, weights) => {
                 return self.recurrent(inputs, *how, weights.as_deref());
             }
-            _ => return Err(misfit("there is no kernel for it")),
+            _ => return Err(Error::msg("there is no kernel for it")),
         }))
     }
 
@@ -379,7 +380,7 @@ impl<'g> Planner<'g> {
     fn rows(&mut self, norm: RowNorm, id: Id, given: &[Floats]) -> Result<Floats> {
         let x = self.in_order(id)?;
         if x.dims.last() != Some(&norm.size) {
-            return Err(misfit("the rows of a norm have another size"));
+            return Err(Error::msg("the rows of a norm have another size"));
         }
         let reads: Vec<&Floats> = [&x].into_iter().chain(given).collect();
         self.kernel(norm, &reads, x.dims.clone())
@@ -389,7 +390,7 @@ impl<'g> Planner<'g> {
         let x = self.floats(id)?;
         let rank = x.dims.len();
         if rank == 0 {
-            return Err(misfit("it is over a dim of a tensor that has none"));
+            return Err(Error::msg("it is over a dim of a tensor that has none"));
         }
         let mut order: Dims = (0..rank).collect();
         order.swap(place(dim, rank)?, rank - 1);
@@ -409,10 +410,10 @@ impl<'g> Planner<'g> {
     fn embedding(&mut self, id: Id, table: Floats) -> Result<Floats> {
         let (input, dims) = match &self.given[id] {
             Given::Indices(input, dims) => (*input, dims.clone()),
-            _ => return Err(misfit("its indices are no input of i64")),
+            _ => return Err(Error::msg("its indices are no input of i64")),
         };
         let [_, size] = table.dims[..] else {
-            return Err(misfit("the table of an embedding has two dims"));
+            return Err(Error::msg("the table of an embedding has two dims"));
         };
         let mut dims = dims;
         dims.push(size);
@@ -430,9 +431,9 @@ impl<'g> Planner<'g> {
     /// Functions of the elements of views.
     pub fn points_of(&mut self, views: &[Floats], points: Vec<PointOp>) -> Result<Floats> {
         let dims = broadcast(views.iter().map(|x| &x.dims[..]));
-        let dims = dims.ok_or_else(|| misfit("the sizes of its operands do not fit"))?;
+        let dims = dims.ok_or_else(|| Error::msg("the sizes of its operands do not fit"))?;
         let wide: Option<Vec<Floats>> = views.iter().map(|x| x.expanded(&dims)).collect();
-        let wide = wide.ok_or_else(|| misfit("the sizes of its operands do not fit"))?;
+        let wide = wide.ok_or_else(|| Error::msg("the sizes of its operands do not fit"))?;
         let strides: Vec<&[usize]> = wide.iter().map(|x| &x.strides[..]).collect();
         let (all, strides) = collapsed::<DIMS>(&dims, &strides)?;
         let steps = Steps {
@@ -460,7 +461,7 @@ impl<'g> Planner<'g> {
         for tensor in numbers {
             let mut view = self.plan.weights.add(tensor)?;
             if x.dims.len() < 2 || view.dims[..] != [x.dims[1]] {
-                return Err(misfit("a batch norm is over other channels"));
+                return Err(Error::msg("a batch norm is over other channels"));
             }
             for at in 2..x.dims.len() {
                 view = view.with_one(at - 1);
@@ -487,7 +488,9 @@ impl<'g> Planner<'g> {
                 parts.push(part);
             }
         }
-        let first = parts.first().ok_or_else(|| misfit("nothing is joined"))?;
+        let first = parts
+            .first()
+            .ok_or_else(|| Error::msg("nothing is joined"))?;
         let mut dims = first.dims.clone();
         let dim = place(dim, dims.len())?;
         dims[dim] = parts.iter().map(|part| part.dims[dim]).sum();
@@ -513,7 +516,7 @@ impl<'g> Planner<'g> {
         let first = is_gone.iter().position(|gone| *gone).unwrap_or(rank);
         let count: usize = gone.clone().map(|at| x.dims[at]).product();
         if count == 0 && matches!(how, Reduction::Max | Reduction::Min) {
-            return Err(misfit("there is nothing to take the largest of"));
+            return Err(Error::msg("there is nothing to take the largest of"));
         }
         let last = first + gone.clone().count();
         // Dims next to each other are reduced where they are; others go to the end.
@@ -541,7 +544,7 @@ impl<'g> Planner<'g> {
         let x = self.in_order(id)?;
         let dim = place(dim, x.dims.len())?;
         if places.iter().any(|at| *at >= x.dims[dim]) {
-            return Err(misfit("an index is behind the end"));
+            return Err(Error::msg("an index is behind the end"));
         }
         let mut dims = x.dims.clone();
         dims[dim] = places.len();
@@ -560,7 +563,7 @@ impl<'g> Planner<'g> {
         let x = self.in_order(id)?;
         let rank = x.dims.len();
         if rank > DIMS || sides.len() > rank {
-            return Err(misfit(
+            return Err(Error::msg(
                 "a padding is over more dims than there are, or over more than 6",
             ));
         }

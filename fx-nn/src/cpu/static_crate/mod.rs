@@ -25,7 +25,6 @@ use std::path::Path;
 use fx_core::trace::IntoArgs;
 use fx_core::{Error, GraphModule, Result};
 
-use self::floats::Place;
 use self::items::Planner;
 use self::plan::Plan;
 use crate::Tensor;
@@ -140,13 +139,7 @@ impl StaticCrate {
         }
         let arena = self.plan.run(&floats, &indices)?;
         let outputs = self.plan.outputs.iter().map(|output| {
-            let Place::Buffer(buffer) = output.floats.memory else {
-                return Err(Error::msg("a result lies in the arena"));
-            };
-            let start = output.floats.start;
-            let range = self
-                .plan
-                .in_arena(buffer, &(start..start + output.floats.numel()));
+            let range = self.plan.result(output);
             Tensor::from_vec(arena[range].to_vec(), &output.floats.dims[..])
         });
         outputs.collect()

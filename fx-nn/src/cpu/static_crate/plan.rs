@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 use fx_core::{Error, Result};
-use fx_static::{Kernel, Linear, rows_at};
+use fx_static::{Kernel, rows_at};
 
 use super::floats::{Floats, Place, range_of};
 use super::points::Steps;
@@ -109,6 +109,14 @@ impl Plan {
         start + range.start..start + range.end
     }
 
+    /// Where a result lies in the arena.
+    pub fn result(&self, output: &Output) -> Range<usize> {
+        let Place::Buffer(buffer) = output.floats.memory else {
+            unreachable!("a result is in a buffer: the planner copies what is not");
+        };
+        self.in_arena(buffer, &range_of(&output.floats))
+    }
+
     /// Runs the steps here.
     pub fn run(
         &self,
@@ -134,33 +142,16 @@ impl Plan {
                     Place::Input(at) => floats[*at].as_ref().map_or(&[], |x| &x[range.clone()]),
                 }
             };
+            let reads: Vec<&[f32]> = step.reads.iter().map(read).collect();
             match &step.work {
-                Work::Kernel(kernel) => {
-                    let reads: Vec<&[f32]> = step.reads.iter().map(read).collect();
-                    kernel.run(&reads, out);
-                }
-                Work::Points(steps) => {
-                    let reads: Vec<&[f32]> = step.reads.iter().map(read).collect();
-                    steps.run(&reads, out);
-                }
+                Work::Kernel(kernel) => kernel.run(&reads, out),
+                Work::Points(steps) => steps.run(&reads, out),
                 Work::Rows { size, input } => {
                     let indices = indices[*input].as_deref().unwrap_or(&[]);
-                    rows_at(*size, indices, read(&step.reads[0]), out).map_err(Error::other)?;
+                    rows_at(*size, indices, reads[0], out).map_err(Error::other)?;
                 }
             }
         }
         Ok(arena)
-    }
-}
-
-/// A linear layer without a residual.
-pub(super) fn linear(inputs: usize, outputs: usize, has_bias: bool) -> Linear {
-    Linear {
-        inputs,
-        outputs,
-        has_bias,
-        has_residual: false,
-        is_residual_first: false,
-        activation: fx_static::Activation::None,
     }
 }

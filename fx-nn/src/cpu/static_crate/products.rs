@@ -12,19 +12,15 @@ use smallvec::SmallVec;
 
 use super::floats::{Floats, collapsed};
 use super::items::{Given, Planner};
-use super::plan::{Work, linear};
+use super::plan::Work;
 use crate::Tensor;
 use crate::cpu::array::{Dims, broadcast};
 use crate::cpu::draft::{Attending, ConvSteps, Id, Matrix, Recurring};
 use crate::cpu::views::Viewing;
 
-fn misfit(what: &'static str) -> Error {
-    Error::msg(what)
-}
-
 /// The sizes of images.
 fn four(x: &Floats) -> Result<[usize; 4]> {
-    <[usize; 4]>::try_from(&x.dims[..]).map_err(|_| misfit("images have four dims"))
+    <[usize; 4]>::try_from(&x.dims[..]).map_err(|_| Error::msg("images have four dims"))
 }
 
 impl Planner<'_> {
@@ -76,18 +72,20 @@ impl Planner<'_> {
         let (x, others) = (batched(x), [weight, bias, residual.map(batched)]);
         let [images, channels, height, width] = four(&x)?;
         if channels != spec.in_channels || spec.stride.contains(&0) || spec.dilation.contains(&0) {
-            return Err(misfit("a convolution is of other channels"));
+            return Err(Error::msg("a convolution is of other channels"));
         }
         let (rows, columns) = spec.out_size(height, width);
         if rows == 0 || columns == 0 {
-            return Err(misfit("no window of the convolution fits into the image"));
+            return Err(Error::msg(
+                "no window of the convolution fits into the image",
+            ));
         }
         let dims: Dims = SmallVec::from_slice(&[images, spec.out_channels, rows, columns]);
         if others[2]
             .as_ref()
             .is_some_and(|residual| residual.dims != dims)
         {
-            return Err(misfit("a sum changes the sizes of an image"));
+            return Err(Error::msg("a sum changes the sizes of an image"));
         }
         let conv = Conv {
             spec,
@@ -108,7 +106,7 @@ impl Planner<'_> {
         let [images, channels, height, width] = four(&x)?;
         let [in_channels, group_out, rows, columns] = four(&weight)?;
         if in_channels != channels || height * width == 0 || steps.groups == 0 {
-            return Err(misfit("a transposed convolution is of other channels"));
+            return Err(Error::msg("a transposed convolution is of other channels"));
         }
         let spec = ConvSpec {
             in_channels,
@@ -124,8 +122,8 @@ impl Planner<'_> {
             ((size - 1) * steps.stride[at] + reach).checked_sub(2 * steps.padding[at])
         };
         let sides = side(0, height).zip(side(1, width));
-        let (out_rows, out_columns) =
-            sides.ok_or_else(|| misfit("a transposed convolution cuts off more than there is"))?;
+        let (out_rows, out_columns) = sides
+            .ok_or_else(|| Error::msg("a transposed convolution cuts off more than there is"))?;
         let conv = ConvTranspose {
             spec,
             size: [height, width],
@@ -136,40 +134,37 @@ impl Planner<'_> {
         Ok(if is_single { made.without(0) } else { made })
     }
 
-    pub fn pool(&mut self, id: Id, spec: &PoolSpec, is_max: bool) -> Result<Floats> {
-        let x = self.in_order(id)?;
+    /// A pool of images; rows are images of height 1.
+    pub fn pool(&mut self, x: Floats, spec: &PoolSpec, how: Pooled) -> Result<Floats> {
+        let x = self.contiguous(x)?;
         let [outer @ .., height, width] = &x.dims[..] else {
-            return Err(misfit("images have rows and columns"));
+            return Err(Error::msg("images have rows and columns"));
         };
         let sides = spec.kernel.iter().chain(&spec.stride).chain(&spec.dilation);
         let is_wide = (0..2).any(|at| spec.padding[at] > spec.kernel[at] / 2);
         if sides.into_iter().any(|side| *side == 0) || is_wide {
-            return Err(misfit(
+            return Err(Error::msg(
                 "a size of the pool is 0, or its padding more than half of its window",
             ));
         }
         let (rows, columns) = spec.out_size(*height, *width);
         if rows == 0 || columns == 0 {
-            return Err(misfit("no window of the pool fits into the image"));
+            return Err(Error::msg("no window of the pool fits into the image"));
         }
         let mut dims: Dims = outer.into();
         dims.extend([rows, columns]);
         let pool = Pool {
-            how: if is_max {
-                Pooled::Largest
-            } else {
-                Pooled::Mean
-            },
+            how,
             spec: *spec,
             size: [*height, *width],
         };
         self.kernel(pool, &[&x], dims)
     }
 
-    pub fn adaptive_pool(&mut self, id: Id, size: [i64; 2]) -> Result<Floats> {
-        let x = self.in_order(id)?;
+    pub fn adaptive_pool(&mut self, x: Floats, size: [i64; 2]) -> Result<Floats> {
+        let x = self.contiguous(x)?;
         let [outer @ .., height, width] = &x.dims[..] else {
-            return Err(misfit("images have rows and columns"));
+            return Err(Error::msg("images have rows and columns"));
         };
         // -1 is the size that is there.
         let side = |size: i64, same: usize| usize::try_from(size).unwrap_or(same);
@@ -192,7 +187,7 @@ impl Planner<'_> {
         is_residual_first: bool,
     ) -> Result<Floats> {
         let Matrix::Dense(weight) = weight else {
-            return Err(misfit(
+            return Err(Error::msg(
                 "its weight is in blocks of few bits, and a static crate has f32 alone",
             ));
         };
@@ -203,7 +198,7 @@ impl Planner<'_> {
         let residual = match inputs.get(1) {
             Some(id) => {
                 let residual = self.floats(*id)?.expanded(&dims);
-                let residual = residual.ok_or_else(|| misfit("a sum changes the sizes"))?;
+                let residual = residual.ok_or_else(|| Error::msg("a sum changes the sizes"))?;
                 Some(self.contiguous(residual)?)
             }
             None => None,
@@ -234,19 +229,19 @@ impl Planner<'_> {
         let b = if is_column { b.with_one(1) } else { b };
         let (Some(at), Some(bt)) = (a.dims.len().checked_sub(2), b.dims.len().checked_sub(2))
         else {
-            return Err(misfit("a product of matrices needs dims"));
+            return Err(Error::msg("a product of matrices needs dims"));
         };
         let size = [a.dims[at], a.dims[at + 1], b.dims[bt + 1]];
         if b.dims[bt] != size[1] {
-            return Err(misfit("the inner sizes of a product differ"));
+            return Err(Error::msg("the inner sizes of a product differ"));
         }
         let batch = broadcast([&a.dims[..at], &b.dims[..bt]]);
-        let batch = batch.ok_or_else(|| misfit("the batches of a product do not fit"))?;
+        let batch = batch.ok_or_else(|| Error::msg("the batches of a product do not fit"))?;
         let expand = |x: &Floats, rows: usize, columns: usize| {
             let mut dims = batch.clone();
             dims.extend([rows, columns]);
             x.expanded(&dims)
-                .ok_or_else(|| misfit("the batches of a product do not fit"))
+                .ok_or_else(|| Error::msg("the batches of a product do not fit"))
         };
         let (a, b) = (expand(&a, size[0], size[1])?, expand(&b, size[1], size[2])?);
         let at = batch.len();
@@ -276,7 +271,7 @@ impl Planner<'_> {
         for id in &inputs[..3] {
             let mut x = self.floats(*id)?;
             if x.dims.len() != rank || rank > 4 {
-                return Err(misfit(
+                return Err(Error::msg(
                     "attention is over at most four dims, as many of each operand",
                 ));
             }
@@ -286,21 +281,21 @@ impl Planner<'_> {
             operands.push(x);
         }
         let [q, k, v] = &operands[..] else {
-            return Err(misfit("attention takes queries, keys and values"));
+            return Err(Error::msg("attention takes queries, keys and values"));
         };
         let [batch, heads, queries, size] = four(q)?;
         let [kb, kv_heads, keys, k_size] = four(k)?;
         let [vb, v_heads, v_keys, value_size] = four(v)?;
         let fits = (kb, vb, v_heads, v_keys, k_size) == (batch, batch, kv_heads, keys, size);
         if !fits || size == 0 || kv_heads == 0 || !heads.is_multiple_of(kv_heads) {
-            return Err(misfit("queries, keys and values do not fit"));
+            return Err(Error::msg("queries, keys and values do not fit"));
         }
         let mask_id = inputs.get(3).copied();
         let mask = self.mask_kind(how.mask, mask_id);
         let mask_floats = match mask.and(mask_id) {
             Some(id) => {
                 let wide = self.floats(id)?.expanded(&[batch, heads, queries, keys]);
-                Some(wide.ok_or_else(|| misfit("the mask does not fit"))?)
+                Some(wide.ok_or_else(|| Error::msg("the mask does not fit"))?)
             }
             None => None,
         };
@@ -338,7 +333,7 @@ impl Planner<'_> {
         weights: Option<&[Tensor]>,
     ) -> Result<Given> {
         let Some(weights) = weights else {
-            return Err(misfit(
+            return Err(Error::msg(
                 "the weights of a network are not the same in every run",
             ));
         };
@@ -351,7 +346,7 @@ impl Planner<'_> {
         }
         let mut x = self.contiguous(x)?;
         let [time, batch, _] = x.dims[..] else {
-            return Err(misfit("sequences have two or three dims"));
+            return Err(Error::msg("sequences have two or three dims"));
         };
         let mut first = [None, None];
         let mut rest = inputs[1..].iter();
@@ -359,7 +354,7 @@ impl Planner<'_> {
             if *is_given {
                 let id = rest
                     .next()
-                    .ok_or_else(|| misfit("a first state is missing"))?;
+                    .ok_or_else(|| Error::msg("a first state is missing"))?;
                 let state = self.in_order(*id)?;
                 first[at] = Some(if is_batched { state } else { state.with_one(1) });
             }
@@ -377,12 +372,11 @@ impl Planner<'_> {
                 let given = given?;
                 let state_of = |state: &Option<Floats>| {
                     let state = state.as_ref()?;
-                    let own = state.sliced(0, index, 1, 1).without(0);
-                    own.is_contiguous().then_some(own)
+                    Some(state.sliced(0, index, 1, 1).without(0))
                 };
                 let states = [state_of(&first[0]), state_of(&first[1])];
                 let [_, _, features] = x.dims[..] else {
-                    return Err(misfit("sequences have a time, a batch and features"));
+                    return Err(Error::msg("sequences have a time, a batch and features"));
                 };
                 let hidden = given[1].dims[1];
                 let gates = how.unit.gates() * hidden;
@@ -455,12 +449,20 @@ impl Planner<'_> {
 /// A linear layer of these operands, and the sizes of what it gives.
 fn linear_sizes(x: &Floats, weight: &Floats, has_bias: bool) -> Result<(Linear, Dims)> {
     let [outputs, inputs] = weight.dims[..] else {
-        return Err(misfit("the weight of a linear layer has two dims"));
+        return Err(Error::msg("the weight of a linear layer has two dims"));
     };
     let mut dims = x.dims.clone();
     match dims.last_mut() {
         Some(last) if *last == inputs => *last = outputs,
-        _ => return Err(misfit("the input of a linear layer has another width")),
+        _ => return Err(Error::msg("the input of a linear layer has another width")),
     }
-    Ok((linear(inputs, outputs, has_bias), dims))
+    let linear = Linear {
+        inputs,
+        outputs,
+        has_bias,
+        has_residual: false,
+        is_residual_first: false,
+        activation: Activation::None,
+    };
+    Ok((linear, dims))
 }

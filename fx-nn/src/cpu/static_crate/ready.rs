@@ -30,9 +30,10 @@ pub(super) fn ready(gm: &GraphModule, args: CallArgs) -> Result<(GraphModule, Dr
     let mut gm = GraphModule::new(attributes, graph, gm.class_name())?;
     // What a function is by others depends on shapes.
     gm.infer_shapes(&specs)?;
-    gm.apply(&decompositions()?)?;
-    gm.apply(&MethodsToFunctions)?;
-    gm.infer_shapes(&specs)?;
+    if gm.apply(&decompositions()?)?.changed {
+        gm.apply(&MethodsToFunctions)?;
+        gm.infer_shapes(&specs)?;
+    }
     let known: Vec<(NodeId, Argument)> = gm.graph().nodes().filter_map(known).collect();
     let mut graph = gm.graph_mut();
     for (node, number) in &known {

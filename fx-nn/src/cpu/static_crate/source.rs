@@ -178,11 +178,7 @@ fn run(text: &mut String, plan: &Plan, steps: &[String]) {
     }
     let _ = writeln!(text, "    {}Outputs {{", ok[0]);
     for output in &plan.outputs {
-        let Place::Buffer(buffer) = output.floats.memory else {
-            continue;
-        };
-        let start = output.floats.start;
-        let range = plan.in_arena(buffer, &(start..start + output.floats.numel()));
+        let range = plan.result(output);
         let _ = writeln!(
             text,
             "        {}: arena[{range:?}].first_chunk().expect(\"the arena has it\"),",

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the same floats stand there once.
 
-use std::hash::{BuildHasher, BuildHasherDefault};
+use std::hash::Hasher;
 
 use fx_core::Result;
 use rustc_hash::{FxHashMap, FxHasher};
@@ -33,9 +33,9 @@ impl Weights {
     }
 
     fn add_floats(&mut self, floats: &[f32], dims: Dims) -> Floats {
-        let bits = |floats: &[f32]| -> Vec<u32> { floats.iter().map(|x| x.to_bits()).collect() };
-        let hash = BuildHasherDefault::<FxHasher>::default().hash_one(bits(floats));
-        let known = self.known.entry(hash).or_default();
+        let mut hasher = FxHasher::default();
+        floats.iter().for_each(|x| hasher.write_u32(x.to_bits()));
+        let known = self.known.entry(hasher.finish()).or_default();
         let is_same = |(start, length): &&(usize, usize)| {
             let there = &self.floats[*start..start + length];
             let pairs = there.iter().zip(floats);
