@@ -56,7 +56,7 @@ pub use indexmap::IndexMap;
 pub use ir::operator;
 
 register_crate!(prelude = "fx_core::prelude");
-inventory::submit! { location::LibrarySource(file!()) }
+__private::entry! { (crate) LibrarySource, location::LibrarySource(file!()) }
 
 /// The names that most programs need: `use fx_core::prelude::*;`. Programs that write transforms
 /// add [`passes::prelude`].
@@ -85,14 +85,15 @@ pub mod __private {
     pub use crate::file::saver::Saver;
     pub use crate::ir::function::{Effects, Function, FunctionDef};
     pub use crate::ir::param_type::{ParamType, TypePart};
-    pub use crate::ir::registry::Registration;
+    pub use crate::ir::registry::{MethodPath, Registration};
     pub use crate::ir::signature::{Literal, ParamSpec, arity_error};
-    pub use crate::ir::table::TableEntry;
+    pub use crate::ir::table::{PathEntry, TableEntry};
     pub use crate::location::LibrarySource;
     pub use crate::module::argument::{OfModule, module_of, module_value};
+    pub use crate::module::forward::{Entry, HasEntry, NoEntry, Submitted, Unsaid};
     pub use crate::module::module::Module;
     pub use crate::module::parts::{part, part_mut};
-    pub use crate::module::registry::ModuleType;
+    pub use crate::module::registry::{ModuleOf, ModuleType};
     pub use crate::module::saved_fields::{save, save_variant};
     pub use crate::module::skipped::{
         Skipped, WithDefault, WithoutDefault, known_fields, no_variant, variant,
@@ -120,7 +121,8 @@ pub mod __private {
     pub use crate::value::tensor_types::TensorType;
     pub use crate::value::value::{Arg, IntoValue, Value};
     pub use fx_macros::op;
-    pub use inventory;
+    pub use fx_macros::{entry, table, table_entry};
+    pub use fx_registry;
     pub use std::borrow::Cow;
 
     /// The type of a function item.

@@ -31,12 +31,11 @@ impl SourceLocation {
 /// it. Where an eager call fails inside it, the error names the line that called the library.
 pub struct LibrarySource(pub &'static str);
 
-inventory::collect!(LibrarySource);
+crate::__private::table! { (crate) LibrarySource }
 
 /// Whether a file is a source of such a library.
 pub(crate) fn is_in_a_library(file: &str) -> bool {
-    inventory::iter::<LibrarySource>
-        .into_iter()
+    fx_registry::entries::<LibrarySource>()
         .filter_map(|library| library.0.strip_suffix("lib.rs"))
         .any(|sources| file.starts_with(sources))
 }

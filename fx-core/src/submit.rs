@@ -12,8 +12,8 @@ pub(crate) const REGISTRY_HINT: &str = match cfg!(feature = "registry") {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __submit {
-    ($entry:expr) => {
-        $crate::__private::inventory::submit! { $entry }
+    ($table:ident, $entry:expr) => {
+        $crate::__private::entry! { ($crate) $table, $entry }
     };
 }
 
@@ -22,7 +22,7 @@ macro_rules! __submit {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __submit {
-    ($entry:expr) => {
+    ($table:ident, $entry:expr) => {
         const _: fn() = || {
             let _ = $entry;
         };

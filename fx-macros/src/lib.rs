@@ -335,3 +335,24 @@ pub fn traced(input: TokenStream) -> TokenStream {
 pub fn function(input: TokenStream) -> TokenStream {
     expand::function(input.into()).into()
 }
+
+/// Adds an entry to a table of the registry: `(path of fx-core) Table, entry`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn entry(input: TokenStream) -> TokenStream {
+    expand::entry_of(input.into()).into()
+}
+
+/// Adds an entry to a table of functions: `(path of fx-core) (type) (function) (entry)`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn table_entry(input: TokenStream) -> TokenStream {
+    expand::table_entry(input.into()).into()
+}
+
+/// Declares a table of the registry: `(path of fx-core) Table`.
+#[doc(hidden)]
+#[proc_macro]
+pub fn table(input: TokenStream) -> TokenStream {
+    expand::table(input.into()).into()
+}

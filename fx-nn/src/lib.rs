@@ -56,7 +56,7 @@ pub use tensor::{
 pub use threads::{num_threads, set_num_threads};
 
 fx_core::register_crate!(prelude = "fx_nn::prelude", core = "fx_nn");
-fx_core::__private::inventory::submit! { fx_core::__private::LibrarySource(file!()) }
+fx_core::__private::entry! { (fx_core) LibrarySource, fx_core::__private::LibrarySource(file!()) }
 
 /// The items that macro expansions name if only this crate is a dependency.
 #[doc(hidden)]

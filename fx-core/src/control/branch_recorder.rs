@@ -112,7 +112,7 @@ impl BranchRecorder {
         let claim = Argument::Node(self.takes_second()?.node());
         let args = [claim, Argument::Str(Arc::new(words.to_string()))];
         let op = Op::CallFunction(operator::_assert);
-        context.insert(op, args.into_iter().collect(), Kwargs::new(), None)?;
+        context.insert_known(op, args.into_iter().collect(), Kwargs::new(), None)?;
         Ok(())
     }
 
@@ -126,7 +126,7 @@ impl BranchRecorder {
         let args = [Argument::Node(self.condition.node())]
             .into_iter()
             .collect();
-        let node = context.insert(op, args, Kwargs::new(), None)?;
+        let node = context.insert_known(op, args, Kwargs::new(), None)?;
         Ok(context.proxy(node))
     }
 

@@ -201,4 +201,4 @@ impl Module for Cond {
     }
 }
 
-crate::__private::submit! { ModuleType::named::<Cond>(|| "fx_core::control::Cond") }
+crate::__private::submit! { ModuleType, ModuleType::named::<Cond>(|| "fx_core::control::Cond") }

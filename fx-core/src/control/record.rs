@@ -109,7 +109,7 @@ pub(super) fn input(active: &Active, name: &str) -> Result<NodeId> {
     let op = Op::Placeholder(Arc::from(name));
     active
         .context
-        .insert(op, Args::new(), Kwargs::new(), Some(name))
+        .insert_known(op, Args::new(), Kwargs::new(), Some(name))
 }
 
 /// Whether two leaves are the same whichever branch gives them.
@@ -176,7 +176,7 @@ pub(super) fn call(
     let path = context.fresh_path(&format!("{name}_"));
     context.keep_module(&path, module);
     context.number_call(&path);
-    let node = context.insert(Op::CallModule(path), args, Kwargs::new(), Some(name))?;
+    let node = context.insert_known(Op::CallModule(path), args, Kwargs::new(), Some(name))?;
     let whole = context.proxy(node);
     match results {
         1 => Ok(vec![Value::Proxy(whole)]),

@@ -395,4 +395,4 @@ impl Module for Scan {
     }
 }
 
-crate::__private::submit! { ModuleType::named::<Scan>(|| "fx_core::control::Scan") }
+crate::__private::submit! { ModuleType, ModuleType::named::<Scan>(|| "fx_core::control::Scan") }

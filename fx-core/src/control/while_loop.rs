@@ -253,4 +253,4 @@ impl Module for While {
     }
 }
 
-crate::__private::submit! { ModuleType::named::<While>(|| "fx_core::control::While") }
+crate::__private::submit! { ModuleType, ModuleType::named::<While>(|| "fx_core::control::While") }

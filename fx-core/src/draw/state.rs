@@ -6,12 +6,12 @@ use indexmap::IndexMap;
 
 use crate::error::Result;
 use crate::file::json::Json;
-use crate::file::saver::Saver;
 use crate::graph_module::GraphModule;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
+use crate::module::registry::saver;
 use crate::value::value::Value;
 
 /// What differs in what two nodes name: `weight`, `bias (new)`, `eps`; nothing if all of it is the same.
@@ -72,7 +72,7 @@ fn of_modules(old: &dyn Module, new: &dyn Module) -> Vec<String> {
 }
 
 fn settings(module: &dyn Module) -> Result<Json> {
-    module.to_saved(&mut Saver::of_configuration())
+    module.to_saved(&mut saver().naming_tensors())
 }
 
 /// The names of the settings that differ, those of tensors left out.

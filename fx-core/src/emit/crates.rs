@@ -60,13 +60,13 @@ impl CrateInfo {
     }
 }
 
-inventory::collect!(CrateInfo);
+crate::__private::table! { (crate) CrateInfo }
 
 /// The library that a path starts with, if it is registered.
 pub(crate) fn crate_of(path: &str) -> Option<&'static CrateInfo> {
     static TABLE: OnceLock<FxHashMap<&'static str, &'static CrateInfo>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
-        let crates = inventory::iter::<CrateInfo>.into_iter();
+        let crates = fx_registry::entries::<CrateInfo>();
         crates.map(|info| (info.library, info)).collect()
     });
     table.get(root_of(path)).copied()
@@ -107,8 +107,8 @@ pub(crate) fn root_of(path: &str) -> &str {
 #[macro_export]
 macro_rules! register_crate {
     ($($what:ident = $value:literal),* $(,)?) => {
-        $crate::__private::inventory::submit! {
-            $crate::__private::CrateInfo::new(
+        $crate::__private::entry! {
+            ($crate) CrateInfo, $crate::__private::CrateInfo::new(
                 ::core::module_path!(),
                 ::core::env!("CARGO_PKG_NAME"),
                 ::core::env!("CARGO_MANIFEST_DIR"),

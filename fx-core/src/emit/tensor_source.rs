@@ -97,13 +97,13 @@ impl TensorSpelling {
     }
 }
 
-inventory::collect!(TensorSpelling);
+crate::__private::table! { (crate) TensorSpelling }
 
 /// The source writer of a tensor type.
 pub(super) fn source_of(id: TypeId) -> Option<&'static dyn TensorSource> {
     static TABLE: OnceLock<FxHashMap<TypeId, &'static dyn TensorSource>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
-        let entries = inventory::iter::<TensorSpelling>.into_iter();
+        let entries = fx_registry::entries::<TensorSpelling>();
         entries.map(|entry| (entry.id, entry.source)).collect()
     });
     table.get(&id).copied()
@@ -111,6 +111,6 @@ pub(super) fn source_of(id: TypeId) -> Option<&'static dyn TensorSource> {
 
 /// The extra names in the preludes of all libraries.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    let entries = inventory::iter::<TensorSpelling>.into_iter();
+    let entries = fx_registry::entries::<TensorSpelling>();
     entries.flat_map(|entry| entry.source.names().iter().copied())
 }

@@ -13,7 +13,7 @@ use crate::shapes::claim::Guard;
 use crate::shapes::contract::Contract;
 use crate::shapes::env::SymbolRange;
 
-crate::__private::submit! { MetaType::of::<Contract>() }
+crate::__private::submit! { MetaType, MetaType::of::<Contract>() }
 
 impl SavedMeta for Contract {
     const NAME: &'static str = "fx_core::shapes::Contract";

@@ -95,19 +95,22 @@ impl Tables {
         if function.is_dynamic() {
             return Err(dynamic_error(function));
         }
-        find_function(function.path())?;
+        let found = registry::function_if_known(function.path())?;
+        found.ok_or_else(|| no_function(function.path()))?;
         self.functions.insert(function.path(), ());
         Ok(())
     }
 }
 
 fn find_function(path: &str) -> Result<Function> {
-    registry::function(path)?.ok_or_else(|| {
-        Error::saved(format_args!(
-            "no function is registered as {}: link its crate in (`use its_crate as _;`), or make it one with #[wrap]{REGISTRY_HINT}",
-            Excerpt(path)
-        ))
-    })
+    registry::function(path)?.ok_or_else(|| no_function(path))
+}
+
+fn no_function(path: &str) -> Error {
+    Error::saved(format_args!(
+        "no function is registered as {}: link its crate in (`use its_crate as _;`), or make it one with #[wrap]{REGISTRY_HINT}",
+        Excerpt(path)
+    ))
 }
 
 /// Adds a graph's fields to the JSON of its module.
@@ -446,7 +449,10 @@ impl GraphReader {
                         found
                     }
                 }),
-                Opcode::CallMethod => Op::CallMethod(target.into()),
+                Opcode::CallMethod => {
+                    registry::open();
+                    Op::CallMethod(target.into())
+                }
                 Opcode::CallModule => Op::CallModule(target.into()),
                 Opcode::Output => Op::Output,
             })

@@ -88,24 +88,27 @@ impl MetaType {
     }
 }
 
-inventory::collect!(MetaType);
-crate::__private::submit! { MetaType::of::<ValueMeta>() }
-crate::__private::submit! { MetaType::of::<ReliedOn>() }
-crate::__private::submit! { MetaType::of::<Returned>() }
-crate::__private::submit! { MetaType::of::<RecordedMethod>() }
-crate::__private::submit! { MetaType::of::<Unnamed>() }
+crate::__private::table! { (crate) MetaType }
+crate::__private::submit! { MetaType, MetaType::of::<ValueMeta>() }
+crate::__private::submit! { MetaType, MetaType::of::<ReliedOn>() }
+crate::__private::submit! { MetaType, MetaType::of::<Returned>() }
+crate::__private::submit! { MetaType, MetaType::of::<RecordedMethod>() }
+crate::__private::submit! { MetaType, MetaType::of::<Unnamed>() }
 
 #[derive(Default)]
-struct Tables {
+pub(crate) struct Tables {
     by_name: FxHashMap<&'static str, Vec<&'static MetaType>>,
     by_type: FxHashMap<TypeId, &'static MetaType>,
 }
 
-fn tables() -> &'static Tables {
-    static TABLES: OnceLock<Tables> = OnceLock::new();
+/// All types of entries, once a file is written or read.
+static TABLES: OnceLock<Tables> = OnceLock::new();
+
+/// All types of entries of the program. A program that writes and reads no files does not hold them.
+pub(crate) fn open() -> &'static Tables {
     TABLES.get_or_init(|| {
         let mut tables = Tables::default();
-        for entry in inventory::iter::<MetaType> {
+        for entry in fx_registry::entries::<MetaType>() {
             // Several crates may register the same type.
             if tables.by_type.insert((entry.ty)(), entry).is_none() {
                 tables.by_name.entry(entry.name).or_default().push(entry);
@@ -115,8 +118,8 @@ fn tables() -> &'static Tables {
     })
 }
 
-fn find(name: &str) -> Result<&'static MetaType> {
-    match known(&tables().by_name, name).map(Vec::as_slice) {
+fn find(tables: &Tables, name: &str) -> Result<&'static MetaType> {
+    match known(&tables.by_name, name).map(Vec::as_slice) {
         Some([entry]) => Ok(entry),
         Some([_, _, ..]) => Err(Error::saved(format_args!(
             "two types of entries are registered as {}: give one another `SavedMeta::NAME`",
@@ -133,13 +136,19 @@ fn find(name: &str) -> Result<&'static MetaType> {
 pub(crate) fn from_entries<'e>(
     entries: impl Iterator<Item = (TypeId, &'e dyn Any)>,
 ) -> Result<Option<Json>> {
+    // A module may save modules whether its program writes files or not: who makes a saver opens the table.
+    let Some(tables) = TABLES.get() else {
+        return Err(Error::saved(
+            "a graph module is saved by `save` or `to_bytes`, as a whole",
+        ));
+    };
     let mut saved: Vec<(&str, Json)> = Vec::new();
     for (ty, entry) in entries {
-        let Some(known) = tables().by_type.get(&ty) else {
+        let Some(known) = tables.by_type.get(&ty) else {
             continue;
         };
         let inside = |e: Error| e.inside(format_args!(".{}", known.name));
-        find(known.name).map_err(inside)?;
+        find(tables, known.name).map_err(inside)?;
         if let Some(json) = (known.save)(entry) {
             saved.push((known.name, json.map_err(inside)?));
         }
@@ -152,8 +161,9 @@ pub(crate) fn from_entries<'e>(
 
 /// Passes each entry of [`from_entries`] to `put`.
 pub(crate) fn to_entries(saved: &Json, mut put: impl FnMut(Entry)) -> Result<()> {
+    let tables = open();
     for (name, entry) in json::object(saved)? {
-        find(name)
+        find(tables, name)
             .and_then(|ty| (ty.load)(entry))
             .map(&mut put)
             .map_err(|e| e.inside(format_args!(".{name}")))?;
@@ -289,7 +299,7 @@ impl SavedMeta for RecordedMethod {
 macro_rules! register_meta {
     ($ty:ty $(,)?) => {
         $crate::__private::submit! {
-            $crate::__private::MetaType::of::<$ty>()
+            MetaType, $crate::__private::MetaType::of::<$ty>()
         }
     };
 }

@@ -31,12 +31,10 @@ pub struct Saver {
 }
 
 impl Saver {
-    /// A saver that names tensors without keeping them, for configurations.
-    pub(crate) fn of_configuration() -> Self {
-        Saver {
-            names_only: true,
-            ..Saver::default()
-        }
+    /// Keeps no tensors from now on, and only names them: for configurations.
+    pub(crate) fn naming_tensors(mut self) -> Self {
+        self.names_only = true;
+        self
     }
 
     /// Saves a named field; the paths of tensors inside it contain the name.

@@ -24,7 +24,7 @@ use crate::module::attributes::{Attributes, is_inside};
 use crate::module::call::Call;
 use crate::module::module::Module;
 use crate::module::order::{Part, PartOrder};
-use crate::module::registry::ModuleType;
+use crate::module::registry::{ModuleOf, ModuleType};
 use crate::module::walk::{Component, TensorKind, Visitor, Walk, WalkMut, walk};
 use crate::outlined::Outlined;
 use crate::trace::convert::Param;
@@ -165,6 +165,10 @@ impl Component for GraphModule {
         Some(self)
     }
 
+    fn module_entry(&self) -> Option<&'static dyn Any> {
+        Some(const { &ModuleOf::of::<Self>() })
+    }
+
     fn duplicate(&self) -> Self {
         let (graph, attributes) = (self.graph.clone(), self.attributes.clone());
         let mut copy = GraphModule::of_parts(graph, attributes, &self.name);
@@ -192,7 +196,7 @@ impl Component for GraphModule {
     }
 }
 
-crate::__private::submit! { ModuleType::named::<GraphModule>(|| "fx_core::GraphModule") }
+crate::__private::submit! { ModuleType, ModuleType::named::<GraphModule>(|| "fx_core::GraphModule") }
 
 #[diagnostic::do_not_recommend]
 impl<'v> Param<'v> for &'v GraphModule {

@@ -45,7 +45,7 @@ impl SavedMeta for PartPaths {
     }
 }
 
-crate::__private::submit! { MetaType::of::<PartPaths>() }
+crate::__private::submit! { MetaType, MetaType::of::<PartPaths>() }
 
 impl PartPaths {
     pub fn contains(&self, path: &str) -> bool {

@@ -19,7 +19,7 @@ use crate::ir::graph::Graph;
 use crate::ir::signature::ParamSpec;
 use crate::module::attributes::Attributes;
 use crate::module::module::Module;
-use crate::module::registry::ModuleType;
+use crate::module::registry::{ModuleOf, ModuleType};
 use crate::module::saved_fields::save_field;
 use crate::module::walk::{Component, Walk, WalkMut};
 use crate::value::tree::Tree;
@@ -239,6 +239,10 @@ impl Component for DualGraphModule {
         Some(self)
     }
 
+    fn module_entry(&self) -> Option<&'static dyn Any> {
+        Some(const { &ModuleOf::of::<Self>() })
+    }
+
     fn duplicate(&self) -> Self {
         DualGraphModule {
             current: self.current.duplicate(),
@@ -275,7 +279,7 @@ impl Component for DualGraphModule {
     }
 }
 
-crate::__private::submit! { ModuleType::named::<DualGraphModule>(|| "fx_core::DualGraphModule") }
+crate::__private::submit! { ModuleType, ModuleType::named::<DualGraphModule>(|| "fx_core::DualGraphModule") }
 
 impl Module for DualGraphModule {
     fn params(&self) -> &[ParamSpec] {

@@ -114,7 +114,7 @@ impl<'m> Submodule<'m> {
     }
 
     fn of(part: &'m dyn Component) -> Self {
-        match part.as_any().and_then(as_module) {
+        match as_module(part) {
             Some(module) => Submodule(At::Module(module)),
             None => Submodule(At::Component(part)),
         }
@@ -295,12 +295,10 @@ impl fmt::Debug for Submodule<'_> {
 
 impl<'m> SubmoduleMut<'m> {
     fn of(part: &'m mut dyn Component) -> Option<Self> {
-        Some(SubmoduleMut(
-            match part.as_any().and_then(as_module).is_some() {
-                true => AtMut::Module(part.as_any_mut().and_then(as_module_mut)?),
-                false => AtMut::Component(part),
-            },
-        ))
+        Some(SubmoduleMut(match as_module(part).is_some() {
+            true => AtMut::Module(as_module_mut(part)?),
+            false => AtMut::Component(part),
+        }))
     }
 
     fn as_ref(&self) -> Submodule<'_> {

@@ -23,7 +23,7 @@ use crate::ir::graph::Graph;
 use crate::module::attributes::Attributes;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
-use crate::module::registry::{load_module, save_module};
+use crate::module::registry::{load_module, save_module, saver};
 use crate::module::walk::TensorKind;
 use crate::text::count;
 use crate::value::tree::Tree;
@@ -108,7 +108,7 @@ impl GraphModule {
     /// The file of the module, with its tensors still in place.
     pub(super) fn to_file(&self) -> Result<Prepared> {
         let (mut before, mut after) = (file::header(), JsonMap::new());
-        let mut saver = Saver::default();
+        let mut saver = saver();
         self.save_signature(&mut before)?;
         let nodes = write_graph(&self.graph, &mut before)?;
         self.save_attributes(&mut after, &mut saver)?;

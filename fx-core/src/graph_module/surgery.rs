@@ -9,7 +9,6 @@ use std::sync::Arc;
 use super::GraphModule;
 use crate::error::{Error, Result};
 use crate::file::json::Json;
-use crate::file::saver::Saver;
 use crate::ir::op::Op;
 use crate::ir::signature::ParamSpec;
 use crate::ir::value_meta::ValueMeta;
@@ -17,6 +16,7 @@ use crate::module::attributes::not_found;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::module::Module;
 use crate::module::path_pattern::PathPattern;
+use crate::module::registry::saver;
 use crate::module::walk::{TensorKind, Visitor, walk};
 use crate::text::{count, first_names};
 use crate::value::object::{Object, short_type_name};
@@ -91,7 +91,7 @@ impl Mark {
 fn configuration(module: &dyn Module) -> Option<Json> {
     let mut copy = module.duplicate_box();
     copy.eval();
-    let saved = copy.to_saved(&mut Saver::of_configuration());
+    let saved = copy.to_saved(&mut saver().naming_tensors());
     saved.ok()
 }
 

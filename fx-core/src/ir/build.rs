@@ -7,6 +7,7 @@ use super::function::Function;
 use super::graph::Graph;
 use super::op::Op;
 use super::places::Site;
+use super::registry;
 use super::signature::Literal;
 use crate::error::Result;
 use crate::value::handle::NodeId;
@@ -77,6 +78,7 @@ impl Graph {
     #[track_caller]
     pub fn add(&mut self, new: NewNode<'_>) -> Result<NodeId> {
         let site = Site::Caller(Location::caller());
+        registry::open_for(&new.op);
         let id = self.insert(new.op, new.args, new.kwargs, new.name, site)?;
         if new.type_expr.is_some() {
             self.node_mut(id)?.set_type_expr(new.type_expr);
@@ -90,6 +92,18 @@ impl Graph {
     /// Returns an error if an argument is a node of another graph, or nests too deep.
     #[track_caller]
     pub fn create_node(
+        &mut self,
+        op: Op,
+        args: impl IntoArguments,
+        kwargs: impl IntoKwargs,
+    ) -> Result<NodeId> {
+        registry::open_for(&op);
+        self.called(op, args, kwargs)
+    }
+
+    /// Same as `create_node`, for an op that names no method.
+    #[track_caller]
+    fn called(
         &mut self,
         op: Op,
         args: impl IntoArguments,
@@ -110,7 +124,7 @@ impl Graph {
     /// Same as [`create_node`](Graph::create_node).
     #[track_caller]
     pub fn placeholder(&mut self, name: &str) -> Result<NodeId> {
-        self.create_node(Op::Placeholder(name.into()), (), ())
+        self.called(Op::Placeholder(name.into()), (), ())
     }
 
     /// Adds an input with a default.
@@ -119,7 +133,7 @@ impl Graph {
     /// Same as [`create_node`](Graph::create_node).
     #[track_caller]
     pub fn placeholder_with_default(&mut self, name: &str, default: &Literal) -> Result<NodeId> {
-        self.create_node(Op::Placeholder(name.into()), (Argument::from(default),), ())
+        self.called(Op::Placeholder(name.into()), (Argument::from(default),), ())
     }
 
     /// Adds a parameter, buffer or constant by its dotted path.
@@ -128,7 +142,7 @@ impl Graph {
     /// Same as [`create_node`](Graph::create_node).
     #[track_caller]
     pub fn get_attr(&mut self, path: &str) -> Result<NodeId> {
-        self.create_node(Op::GetAttr(path.into()), (), ())
+        self.called(Op::GetAttr(path.into()), (), ())
     }
 
     /// Adds a call to a function.
@@ -142,7 +156,7 @@ impl Graph {
         args: impl IntoArguments,
         kwargs: impl IntoKwargs,
     ) -> Result<NodeId> {
-        self.create_node(Op::CallFunction(function.into()), args, kwargs)
+        self.called(Op::CallFunction(function.into()), args, kwargs)
     }
 
     /// Adds a call to a method of the first argument.
@@ -170,7 +184,7 @@ impl Graph {
         args: impl IntoArguments,
         kwargs: impl IntoKwargs,
     ) -> Result<NodeId> {
-        self.create_node(Op::CallModule(path.into()), args, kwargs)
+        self.called(Op::CallModule(path.into()), args, kwargs)
     }
 
     /// Adds the output.
@@ -179,6 +193,6 @@ impl Graph {
     /// Same as [`create_node`](Graph::create_node).
     #[track_caller]
     pub fn output(&mut self, result: impl Into<Argument>) -> Result<NodeId> {
-        self.create_node(Op::Output, (result.into(),), ())
+        self.called(Op::Output, (result.into(),), ())
     }
 }

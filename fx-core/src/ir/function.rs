@@ -260,18 +260,13 @@ impl Function {
     }
 
     /// The public path.
-    pub fn path(self) -> &'static str {
+    pub const fn path(self) -> &'static str {
         self.0.path
     }
 
     /// The last segment of the path, without `r#`.
     pub fn name(self) -> &'static str {
-        let path = self.0.path;
-        let last = match path.bytes().rposition(|b| b == b':') {
-            Some(colon) => &path[colon + 1..],
-            None => path,
-        };
-        last.strip_prefix("r#").unwrap_or(last)
+        name_of(self.0.path)
     }
 
     /// The parameters.
@@ -305,6 +300,15 @@ impl Function {
             }
         }
     }
+}
+
+/// The last segment of a path, without `r#`.
+pub(super) fn name_of(path: &str) -> &str {
+    let last = match path.bytes().rposition(|b| b == b':') {
+        Some(colon) => &path[colon + 1..],
+        None => path,
+    };
+    last.strip_prefix("r#").unwrap_or(last)
 }
 
 /// The error for a function created at run time, which no file or source can contain.

@@ -9,6 +9,7 @@ use super::names::Name;
 use super::op::{Op, Opcode};
 use super::order::ROOT;
 use super::places::{LocationId, Scope, ScopeId};
+use super::registry;
 use crate::error::{Error, ErrorKind, Result};
 use crate::location::SourceLocation;
 use crate::value::handle::NodeId;
@@ -376,7 +377,9 @@ impl<'g> NodeMut<'g> {
     /// # Errors
     /// Returns an error if the graph has no room for another target.
     pub fn set_op(&mut self, op: impl Into<Op>) -> Result<()> {
-        self.write_op(op.into())?;
+        let op = op.into();
+        registry::open_for(&op);
+        self.write_op(op)?;
         self.graph.forget(self.index);
         Ok(())
     }

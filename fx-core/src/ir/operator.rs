@@ -54,7 +54,7 @@ macro_rules! operators {
             .operator(Operator::$op);
             Function::new(&DEF)
         };
-        crate::__private::submit! { Registration($name) }
+        crate::__private::submit! { Registration, Registration($name) }
     )*};
 }
 
@@ -113,7 +113,7 @@ pub const getattr: Function = {
         FunctionDef::new("fx_core::operator::getattr", ATTRIBUTE, attribute).returns("Value", &ANY);
     Function::new(&DEF)
 };
-crate::__private::submit! { Registration(getattr) }
+crate::__private::submit! { Registration, Registration(getattr) }
 
 fn attribute(args: &[&Value], out: &mut Value) -> Result<()> {
     let [value, Value::Str(name)] = args else {
@@ -144,7 +144,7 @@ pub const _assert: Function = {
             .effects(Effects::IO);
     Function::new(&DEF)
 };
-crate::__private::submit! { Registration(_assert) }
+crate::__private::submit! { Registration, Registration(_assert) }
 
 fn check_assertion(args: &[&Value], out: &mut Value) -> Result<()> {
     let [condition, Value::Str(message)] = args else {
@@ -168,7 +168,7 @@ pub const assert_specialized: Function = {
     .effects(Effects::IO);
     Function::new(&DEF)
 };
-crate::__private::submit! { Registration(assert_specialized) }
+crate::__private::submit! { Registration, Registration(assert_specialized) }
 
 fn check_specialized(args: &[&Value], out: &mut Value) -> Result<()> {
     let [value, argument, expected] = args else {

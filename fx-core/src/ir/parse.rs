@@ -242,7 +242,10 @@ impl<'t> Parser<'t> {
         Ok(match opcode {
             Opcode::Placeholder => Op::Placeholder(target.into()),
             Opcode::GetAttr => Op::GetAttr(target.into()),
-            Opcode::CallMethod => Op::CallMethod(target.into()),
+            Opcode::CallMethod => {
+                registry::open();
+                Op::CallMethod(target.into())
+            }
             Opcode::CallModule => Op::CallModule(target.into()),
             Opcode::CallFunction => match registry::function(&target) {
                 Ok(Some(function)) => Op::CallFunction(function),

@@ -1,10 +1,11 @@
 //! The registry: every linked `#[wrap]` function and method, found by path or by method name.
 
-use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
 use rustc_hash::FxHashMap;
 
-use super::function::{DynamicKernel, Function, FunctionDef};
+use super::function::{DynamicKernel, Function, FunctionDef, name_of};
+use super::op::Op;
 use super::signature::ParamSpec;
 use crate::error::{Error, Result};
 use crate::former::known;
@@ -15,21 +16,32 @@ use crate::value::value::Value;
 #[derive(Debug)]
 pub struct Registration(pub Function);
 
-inventory::collect!(Registration);
+crate::__private::table! { (crate) Registration }
+
+/// The path of a method, submitted by `#[wrap]`. It names no code, so that a program may ask how many types have a method
+/// without holding the methods.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct MethodPath(pub &'static str);
+
+crate::__private::table! { (crate) MethodPath }
 
 struct Tables {
     by_path: FxHashMap<&'static str, Vec<Function>>,
     methods: FxHashMap<&'static str, Vec<Function>>,
 }
 
-fn tables() -> &'static Tables {
-    static TABLES: OnceLock<Tables> = OnceLock::new();
-    TABLES.get_or_init(|| {
+/// All functions of the program, once something was looked up by its path or by a name that is not of this program.
+static ALL: OnceLock<Tables> = OnceLock::new();
+
+/// All functions of the program. A program that never calls this holds only the functions that it calls.
+fn all() -> &'static Tables {
+    ALL.get_or_init(|| {
         let mut tables = Tables {
             by_path: FxHashMap::default(),
             methods: FxHashMap::default(),
         };
-        for Registration(function) in inventory::iter::<Registration> {
+        for Registration(function) in fx_registry::entries::<Registration>() {
             tables
                 .by_path
                 .entry(function.path())
@@ -51,6 +63,18 @@ fn tables() -> &'static Tables {
     })
 }
 
+/// Makes the methods known that an op of a user's own names.
+pub(crate) fn open_for(op: &Op) {
+    if matches!(op, Op::CallMethod(_)) {
+        open();
+    }
+}
+
+/// Makes all methods of the program known: a user names one.
+pub(crate) fn open() {
+    all();
+}
+
 /// The function registered under a path.
 ///
 /// # Errors
@@ -62,7 +86,20 @@ fn tables() -> &'static Tables {
 /// # Ok::<(), fx_core::Error>(())
 /// ```
 pub fn function(path: &str) -> Result<Option<Function>> {
-    match known(&tables().by_path, path).map(Vec::as_slice) {
+    function_in(all(), path)
+}
+
+/// Same as [`function`], where every program comes by that has modules: `None` until the functions are known, as they are
+/// for one that writes files.
+pub(crate) fn function_if_known(path: &str) -> Result<Option<Function>> {
+    match ALL.get() {
+        Some(all) => function_in(all, path),
+        None => Ok(None),
+    }
+}
+
+fn function_in(all: &Tables, path: &str) -> Result<Option<Function>> {
+    match known(&all.by_path, path).map(Vec::as_slice) {
         None | Some([]) => Ok(dynamic().get(path).copied()),
         Some([function]) => Ok(Some(*function)),
         Some(_) => Err(Error::taken(
@@ -112,7 +149,7 @@ impl Function {
         params: impl IntoIterator<Item = ParamSpec>,
         run: impl Fn(&[&Value]) -> Result<Value> + Send + Sync + 'static,
     ) -> Result<Function> {
-        let known = tables().by_path.contains_key(path);
+        let known = all().by_path.contains_key(path);
         let mut dynamic = dynamic();
         if known || dynamic.contains_key(path) {
             return Err(Error::taken(
@@ -134,20 +171,38 @@ impl Function {
     }
 }
 
-/// The methods with this name, one per type that has it, in the order of their paths.
+/// The methods with this name, one per type that has it, in the order of their paths: those of the program, and until
+/// something is looked up by name, those that graphs call.
 pub fn methods(name: &str) -> &'static [Function] {
-    #[cfg(not(feature = "registry"))]
-    if let Some(recorded) = recorded_methods().get(name) {
-        return recorded;
+    match ALL.get() {
+        Some(all) if cfg!(feature = "registry") => all.methods.get(name).map_or(&[], Vec::as_slice),
+        _ => called().get(name).copied().unwrap_or_default(),
     }
-    tables().methods.get(name).map_or(&[], Vec::as_slice)
+}
+
+/// Whether several types of the program have a method of this name.
+pub(crate) fn is_of_several(name: &str) -> bool {
+    if !cfg!(feature = "registry") {
+        return methods(name).len() > 1;
+    }
+    static SEVERAL: LazyLock<FxHashMap<&'static str, bool>> = LazyLock::new(|| {
+        let mut several = FxHashMap::default();
+        for MethodPath(path) in fx_registry::entries::<MethodPath>() {
+            let more = several.contains_key(name_of(path));
+            several.insert(name_of(path), more);
+        }
+        several
+    });
+    SEVERAL.get(name) == Some(&true)
 }
 
 /// Makes a method known by its name, because a graph calls it.
-#[cfg(not(feature = "registry"))]
 pub(crate) fn note_method(method: Function) {
-    let mut recorded = recorded_methods();
-    let known = recorded.entry(method.name()).or_default();
+    if methods(method.name()).contains(&method) {
+        return;
+    }
+    let mut called = CALLED.write().unwrap_or_else(PoisonError::into_inner);
+    let known = called.entry(method.name()).or_default();
     if !known.contains(&method) {
         let mut all = [*known, &[method]].concat();
         all.sort_by_key(|method| method.path());
@@ -156,22 +211,17 @@ pub(crate) fn note_method(method: Function) {
     }
 }
 
-/// Every method is registered.
-#[cfg(feature = "registry")]
-#[inline]
-pub(crate) fn note_method(_: Function) {}
-
 /// The methods that graphs call, by name.
-#[cfg(not(feature = "registry"))]
-fn recorded_methods() -> MutexGuard<'static, FxHashMap<&'static str, &'static [Function]>> {
-    static RECORDED: LazyLock<Mutex<FxHashMap<&'static str, &'static [Function]>>> =
-        LazyLock::new(Mutex::default);
-    RECORDED.lock().unwrap_or_else(PoisonError::into_inner)
+static CALLED: LazyLock<RwLock<FxHashMap<&'static str, &'static [Function]>>> =
+    LazyLock::new(RwLock::default);
+
+fn called() -> RwLockReadGuard<'static, FxHashMap<&'static str, &'static [Function]>> {
+    CALLED.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Every registered function, in the order of their paths.
 pub fn functions() -> Vec<Function> {
-    let mut all: Vec<Function> = tables().by_path.values().flatten().copied().collect();
+    let mut all: Vec<Function> = all().by_path.values().flatten().copied().collect();
     all.sort_by_key(|f| f.path());
     all
 }

@@ -9,6 +9,7 @@ use std::sync::{LazyLock, Mutex, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::function::Function;
+use super::registry;
 use crate::error::{Error, Result};
 
 /// Knowledge about functions: one entry for each function about which something is known, such as
@@ -116,12 +117,73 @@ pub struct TableEntry {
     pub entry: fn() -> Box<dyn Any + Send + Sync>,
 }
 
-inventory::collect!(TableEntry);
+/// Same as [`TableEntry`], for tables that every program asks about the functions that it calls: it names no function's
+/// code, so that the program holds no other functions for it.
+pub struct PathEntry {
+    /// The type of the table's entries.
+    pub table: fn() -> TypeId,
+    /// The path of the function that it is for.
+    pub path: &'static str,
+    /// The entry.
+    pub entry: fn() -> Box<dyn Any + Send + Sync>,
+}
+
+crate::__private::table! { (crate) TableEntry }
+crate::__private::table! { (crate) PathEntry }
 
 /// A complete table, or the path of a function with two entries.
 type Registered = std::result::Result<&'static (dyn Any + Send + Sync), &'static str>;
 
+/// Complete tables, by their own types.
 static REGISTERED: LazyLock<Mutex<FxHashMap<TypeId, Registered>>> = LazyLock::new(Mutex::default);
+
+/// A table of entries of type `T`, put together once in a process.
+fn registered<T: 'static, Table: Any + Send + Sync>(
+    put_together: fn() -> std::result::Result<Table, &'static str>,
+) -> Result<&'static Table> {
+    let mut tables = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
+    let table = tables.entry(TypeId::of::<Table>()).or_insert_with(|| {
+        // Once per type of table.
+        put_together().map(|table| Box::leak(Box::new(table)) as _)
+    });
+    let table = table.map_err(|path| {
+        Error::ambiguous(
+            path,
+            format_args!(
+                "two entries of type `{}` are registered for `{path}`: remove one of them",
+                std::any::type_name::<T>()
+            ),
+        )
+    })?;
+    Ok(table
+        .downcast_ref()
+        .expect("a table is kept under its own type"))
+}
+
+fn entry<T: Any>(entry: fn() -> Box<dyn Any + Send + Sync>) -> T {
+    let entry = entry().downcast::<T>();
+    *entry.expect("an entry is of its table's type")
+}
+
+/// Entries by the paths of functions.
+pub(crate) type ByPath<T> = FxHashMap<&'static str, T>;
+
+/// The entries of a type of which a program holds no functions.
+///
+/// # Errors
+/// Returns an error if two entries are registered for one function.
+pub(crate) fn by_path<T: Any + Send + Sync>() -> Result<&'static ByPath<T>> {
+    registered::<T, ByPath<T>>(|| {
+        let mut table = ByPath::<T>::default();
+        let all = fx_registry::entries::<PathEntry>();
+        for one in all.filter(|one| (one.table)() == TypeId::of::<T>()) {
+            if table.insert(one.path, entry(one.entry)).is_some() {
+                return Err(one.path);
+            }
+        }
+        Ok(table)
+    })
+}
 
 impl<T: Any + Send + Sync> FunctionTable<T> {
     /// The entries of this type that linked crates have registered. The table is built once per
@@ -130,38 +192,29 @@ impl<T: Any + Send + Sync> FunctionTable<T> {
     /// # Errors
     /// Returns an error if two entries are registered for one function.
     pub fn registered() -> Result<&'static FunctionTable<T>> {
-        let mut tables = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = tables
-            .entry(TypeId::of::<T>())
-            .or_insert_with(Self::put_together);
-        let table = known.map_err(|path| {
-            Error::ambiguous(
-                path,
-                format_args!(
-                    "two entries of type `{}` are registered for `{path}`: remove one of them",
-                    std::any::type_name::<T>()
-                ),
-            )
-        })?;
-        let table = table.downcast_ref::<FunctionTable<T>>();
-        Ok(table.expect("a table is kept under its entries' type"))
+        registered::<T, FunctionTable<T>>(FunctionTable::put_together)
     }
 
-    fn put_together() -> Registered {
+    fn put_together() -> std::result::Result<FunctionTable<T>, &'static str> {
         let mut table = FunctionTable::<T>::new();
-        for entry in inventory::iter::<TableEntry> {
-            if (entry.table)() != TypeId::of::<T>() {
-                continue;
-            }
-            let function = (entry.function)();
-            let value = (entry.entry)().downcast::<T>();
-            let value = *value.expect("an entry is of its table's type");
-            if table.insert(function, value).is_some() {
+        let all = fx_registry::entries::<TableEntry>();
+        for one in all.filter(|one| (one.table)() == TypeId::of::<T>()) {
+            let function = (one.function)();
+            if table.insert(function, entry(one.entry)).is_some() {
                 return Err(function.path());
             }
         }
-        // Once per type of entry.
-        Ok(Box::leak(Box::new(table)))
+        let all = fx_registry::entries::<PathEntry>();
+        for one in all.filter(|one| (one.table)() == TypeId::of::<T>()) {
+            // A function that has no path of its own, since it is generic, is in no table of all functions.
+            let Ok(Some(function)) = registry::function(one.path) else {
+                continue;
+            };
+            if table.insert(function, entry(one.entry)).is_some() {
+                return Err(function.path());
+            }
+        }
+        Ok(table)
     }
 }
 
@@ -172,15 +225,6 @@ impl<T: Any + Send + Sync> FunctionTable<T> {
 #[macro_export]
 macro_rules! function_table {
     ($ty:ty { $($function:expr => $entry:expr),* $(,)? }) => {$(
-        $crate::__private::submit! {
-            $crate::__private::TableEntry {
-                table: ::std::any::TypeId::of::<$ty>,
-                function: || $function,
-                entry: || {
-                    let entry: $ty = $entry;
-                    ::std::boxed::Box::new(entry)
-                },
-            }
-        }
+        $crate::__private::table_entry! { ($crate) ($ty) ($function) ($entry) }
     )*};
 }

@@ -175,7 +175,7 @@ fn wanted_tensors<'g>(
 fn collected_module(module: &(impl Component + ?Sized), path: &str) -> Result<Box<dyn Module>> {
     let part = module.part(path);
     let part = part.ok_or_else(|| not_collected("module", path))?;
-    let called = part.as_any().and_then(as_module).ok_or_else(|| {
+    let called = as_module(part).ok_or_else(|| {
         Error::unregistered(path, format_args!(
             "what is at `{path}` is not known as a module: if it has a `forward`, register its type with `fx_core::register_module!`{REGISTRY_HINT}"
         ))

@@ -58,6 +58,10 @@ impl<T: Component> Component for Option<T> {
         self.as_mut()?.as_any_mut()
     }
 
+    fn module_entry(&self) -> Option<&'static dyn Any> {
+        self.as_ref()?.module_entry()
+    }
+
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
         let Some(inner) = self else {
             return Ok(Json::Null);
@@ -303,6 +307,10 @@ impl<T: Component> Component for Box<T> {
         (**self).as_any_mut()
     }
 
+    fn module_entry(&self) -> Option<&'static dyn Any> {
+        (**self).module_entry()
+    }
+
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
         (**self).to_saved(saver)
     }
@@ -339,6 +347,10 @@ impl Component for Box<dyn Module> {
 
     fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
         Some(&mut **self)
+    }
+
+    fn module_entry(&self) -> Option<&'static dyn Any> {
+        (**self).module_entry()
     }
 
     fn to_saved(&self, saver: &mut Saver) -> Result<Json> {
@@ -427,6 +439,10 @@ macro_rules! shared_component {
             fn as_any_mut(&mut self) -> Option<&mut dyn Any> {
                 let $inner = self.own_mut()?;
                 $any_mut
+            }
+
+            fn module_entry(&self) -> Option<&'static dyn Any> {
+                (**self).module_entry()
             }
 
             fn to_saved(&self, saver: &mut Saver) -> Result<Json> {

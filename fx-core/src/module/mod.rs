@@ -15,6 +15,7 @@ pub(crate) mod argument;
 pub(crate) mod attributes;
 pub(crate) mod call;
 pub(crate) mod containers;
+pub(crate) mod forward;
 pub(crate) mod hierarchy;
 pub(crate) mod items;
 #[allow(

@@ -37,7 +37,7 @@ impl SavedMeta for PartOrder {
     }
 }
 
-crate::__private::submit! { crate::file::meta::MetaType::of::<PartOrder>() }
+crate::__private::submit! { MetaType, crate::file::meta::MetaType::of::<PartOrder>() }
 
 /// A part of a graph module, by its position among the modules or the tensors.
 #[derive(Debug, Clone, Copy)]

@@ -3,17 +3,20 @@
 //! Invariant: a path names one type, and a type is saved under one path.
 
 use std::any::{Any, TypeId};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use rustc_hash::FxHashMap;
 
 use super::module::Module;
+use super::walk::Component;
 use crate::error::{Error, Result};
 use crate::file::json::{self, Excerpt, Json, JsonMap};
 use crate::file::loader::Loader;
+use crate::file::meta;
 use crate::file::names::module::{CONFIG, TYPE};
 use crate::file::saver::Saver;
 use crate::former::known;
+use crate::ir::registry as functions;
 use crate::submit::REGISTRY_HINT;
 use crate::value::object::short_type_name;
 
@@ -25,8 +28,6 @@ pub struct ModuleType {
     path: fn() -> &'static str,
     ty: fn() -> TypeId,
     load: Load,
-    as_module: fn(&dyn Any) -> Option<&dyn Module>,
-    as_module_mut: fn(&mut dyn Any) -> Option<&mut dyn Module>,
     /// Whether files are written with this path; otherwise only older files have it.
     current: bool,
 }
@@ -43,8 +44,6 @@ impl ModuleType {
             path,
             ty: TypeId::of::<M>,
             load: loaded::<M>,
-            as_module: of_any::<M>,
-            as_module_mut: of_any_mut::<M>,
             current: true,
         }
     }
@@ -57,6 +56,37 @@ impl ModuleType {
         }
     }
 }
+
+/// How values of a type are modules, submitted beside its [`ModuleType`]. What is submitted says nothing of a type that has
+/// an entry of its own ([`Component::module_entry`]), so that a program may ask without holding the modules.
+#[derive(Debug)]
+pub struct ModuleOf {
+    ty: fn() -> TypeId,
+    as_module: fn(&dyn Any) -> Option<&dyn Module>,
+    as_module_mut: fn(&mut dyn Any) -> Option<&mut dyn Module>,
+}
+
+impl ModuleOf {
+    /// The entry of a type.
+    pub const fn of<M: Module>() -> Self {
+        ModuleOf {
+            ty: TypeId::of::<M>,
+            as_module: of_any::<M>,
+            as_module_mut: of_any_mut::<M>,
+        }
+    }
+
+    /// The entry of a type that has one itself.
+    pub const fn nothing<M: Module>() -> Self {
+        ModuleOf {
+            ty: TypeId::of::<M>,
+            as_module: |_| None,
+            as_module_mut: |_| None,
+        }
+    }
+}
+
+crate::__private::table! { (crate) ModuleOf }
 
 // Functions instead of closures: what makes a function pointer of a closure is compiled too, once per type.
 
@@ -75,28 +105,29 @@ fn of_any_mut<M: Module>(any: &mut dyn Any) -> Option<&mut dyn Module> {
     Some(any.downcast_mut::<M>()?)
 }
 
-inventory::collect!(ModuleType);
+crate::__private::table! { (crate) ModuleType }
 
 #[derive(Default)]
 struct Tables {
     by_path: FxHashMap<&'static str, Vec<&'static ModuleType>>,
     /// The path under which a type is saved.
     paths: FxHashMap<TypeId, &'static str>,
-    by_type: FxHashMap<TypeId, &'static ModuleType>,
 }
 
+/// All types of modules, once a file is written or read, or source is.
+static TABLES: OnceLock<Tables> = OnceLock::new();
+
+/// All types of modules of the program. A program that does not call this holds only those that it makes.
 fn tables() -> &'static Tables {
-    static TABLES: OnceLock<Tables> = OnceLock::new();
     TABLES.get_or_init(|| {
         let mut tables = Tables::default();
-        for entry in inventory::iter::<ModuleType> {
+        for entry in fx_registry::entries::<ModuleType>() {
             let path = (entry.path)();
             let claims = tables.by_path.entry(path).or_default();
             // Several crates may register the same type.
             if claims.iter().all(|other| (other.ty)() != (entry.ty)()) {
                 claims.push(entry);
             }
-            tables.by_type.insert((entry.ty)(), entry);
             if entry.current {
                 // Of several paths, always choose the same one, whatever the link order.
                 let chosen = tables.paths.entry((entry.ty)()).or_insert(path);
@@ -107,8 +138,8 @@ fn tables() -> &'static Tables {
     })
 }
 
-fn find(path: &str) -> Result<&'static ModuleType> {
-    match known(&tables().by_path, path).map(Vec::as_slice) {
+fn find<'t>(tables: &'t Tables, path: &str) -> Result<&'t ModuleType> {
+    match known(&tables.by_path, path).map(Vec::as_slice) {
         Some([entry]) => Ok(entry),
         Some([_, _, ..]) => Err(Error::saved(format_args!(
             "two module types are registered as {}: give one another path with #[trace(path = \"..\")]",
@@ -123,32 +154,59 @@ fn find(path: &str) -> Result<&'static ModuleType> {
 
 /// The path under which a module's type is registered.
 pub(crate) fn path_of(module: &dyn Module) -> Option<&'static str> {
-    let any: &dyn Any = module;
-    tables().paths.get(&any.type_id()).copied()
+    path_in(tables(), module)
 }
 
-/// A component as a module, if its type is registered.
-pub(crate) fn as_module(component: &dyn Any) -> Option<&dyn Module> {
-    let entry = tables().by_type.get(&component.type_id())?;
-    (entry.as_module)(component)
+fn path_in(tables: &Tables, module: &dyn Module) -> Option<&'static str> {
+    let any: &dyn Any = module;
+    tables.paths.get(&any.type_id()).copied()
+}
+
+/// What modules are saved with.
+pub(crate) fn saver() -> Saver {
+    tables();
+    meta::open();
+    functions::open();
+    Saver::default()
+}
+
+/// A component as a module, if it has a `forward`, and its type is not generic or registered.
+pub(crate) fn as_module(component: &dyn Component) -> Option<&dyn Module> {
+    let any = component.as_any()?;
+    (entry_of(component, any)?.as_module)(any)
 }
 
 /// Same as [`as_module`], for change in place.
-pub(crate) fn as_module_mut(component: &mut dyn Any) -> Option<&mut dyn Module> {
-    let entry = tables().by_type.get(&(*component).type_id())?;
-    (entry.as_module_mut)(component)
+pub(crate) fn as_module_mut(component: &mut dyn Component) -> Option<&mut dyn Module> {
+    let entry = entry_of(component, component.as_any()?)?;
+    (entry.as_module_mut)(component.as_any_mut()?)
+}
+
+/// How a component, which is `any` as its concrete type, is a module.
+fn entry_of(component: &dyn Component, any: &dyn Any) -> Option<&'static ModuleOf> {
+    static BY_TYPE: LazyLock<FxHashMap<TypeId, &'static ModuleOf>> = LazyLock::new(|| {
+        let entries = fx_registry::entries::<ModuleOf>();
+        entries.map(|entry| ((entry.ty)(), entry)).collect()
+    });
+    match component.module_entry() {
+        Some(entry) => entry.downcast_ref(),
+        None => BY_TYPE.get(&any.type_id()).copied(),
+    }
 }
 
 /// A module as JSON: the path of its type, and what the type saves of it.
 pub(crate) fn save_module(module: &dyn Module, saver: &mut Saver) -> Result<JsonMap> {
-    let Some(path) = path_of(module) else {
+    // A module may save modules whether its program writes files or not: who makes a saver opens the table.
+    let tables = TABLES.get();
+    let path = tables.and_then(|tables| Some((tables, path_in(tables, module)?)));
+    let Some((tables, path)) = path else {
         let name = module.type_name();
         return Err(Error::saved(format_args!(
             "the module type `{name}` is not registered, so that a file with it could not be loaded: write `fx_core::register_module!({});`{REGISTRY_HINT}",
             short_type_name(name)
         )));
     };
-    find(path)?;
+    find(tables, path)?;
     let config = module
         .to_saved(saver)
         .map_err(|e| e.inside(format_args!(".{CONFIG}")))?;
@@ -160,7 +218,7 @@ pub(crate) fn save_module(module: &dyn Module, saver: &mut Saver) -> Result<Json
 
 /// Loads the module saved by [`save_module`].
 pub(crate) fn load_module(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<Box<dyn Module>> {
-    let entry = json::part(fields, TYPE, |path| find(json::text(path)?))?;
+    let entry = json::part(fields, TYPE, |path| find(tables(), json::text(path)?))?;
     json::part(fields, CONFIG, |config| (entry.load)(config, loader))
 }
 
@@ -188,12 +246,24 @@ pub(crate) fn load_module(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<B
 macro_rules! register_module {
     ($ty:ty $(,)?) => {
         $crate::__private::submit! {
-            $crate::__private::ModuleType::of::<$ty>()
+            ModuleType, $crate::__private::ModuleType::of::<$ty>()
+        }
+        $crate::__private::submit! {
+            ModuleOf, {
+                use $crate::__private::Unsaid as _;
+                $crate::__private::Submitted::<$ty>::OF
+            }
         }
     };
     ($ty:ty, formerly = $path:expr $(,)?) => {
         $crate::__private::submit! {
-            $crate::__private::ModuleType::formerly::<$ty>(|| $path)
+            ModuleType, $crate::__private::ModuleType::formerly::<$ty>(|| $path)
+        }
+        $crate::__private::submit! {
+            ModuleOf, {
+                use $crate::__private::Unsaid as _;
+                $crate::__private::Submitted::<$ty>::OF
+            }
         }
     };
 }

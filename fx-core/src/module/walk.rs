@@ -149,6 +149,13 @@ pub trait Component {
         None
     }
 
+    /// How what [`as_any`](Component::as_any) gives is a module: a `ModuleOf`, if it has a `forward`. `#[derive(Module)]`
+    /// implements it for types without generic parameters; of others, the registry knows it.
+    #[doc(hidden)]
+    fn module_entry(&self) -> Option<&'static dyn Any> {
+        None
+    }
+
     /// Whether it is one of several variants, whose fields source cannot name.
     #[doc(hidden)]
     fn has_variants(&self) -> bool {

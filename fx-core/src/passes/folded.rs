@@ -14,7 +14,7 @@ use crate::graph_module::GraphModule;
 use crate::ir::function::Effects;
 use crate::ir::signature::ParamSpec;
 use crate::module::module::Module;
-use crate::module::registry::ModuleType;
+use crate::module::registry::{ModuleOf, ModuleType};
 use crate::module::walk::{Component, Walk, WalkMut};
 use crate::value::value::Value;
 
@@ -109,6 +109,10 @@ impl Component for FoldedConstants {
         Some(self)
     }
 
+    fn module_entry(&self) -> Option<&'static dyn Any> {
+        Some(const { &ModuleOf::of::<Self>() })
+    }
+
     fn duplicate(&self) -> Self {
         FoldedConstants::new(self.inner.duplicate())
     }
@@ -122,7 +126,7 @@ impl Component for FoldedConstants {
     }
 }
 
-crate::__private::submit! { ModuleType::named::<FoldedConstants>(|| "fx_core::passes::FoldedConstants") }
+crate::__private::submit! { ModuleType, ModuleType::named::<FoldedConstants>(|| "fx_core::passes::FoldedConstants") }
 
 impl Module for FoldedConstants {
     fn params(&self) -> &[ParamSpec] {

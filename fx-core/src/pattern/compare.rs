@@ -9,7 +9,6 @@ use crate::ir::argument::Argument;
 use crate::ir::bound::BoundArgs;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
-use crate::ir::registry;
 use crate::ir::signature::Literal;
 use crate::module::attributes::Attributes;
 use crate::module::call::Call;
@@ -34,7 +33,7 @@ pub(super) fn calls(op: &Op, node: NodeRef<'_>) -> bool {
             node.functions().one() == Some(*function)
         }
         (Op::CallMethod(name), Op::CallFunction(function)) => {
-            registry::methods(name).contains(function)
+            function.def().receiver.is_some() && function.name() == &**name
         }
         (a, b) => a == b,
     }

@@ -106,7 +106,8 @@ pub trait Interpreter {
         name: &str,
         call: CallArgs,
     ) -> Result<Value> {
-        run.call_method(name, call)
+        let _ = run;
+        dispatch::call_known_method(name, call)
     }
 
     /// Calls a module. The default runs the steps of a branch, a loop or a scan in the same way.
@@ -506,7 +507,7 @@ impl<'m> Interpretation<'m> {
     fn copied(&self, context: &TraceContext, node: NodeRef<'_>) -> Result<Value> {
         let args = Args::from_iter(node.args().iter().cloned());
         let name = node.name().to_string();
-        let copy = context.insert(node.op().clone(), args, Kwargs::new(), Some(&name))?;
+        let copy = context.insert_known(node.op().clone(), args, Kwargs::new(), Some(&name))?;
         context.graph_mut()?.node_mut(copy)?.take_after(node, true);
         Ok(Value::Proxy(context.proxy(copy)))
     }

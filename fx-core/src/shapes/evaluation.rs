@@ -4,12 +4,11 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use super::env::ShapeEnv;
-use super::rule::{RuleCall, ShapeRule};
+use super::rule::{RuleCall, ShapeRule, rule_of};
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::function::Function;
 use crate::ir::operator;
 use crate::ir::param_type::{ParamType, ScalarType};
-use crate::ir::table::FunctionTable;
 use crate::ir::tensor_meta::TensorMeta;
 use crate::ir::value_meta::ValueMeta;
 use crate::submit::REGISTRY_HINT;
@@ -38,7 +37,7 @@ pub(crate) fn result_of(
         false => arg.has_unranked(),
     };
     let has_unranked = args.iter().any(is_unranked);
-    if let Some(ShapeRule(rule)) = FunctionTable::registered()?.get(function) {
+    if let Some(ShapeRule(rule)) = rule_of(function)? {
         let before = has_unranked.then(|| env.clone());
         let mut call = RuleCall::new(function, args, env);
         let given = rule(&mut call);
@@ -82,9 +81,7 @@ fn of_some_rank(function: Function, args: &[ValueMeta], env: &ShapeEnv) -> Value
             .iter()
             .map(|arg| arg.of_rank(rank, &mut || env.fresh(1, None)));
         let ranked: Vec<ValueMeta> = ranked.collect::<Result<_>>()?;
-        let ShapeRule(rule) = FunctionTable::registered()?
-            .get(function)
-            .ok_or_else(|| Error::msg("there is no rule"))?;
+        let ShapeRule(rule) = rule_of(function)?.ok_or_else(|| Error::msg("there is no rule"))?;
         rule(&mut RuleCall::new(function, &ranked, &mut env))
     };
     let found = RANKS.into_iter().find_map(|rank| given(rank).ok());
@@ -103,8 +100,7 @@ pub(crate) fn is_ruled(function: Function, args: &[ValueMeta]) -> Result<bool> {
     {
         return Ok(true);
     }
-    let rules = FunctionTable::<ShapeRule>::registered()?;
-    Ok(rules.get(function).is_some())
+    Ok(rule_of(function)?.is_some())
 }
 
 /// Whether an error says that a function has no rule.

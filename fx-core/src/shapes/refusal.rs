@@ -5,10 +5,9 @@
 //! error whose kind programs can match on stays.
 
 use super::env::ShapeEnv;
-use super::rule::{RuleCall, ShapeRule};
+use super::rule::{RuleCall, ShapeRule, rule_of};
 use crate::error::{Error, ErrorKind};
 use crate::ir::function::Function;
-use crate::ir::table::FunctionTable;
 use crate::ir::value_meta::ValueMeta;
 use crate::value::value::Value;
 
@@ -22,10 +21,7 @@ pub(crate) fn refusal_of(function: Function, args: &[Value], error: Error) -> Er
     if !cfg!(feature = "registry") || !is_text {
         return error;
     }
-    let Ok(rules) = FunctionTable::registered() else {
-        return error;
-    };
-    let Some(ShapeRule(rule)) = rules.get(function) else {
+    let Ok(Some(ShapeRule(rule))) = rule_of(function) else {
         return error;
     };
     // What a rule says of a value that only a run knows is said by the trace.

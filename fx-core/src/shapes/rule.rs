@@ -5,6 +5,7 @@ use super::broadcast::broadcast_shapes;
 use super::env::ShapeEnv;
 use crate::error::{Error, Result};
 use crate::ir::function::Function;
+use crate::ir::table::by_path;
 use crate::ir::tensor_meta::TensorMeta;
 use crate::ir::value_meta::ValueMeta;
 use crate::value::dim::Dim;
@@ -43,6 +44,14 @@ use crate::value::value::Value;
 /// ```
 #[derive(Debug, Clone, Copy)]
 pub struct ShapeRule(pub fn(&mut RuleCall<'_>) -> Result<ValueMeta>);
+
+/// The registered rule of a function.
+///
+/// # Errors
+/// Returns an error if some function has two.
+pub(crate) fn rule_of(function: Function) -> Result<Option<ShapeRule>> {
+    Ok(by_path::<ShapeRule>()?.get(function.path()).copied())
+}
 
 /// A call that a rule is asked about: an argument per parameter, with defaults filled in.
 #[derive(Debug)]

@@ -23,6 +23,7 @@ use crate::ir::method::RecordedMethod;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
 use crate::ir::places::{Scope, ScopeId, Site};
+use crate::ir::registry;
 use crate::ir::returned::{Place, ReturnedPart};
 use crate::ir::signature::ParamSpec;
 use crate::ir::unnamed::Unnamed;
@@ -203,7 +204,22 @@ impl TraceContext {
     }
 
     /// Adds a node at the current place in the source.
+    ///
+    /// # Errors
+    /// Returns an error if an argument is not of this graph, or this part of the trace may not use it.
     pub fn insert(&self, op: Op, args: Args, kwargs: Kwargs, name: Option<&str>) -> Result<NodeId> {
+        registry::open_for(&op);
+        self.insert_known(op, args, kwargs, name)
+    }
+
+    /// Same as `insert`, for an op whose method a graph has already called.
+    pub(crate) fn insert_known(
+        &self,
+        op: Op,
+        args: Args,
+        kwargs: Kwargs,
+        name: Option<&str>,
+    ) -> Result<NodeId> {
         self.cut.borrow().check(&args, &kwargs)?;
         let origin = self.origin.borrow();
         let site = match &*origin {

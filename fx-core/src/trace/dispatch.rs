@@ -115,7 +115,7 @@ fn record_in_trace(
     let call = split_keywords(function.params(), args);
     let result = active.tracer.create_proxy(&active.context, op, call);
     let result = result.and_then(|proxy| {
-        if form == CallForm::Method && registry::methods(function.name()).len() > 1 {
+        if form == CallForm::Method && registry::is_of_several(function.name()) {
             active.context.note_method(proxy, function)?;
         }
         active.context.folded(proxy).map(Some)
@@ -328,6 +328,13 @@ impl Function {
 /// Returns an error if no linked type has it, and as [`Function::call`].
 #[track_caller]
 pub fn call_method(name: &str, call: CallArgs) -> Result<Value> {
+    registry::open();
+    call_known_method(name, call)
+}
+
+/// Same as [`call_method`], of a method that a node of a graph names: it is known.
+#[track_caller]
+pub(crate) fn call_known_method(name: &str, call: CallArgs) -> Result<Value> {
     let location = Location::caller();
     let is_symbolic = first_proxy(call.args.get(..1).unwrap_or_default()).is_some();
     if is_symbolic && scope::visible_modes() > 0 {

@@ -301,7 +301,7 @@ pub trait Tracer: 'static {
         kwargs: Kwargs,
         name: Option<&str>,
     ) -> Result<NodeId> {
-        cx.insert(op, args, kwargs, name)
+        cx.insert_known(op, args, kwargs, name)
     }
 
     /// The symbolic value of a node.

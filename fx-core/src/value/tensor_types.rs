@@ -46,7 +46,7 @@ impl TensorType {
     }
 }
 
-inventory::collect!(TensorType);
+crate::__private::table! { (crate) TensorType }
 
 /// A registered tensor type.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +77,7 @@ impl Registered {
 /// The registered tensor types, by path.
 pub(crate) fn tensor_types() -> &'static [Registered] {
     static TYPES: OnceLock<Vec<Registered>> = OnceLock::new();
-    TYPES.get_or_init(|| named(inventory::iter::<TensorType>.into_iter()))
+    TYPES.get_or_init(|| named(fx_registry::entries::<TensorType>()))
 }
 
 fn named<'e>(entries: impl Iterator<Item = &'e TensorType>) -> Vec<Registered> {
@@ -142,7 +142,7 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
     static TABLE: OnceLock<FxHashMap<&'static str, Vec<FromData>>> = OnceLock::new();
     let table = TABLE.get_or_init(|| {
         let mut table: FxHashMap<_, Vec<_>> = FxHashMap::default();
-        for entry in inventory::iter::<TensorType> {
+        for entry in fx_registry::entries::<TensorType>() {
             table.entry(entry.path).or_default().push(entry.from_data);
         }
         table
@@ -190,17 +190,17 @@ pub(crate) fn from_data_of(path: &str) -> Result<FromData> {
 #[macro_export]
 macro_rules! register_tensor {
     (beside $tensor:ty, $path:expr, $from_data:expr $(,)?) => {
-        $crate::__private::inventory::submit! {
-            $crate::__private::TensorType::beside::<$tensor>($path, $from_data)
+        $crate::__private::entry! {
+            ($crate) TensorType, $crate::__private::TensorType::beside::<$tensor>($path, $from_data)
         }
     };
     ($tensor:ty, $path:expr, $from_data:expr $(, source = $source:expr)? $(,)?) => {
-        $crate::__private::inventory::submit! {
-            $crate::__private::TensorType::of::<$tensor>($path, $from_data)
+        $crate::__private::entry! {
+            ($crate) TensorType, $crate::__private::TensorType::of::<$tensor>($path, $from_data)
         }
         $(
-            $crate::__private::inventory::submit! {
-                $crate::__private::TensorSpelling::of::<$tensor>(&$source)
+            $crate::__private::entry! {
+            ($crate) TensorSpelling, $crate::__private::TensorSpelling::of::<$tensor>(&$source)
             }
         )?
     };

@@ -144,6 +144,21 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
             }
         }
     });
+    // Whether a generic type has a `forward` depends on its parameters.
+    let module_entry = generics.params.is_empty().then(|| {
+        quote! {
+            fn module_entry(&self) -> ::core::option::Option<&'static dyn ::core::any::Any> {
+                use #core::__private::NoEntry as _;
+                #core::__private::Entry::<Self>::OF
+            }
+        }
+    });
+    let has_entry = generics.params.is_empty().then(|| {
+        quote! {
+            #[automatically_derived]
+            impl #core::__private::HasEntry for #name {}
+        }
+    });
     let variants = matches!(input.data, Data::Enum(_)).then(|| {
         quote! {
             fn has_variants(&self) -> bool {
@@ -153,6 +168,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
     });
     Some(quote! {
         #sized
+        #has_entry
         #[automatically_derived]
         #[allow(unused_variables, clippy::borrow_deref_ref, clippy::explicit_auto_deref)]
         impl #impl_generics #core::__private::Component for #name #ty_generics #where_clause {
@@ -183,6 +199,7 @@ fn derive(input: &DeriveInput, refusals: &mut Refusals) -> Option<TokenStream> {
             fn duplicate(&self) -> Self {
                 #duplicate
             }
+            #module_entry
             #variants
             #saved
         }

@@ -10,6 +10,7 @@ use syn::{
 };
 
 use super::kernel::kernel;
+use super::registry;
 use super::stub;
 use super::twin::twin;
 use crate::attributes;
@@ -313,9 +314,8 @@ fn wrap_fn(
     let outer = other.iter().filter(|a| !a.path().is_ident("inline"));
     let inputs = &sig.inputs;
     let is_registered = cfg!(feature = "registry") && !has_type_generics(&sig.generics);
-    let register = is_registered.then(|| {
-        quote!(#core::__private::inventory::submit! { #core::__private::Registration(<#twin_ty>::FUNCTION) })
-    });
+    let register = is_registered
+        .then(|| registry::function(&core, &quote!(<#twin_ty>::FUNCTION), receiver.is_some()));
     let call = |of: TokenStream, form: &str| {
         let form = format_ident!("{form}");
         quote! {
@@ -464,11 +464,11 @@ fn wrap_impl(options: &WrapOptions, mut block: ItemImpl, refusals: &mut Refusals
         match wrap_method(options, method, &self_ty, &core, refusals) {
             Some((code, function)) => {
                 items.extend(code);
-                submissions.push(quote! {
-                    #core::__private::inventory::submit! {
-                        #core::__private::Registration(<#self_ty>::#function)
-                    }
-                });
+                submissions.push(registry::function(
+                    &core,
+                    &quote!(<#self_ty>::#function),
+                    true,
+                ));
             }
             None => {
                 stub::give_result(&mut method.sig, &method.block, &core);

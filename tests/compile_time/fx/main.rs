@@ -1,5 +1,7 @@
 //! Builds, traces and runs the four models; prints how far traced is from eager, and a sum to compare with candle's.
 
+#[cfg(feature = "load")]
+mod load;
 mod mamba;
 mod qwen2;
 mod sam_image_encoder;
@@ -132,5 +134,8 @@ fn main() -> Result<()> {
     qwen2()?;
     whisper_encoder()?;
     sam_image_encoder()?;
-    mamba()
+    mamba()?;
+    #[cfg(feature = "load")]
+    load::saved_and_loaded()?;
+    Ok(())
 }
