@@ -10,6 +10,7 @@ use fx_kernels::pointwise::{Chain, Operand, Unary};
 use half::{bf16, f16};
 
 use crate::common::Random;
+use crate::reference::close;
 
 /// Numbers whose bits are equal, or that are both NaN.
 fn same(found: &[f32], expected: &[f32], what: &str) {
@@ -122,16 +123,66 @@ fn numbers_are_rounded_to_the_nearest() {
     }
 }
 
-/// Attention over keys and values of a type, and over the same numbers as `f32`.
+/// What attention is, in `f64`.
+fn attention_of(sizes: &Attention<'_>, room: usize, [q, k, v]: [&[f32]; 3]) -> Vec<f64> {
+    let (batch, heads, queries) = (sizes.batch, sizes.heads, sizes.queries);
+    let mut out = Vec::new();
+    for row in 0..batch * heads * queries {
+        let (b, head, query) = (
+            row / (heads * queries),
+            row / queries % heads,
+            row % queries,
+        );
+        let of = b * sizes.kv_heads + head / (heads / sizes.kv_heads);
+        let seen = sizes
+            .causal
+            .map_or(sizes.keys, |offset| (query as isize + offset + 1) as usize);
+        let key = |j: usize| &k[(of * room + j) * sizes.size..][..sizes.size];
+        let value = |j: usize, c: usize| f64::from(v[(of * room + j) * sizes.value_size + c]);
+        let q = &q[row * sizes.size..][..sizes.size];
+        let scores: Vec<f64> = (0..seen)
+            .map(|j| {
+                let product: f64 = q
+                    .iter()
+                    .zip(key(j))
+                    .map(|(a, b)| f64::from(*a) * f64::from(*b))
+                    .sum();
+                let added = match sizes.mask {
+                    Some(Mask {
+                        data: MaskData::Add(entries),
+                        ..
+                    }) => f64::from(entries[j]),
+                    _ => 0.0,
+                };
+                product * f64::from(sizes.scale) + added
+            })
+            .collect();
+        let top = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let weights: Vec<f64> = scores.iter().map(|score| (score - top).exp()).collect();
+        let total: f64 = weights.iter().sum();
+        out.extend((0..sizes.value_size).map(|c| {
+            let sum: f64 = weights
+                .iter()
+                .enumerate()
+                .map(|(j, weight)| weight * value(j, c))
+                .sum();
+            sum / total
+        }));
+    }
+    out
+}
+
+/// Attention over keys and values of a type, over the same numbers as `f32`, and in `f64`.
 fn attends<T: Element + Default>(random: &mut Random) {
     let (batch, kv_heads, group) = (
         1 + random.below(2),
         1 + random.below(3),
-        1 + random.below(4),
+        1 + random.below(9),
     );
+    let most = [40, 40, 40, 450][random.below(4)];
     let (queries, size, value_size) = (
         1 + random.below(6),
-        1 + random.below(40),
+        1 + random.below(most),
         1 + random.below(40),
     );
     let keys = queries + random.below(700);
@@ -186,11 +237,11 @@ fn attends<T: Element + Default>(random: &mut Random) {
             rows(&wide_v, room, kv_heads, value_size),
         );
         attention(level, sizes, q, k, v, wide).expect("sizes");
-        same(
-            narrow,
-            wide,
-            &format!("{level:?} {batch} {kv_heads}x{group} {queries}x{keys} {size} {value_size}"),
-        );
+        let context =
+            format!("{level:?} {batch} {kv_heads}x{group} {queries}x{keys} {size} {value_size}");
+        same(narrow, wide, &context);
+        let expected = attention_of(&sizes, room, [q.data, k.data, v.data]);
+        close(wide, &expected, 1e-5, &context);
     }
 }
 

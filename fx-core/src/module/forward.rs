@@ -33,7 +33,7 @@ pub struct Submitted<T>(PhantomData<T>);
 
 impl<T: Module + HasEntry> Submitted<T> {
     /// Nothing.
-    pub const OF: ModuleOf = ModuleOf::nothing::<T>();
+    pub const OF: ModuleOf = ModuleOf::NOTHING;
 }
 
 /// Types that do not say it themselves.

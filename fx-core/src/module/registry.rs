@@ -76,14 +76,13 @@ impl ModuleOf {
         }
     }
 
-    /// The entry of a type that has one itself.
-    pub const fn nothing<M: Module>() -> Self {
-        ModuleOf {
-            ty: TypeId::of::<M>,
-            as_module: |_| None,
-            as_module_mut: |_| None,
-        }
-    }
+    /// The entry of a type that has one itself, which nobody looks up: one for all such types, so that nothing of them is
+    /// compiled for it.
+    pub const NOTHING: ModuleOf = ModuleOf {
+        ty: TypeId::of::<()>,
+        as_module: |_| None,
+        as_module_mut: |_| None,
+    };
 }
 
 crate::__private::table! { (crate) ModuleOf }
