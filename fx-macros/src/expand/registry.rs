@@ -1,6 +1,6 @@
 //! Tables of `fx-registry` and their entries: the names of sections and symbols.
 //!
-//! Invariant: no two versions of fx-core share a section, and no two entries of a program have a symbol.
+//! Invariant: no two fx-cores of a program share a section, and no two entries of a program have a symbol.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -99,10 +99,12 @@ pub fn table(input: TokenStream) -> TokenStream {
     quote!(#core::__private::fx_registry::table! { #table, #section, #start, #stop, #symbol })
 }
 
-/// LLD keeps encapsulated sections for those who read them only if their names start with `__libc_`.
+/// A program may hold several fx-cores: a section is of the one that this crate belongs to, by its version and where its
+/// source is. LLD keeps encapsulated sections for those who read them only if their names start with `__libc_`.
 fn section(table: &str) -> String {
-    let version = env!("CARGO_PKG_VERSION").replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    format!("__libc_fx_{version}_{table}")
+    let mut hasher = DefaultHasher::new();
+    (env!("CARGO_PKG_VERSION"), env!("CARGO_MANIFEST_DIR")).hash(&mut hasher);
+    format!("__libc_fx_{:016x}_{table}", hasher.finish())
 }
 
 /// A symbol that no other entry of the program has: rustc gets another `metadata` for each crate that it
