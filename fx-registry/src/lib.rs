@@ -6,14 +6,22 @@
 //! /// What a crate has to say.
 //! struct Greeting(&'static str);
 //! fx_registry::table! {
-//!     Greeting, "__libc_example", "__start___libc_example", "__stop___libc_example", "example_first"
+//!     Greeting, 1, "__libc_example", "__start___libc_example", "__stop___libc_example", "example_first"
 //! }
-//! fx_registry::entry! { Greeting, Greeting("hello"), "__libc_example", "example_hello" }
-//! fx_registry::entry! { Greeting, Greeting("goodbye"), "__libc_example", "example_goodbye" }
+//! fx_registry::entry! { Greeting, Greeting("hello"), 1, "__libc_example", "example_hello" }
+//! fx_registry::entry! { Greeting, Greeting("goodbye"), 1, "__libc_example", "example_goodbye" }
 //!
 //! let mut said: Vec<&str> = fx_registry::entries::<Greeting>().map(|entry| entry.0).collect();
 //! said.sort();
 //! assert_eq!(said, ["goodbye", "hello"]);
+//! ```
+//!
+//! An entry has the number of its table, so that none gets into a section of another table that is called the same:
+//!
+//! ```compile_fail,E0080
+//! # struct Greeting(&'static str);
+//! # fx_registry::table! { Greeting, 1, "__libc_one", "__start___libc_one", "__stop___libc_one", "one_first" }
+//! fx_registry::entry! { Greeting, Greeting("hello"), 2, "__libc_one", "one_hello" }
 //! ```
 
 #[cfg_attr(

@@ -14,7 +14,7 @@ pub fn entries<T: Table>() -> impl Iterator<Item = &'static T> {
 /// Declares that a type is a table.
 #[macro_export]
 macro_rules! table {
-    ($table:ty, $section:literal, $start:literal, $stop:literal, $symbol:literal) => {
+    ($table:ty, $id:literal, $section:literal, $start:literal, $stop:literal, $symbol:literal) => {
         $crate::inventory::collect!($table);
         impl $crate::Table for $table {}
     };
@@ -23,7 +23,7 @@ macro_rules! table {
 /// Adds an entry to a table.
 #[macro_export]
 macro_rules! entry {
-    ($table:ty, $entry:expr, $section:literal, $symbol:literal) => {
+    ($table:ty, $entry:expr, $id:literal, $section:literal, $symbol:literal) => {
         $crate::inventory::submit! { $entry }
     };
 }

@@ -10,6 +10,10 @@ pub struct Entry<T: 'static>(pub Option<&'static T>);
 
 /// A type whose entries any crate may add, by [`entry!`](crate::entry); [`table!`](crate::table) implements it.
 pub trait Table: Sync + Sized + 'static {
+    /// Whose table it is.
+    #[doc(hidden)]
+    const ID: u64;
+
     /// The section.
     #[doc(hidden)]
     fn section() -> &'static [Entry<Self>];
@@ -31,11 +35,14 @@ pub unsafe fn between<T>(start: *const Entry<T>, stop: *const Entry<T>) -> &'sta
     unsafe { std::slice::from_raw_parts(start, bytes / size_of::<Entry<T>>()) }
 }
 
-/// Declares that a type is a table: the name of its section, of the symbols before and behind it, and of a symbol in it.
+/// Declares that a type is a table: a number for whose it is, which the names of sections have in them, then the names of its
+/// section, of the symbols before and behind it, and of a symbol in it.
 #[macro_export]
 macro_rules! table {
-    ($table:ty, $section:literal, $start:literal, $stop:literal, $symbol:literal) => {
+    ($table:ty, $id:literal, $section:literal, $start:literal, $stop:literal, $symbol:literal) => {
         impl $crate::Table for $table {
+            const ID: u64 = $id;
+
             fn section() -> &'static [$crate::Entry<Self>] {
                 // SAFETY: the linker defines both, since the section has an entry; they are read as addresses only.
                 unsafe extern "C" {
@@ -56,11 +63,16 @@ macro_rules! table {
     };
 }
 
-/// Adds an entry to a table: the entry, the name of the table's section, and a symbol that no other entry of the program has.
+/// Adds an entry to a table: the entry, whose table it is, the name of the table's section, and a symbol that no other entry
+/// of the program has.
 #[macro_export]
 macro_rules! entry {
-    ($table:ty, $entry:expr, $section:literal, $symbol:literal) => {
+    ($table:ty, $entry:expr, $id:literal, $section:literal, $symbol:literal) => {
         const _: () = {
+            ::core::assert!(
+                <$table as $crate::Table>::ID == $id,
+                "the macros are of another source than the crate with the table: take them from that crate"
+            );
             static VALUE: $table = $entry;
             // An exported name makes rustc link it, and the linker may drop it. (SAFETY: no other static has the name.)
             #[unsafe(link_section = $section)]

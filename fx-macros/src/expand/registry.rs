@@ -10,10 +10,10 @@ use quote::quote;
 
 /// An entry of a table, which `#core::__private` names.
 pub fn entry(core: &TokenStream, table: &str, entry: &TokenStream) -> TokenStream {
-    let (section, symbol) = (section(table), symbol(table));
+    let (id, section, symbol) = (id(), section(table), symbol(table));
     let table = Ident::new(table, Span::call_site());
     let private = quote!(#core::__private);
-    quote!(#private::fx_registry::entry! { #private::#table, #entry, #section, #symbol })
+    quote!(#private::fx_registry::entry! { #private::#table, #entry, #id, #section, #symbol })
 }
 
 /// A function, by its path; a method also by its name alone.
@@ -94,17 +94,21 @@ pub fn table(input: TokenStream) -> TokenStream {
         return quote!(compile_error!("expected `(path of fx-core) Table`"););
     };
     let name = table.to_string();
-    let (core, section, symbol) = (core.stream(), section(&name), symbol(&name));
+    let (core, id, section, symbol) = (core.stream(), id(), section(&name), symbol(&name));
     let (start, stop) = (format!("__start_{section}"), format!("__stop_{section}"));
-    quote!(#core::__private::fx_registry::table! { #table, #section, #start, #stop, #symbol })
+    quote!(#core::__private::fx_registry::table! { #table, #id, #section, #start, #stop, #symbol })
 }
 
-/// A program may hold several fx-cores: a section is of the one that this crate belongs to, by its version and where its
-/// source is. LLD keeps encapsulated sections for those who read them only if their names start with `__libc_`.
-fn section(table: &str) -> String {
+/// The fx-core that this crate belongs to, of those that a program may hold: by its version, and where its source is.
+fn id() -> u64 {
     let mut hasher = DefaultHasher::new();
     (env!("CARGO_PKG_VERSION"), env!("CARGO_MANIFEST_DIR")).hash(&mut hasher);
-    format!("__libc_fx_{:016x}_{table}", hasher.finish())
+    hasher.finish()
+}
+
+/// LLD keeps encapsulated sections for those who read them only if their names start with `__libc_`.
+fn section(table: &str) -> String {
+    format!("__libc_fx_{:016x}_{table}", id())
 }
 
 /// A symbol that no other entry of the program has: rustc gets another `metadata` for each crate that it
