@@ -244,20 +244,13 @@ pub(crate) fn load_module(fields: &JsonMap, loader: &mut Loader<'_>) -> Result<B
 #[macro_export]
 macro_rules! register_module {
     ($ty:ty $(,)?) => {
-        $crate::__private::submit! {
-            ModuleType, $crate::__private::ModuleType::of::<$ty>()
-        }
-        $crate::__private::submit! {
-            ModuleOf, {
-                use $crate::__private::Unsaid as _;
-                $crate::__private::Submitted::<$ty>::OF
-            }
-        }
+        $crate::register_module!(@entry $ty, $crate::__private::ModuleType::of::<$ty>());
     };
     ($ty:ty, formerly = $path:expr $(,)?) => {
-        $crate::__private::submit! {
-            ModuleType, $crate::__private::ModuleType::formerly::<$ty>(|| $path)
-        }
+        $crate::register_module!(@entry $ty, $crate::__private::ModuleType::formerly::<$ty>(|| $path));
+    };
+    (@entry $ty:ty, $entry:expr) => {
+        $crate::__private::submit! { ModuleType, $entry }
         $crate::__private::submit! {
             ModuleOf, {
                 use $crate::__private::Unsaid as _;

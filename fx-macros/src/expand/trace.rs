@@ -7,7 +7,6 @@ use syn::visit::Visit;
 use syn::{ImplItem, ImplItemFn, Item, ItemFn, ItemImpl, ReturnType, Type};
 
 use super::kernel::kernel;
-use super::registry;
 use super::stub;
 use super::twin::twin;
 use super::wrap::{result_text, result_type, turbofish};
@@ -212,14 +211,9 @@ fn trace_impl(options: &TraceOptions, mut block: ItemImpl, refusals: &mut Refusa
     };
     let is_registered = cfg!(feature = "registry") && block.generics.params.is_empty();
     let registered = is_registered.then(|| {
-        let entry = quote!(#core::__private::ModuleType::#registration);
-        let saved = registry::entry(&core, "ModuleType", &entry);
-        let entry = quote!({
-            use #core::__private::Unsaid as _;
-            #core::__private::Submitted::<#self_ty>::OF
-        });
-        let known = registry::entry(&core, "ModuleOf", &entry);
-        quote!(#saved #known)
+        quote! {
+            #core::register_module!(@entry #self_ty, #core::__private::ModuleType::#registration);
+        }
     });
     quote! {
         #block
