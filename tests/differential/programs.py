@@ -56,7 +56,7 @@ def engines():
     """Answers requests: a line of JSON and the bytes that it counts, both ways."""
     import numpy
 
-    names = {"bool": numpy.bool_, "uint8": numpy.uint8, "uint32": numpy.uint32, "int16": numpy.int16}
+    names = {"bool": numpy.bool_, "int8": numpy.int8, "uint8": numpy.uint8, "uint32": numpy.uint32, "int16": numpy.int16}
     names |= {"int32": numpy.int32, "int64": numpy.int64, "float16": numpy.float16}
     names |= {"float32": numpy.float32, "float64": numpy.float64}
     try:

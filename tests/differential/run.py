@@ -29,6 +29,7 @@ import activations  # noqa: E402, F401
 import elementwise  # noqa: E402, F401
 import gradients  # noqa: E402
 import measures  # noqa: E402, F401
+import quantization  # noqa: E402, F401
 import signals  # noqa: E402, F401
 import special  # noqa: E402, F401
 import spectral  # noqa: E402, F401

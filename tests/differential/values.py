@@ -7,7 +7,9 @@ import torch
 FLOATS = ["float32", "float64", "bfloat16", "float16"]
 INTS = ["int64", "int32", "int16", "uint8"]
 ALL = FLOATS + INTS + ["bool"]
-DTYPES = {name: getattr(torch, name) for name in ALL}
+# Types that hold integers of few bits, and that no arithmetic is drawn for.
+STORED = ["int8"]
+DTYPES = {name: getattr(torch, name) for name in ALL + STORED}
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
 MANTISSA = {"float32": 23, "float64": 52, "bfloat16": 7, "float16": 10}
 
@@ -97,7 +99,7 @@ class Source:
         count = math.prod(shape)
         if dtype == "bool":
             data = [self.chance(0.5) for _ in range(count)]
-        elif dtype in INTS:
+        elif dtype in INTS + STORED:
             data = self.ints(count, dtype, style)
         else:
             data = self.floats(count, style)

@@ -17,6 +17,7 @@ mod norms;
 mod picks;
 mod pieces;
 mod products;
+mod quantization;
 mod recurrent;
 mod reductions;
 mod scatters;

@@ -68,6 +68,10 @@ pub fn dense_tensor(json: &Json, bytes: &[u8]) -> Result<Tensor> {
 }
 
 fn of_bytes(dtype: DType, shape: &[usize], bytes: &[u8]) -> Result<Tensor> {
+    if dtype == DType::I8 {
+        let numbers = bytes.iter().map(|byte| i64::from(byte.cast_signed()));
+        return Tensor::from_vec(numbers.collect::<Vec<i64>>(), shape)?.to_dtype(dtype);
+    }
     let stored = match dtype {
         DType::Bool => DType::U8,
         other => other,

@@ -11,8 +11,9 @@ use fx_nn::prelude::*;
 use fx_nn::testing::{Given, Missing, Route, Sample};
 
 /// What PyTorch's gradient is not the derivative of: half of a symmetric matrix is read, a result is not unique, a
-/// padding index does not learn, an argument has none, a bound is no part of the formula. `gradients.jsonl` has PyTorch's.
-const CONVENTIONS: [&str; 13] = [
+/// padding index does not learn, an argument has none, a bound is no part of the formula, steps have the slope of what they
+/// stand for. `gradients.jsonl` has PyTorch's.
+const CONVENTIONS: [&str; 14] = [
     "cholesky",
     "eigh",
     "eigvalsh",
@@ -24,6 +25,7 @@ const CONVENTIONS: [&str; 13] = [
     "gammaincc",
     "zeta",
     "embedding",
+    "fake_quantize_affine",
     "gaussian_nll_loss",
     "GaussianNLLLoss",
 ];

@@ -10,6 +10,7 @@ mod norms;
 mod operators;
 mod picks;
 mod products;
+mod quantization;
 mod recurrent;
 mod reduce;
 mod refused;

@@ -1,0 +1,23 @@
+#![doc = include_str!("../README.md")]
+
+mod calibrate;
+mod compare;
+mod config;
+mod convert;
+mod histogram;
+mod observer;
+mod plan;
+mod role;
+mod run;
+mod scheme;
+mod sensitivity;
+
+pub use calibrate::Calibration;
+pub use compare::{Comparison, NodeError, compare};
+pub use config::{QConfig, Quantize};
+pub use histogram::Histogram;
+pub use observer::{MinMax, MovingAverage, Observer, Percentile, weight_range};
+pub use plan::{Decision, Plan};
+pub use role::Role;
+pub use scheme::{Params, Scheme};
+pub use sensitivity::{Sensitivity, SensitivityReport};
