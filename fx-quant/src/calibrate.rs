@@ -49,7 +49,10 @@ impl Plan {
     /// # Errors
     /// Returns an error if there are no inputs, a run fails, or no range follows from a value: the error names its node,
     /// line and module.
-    pub fn calibrate<A: IntoArgs>(&self, inputs: impl IntoIterator<Item = A>) -> Result<Calibration> {
+    pub fn calibrate<A: IntoArgs>(
+        &self,
+        inputs: impl IntoIterator<Item = A>,
+    ) -> Result<Calibration> {
         let mut seen: IndexMap<&str, Seen> = IndexMap::new();
         for (name, value) in &self.values {
             if let Source::Seen(config) = &value.source {
@@ -115,7 +118,9 @@ impl Plan {
         }
         let params = || -> Result<Option<Params>> {
             let range = seen.observer.range(&seen.scheme)?;
-            range.map(|(min, max)| seen.scheme.params(min, max)).transpose()
+            range
+                .map(|(min, max)| seen.scheme.params(min, max))
+                .transpose()
         };
         let blamed = |error: Error| match self.gm.graph().find_name(name) {
             Some(node) => node.blame("calibrating", error),

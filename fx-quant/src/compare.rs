@@ -120,7 +120,10 @@ pub fn compare<A: IntoArgs + Clone>(
             if let Some(tensor) = as_floats(value) {
                 let name = node.name().to_string();
                 // What readers read stands for the value.
-                let name = name.strip_suffix("_dequantized").map(str::to_string).unwrap_or(name);
+                let name = name
+                    .strip_suffix("_dequantized")
+                    .map(str::to_string)
+                    .unwrap_or(name);
                 found.insert(name, floats(&tensor)?);
             }
             Ok(())
@@ -130,14 +133,18 @@ pub fn compare<A: IntoArgs + Clone>(
             if let (Some(tensor), Some(other)) = (as_floats(value), found.get(&name))
                 && plan.decision(&name).is_some()
             {
-                sums.entry(name).or_default().add(&floats(&tensor)?, other)?;
+                sums.entry(name)
+                    .or_default()
+                    .add(&floats(&tensor)?, other)?;
             }
             Ok(())
         })?;
         result.add(&leaves(&of_float)?, &leaves(&of_quantized)?)?;
     }
     if runs == 0 {
-        return Err(Error::msg("there are no inputs to compare graphs on: give some"));
+        return Err(Error::msg(
+            "there are no inputs to compare graphs on: give some",
+        ));
     }
     let nodes = sums.into_iter().map(|(node, sums)| NodeError {
         path: float
@@ -172,7 +179,11 @@ pub(crate) fn leaves(value: &Value) -> Result<Vec<f32>> {
 
 impl fmt::Display for Comparison {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{:>8} {:>9} {:>10}  node", "sqnr_db", "cosine", "max_abs")?;
+        writeln!(
+            f,
+            "{:>8} {:>9} {:>10}  node",
+            "sqnr_db", "cosine", "max_abs"
+        )?;
         for NodeError {
             node,
             path,
@@ -181,8 +192,16 @@ impl fmt::Display for Comparison {
             max_abs,
         } in &self.nodes
         {
-            writeln!(f, "{sqnr:>8.2} {cosine:>9.6} {max_abs:>10.3e}  %{node} {path}")?;
+            writeln!(
+                f,
+                "{sqnr:>8.2} {cosine:>9.6} {max_abs:>10.3e}  %{node} {path}"
+            )?;
         }
-        writeln!(f, "{:>8.2} {:>9.6}             the result", self.sqnr(), self.result.cosine())
+        writeln!(
+            f,
+            "{:>8.2} {:>9.6}             the result",
+            self.sqnr(),
+            self.result.cosine()
+        )
     }
 }

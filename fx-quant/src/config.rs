@@ -192,7 +192,8 @@ impl Quantize {
 
     /// Whether a statement is about a node by its name.
     pub(crate) fn names(&self, node: NodeRef<'_>) -> bool {
-        let is_of_it = |which: &Which| matches!(which, Which::Node(name) if node.name() == name.as_str());
+        let is_of_it =
+            |which: &Which| matches!(which, Which::Node(name) if node.name() == name.as_str());
         self.statements.iter().any(|(which, _)| is_of_it(which))
     }
 
@@ -200,9 +201,9 @@ impl Quantize {
     pub(crate) fn of(&self, node: NodeRef<'_>) -> std::result::Result<QConfig, String> {
         let named = |which: &Which| match which {
             Which::Module(pattern) => node.module_stack().any(|at| pattern.matches(&at.path)),
-            Which::Type(name) => {
-                node.module_stack().any(|at| short_type_name(&at.type_name) == *name)
-            }
+            Which::Type(name) => node
+                .module_stack()
+                .any(|at| short_type_name(&at.type_name) == *name),
             Which::Function(function) => node.function() == Some(*function),
             Which::Node(name) => node.name() == name.as_str(),
         };
@@ -210,7 +211,10 @@ impl Quantize {
         match found {
             Some((_, Some(config))) => Ok(config.clone()),
             Some((which, None)) => Err(format!("excluded by `{which}`")),
-            None => self.global.clone().ok_or_else(|| "no statement is about it".to_string()),
+            None => self
+                .global
+                .clone()
+                .ok_or_else(|| "no statement is about it".to_string()),
         }
     }
 }

@@ -48,7 +48,12 @@ impl Plan {
     }
 
     /// Whether a node is computed of integers, its inputs being so after calibration.
-    fn is_quantized(&self, gm: &GraphModule, node: NodeId, calibration: &Calibration) -> Result<bool> {
+    fn is_quantized(
+        &self,
+        gm: &GraphModule,
+        node: NodeId,
+        calibration: &Calibration,
+    ) -> Result<bool> {
         let node = gm.graph().node(node)?;
         let name = node.name().to_string();
         let is_so = matches!(
@@ -56,12 +61,19 @@ impl Plan {
             Some(Decision::Quantized(_) | Decision::Fused(_))
         );
         let has = |name: &str| !calibration.floats.contains_key(name);
-        Ok(is_so && has(&name) && node.all_input_nodes().all(|input| has(&input.name().to_string())))
+        Ok(is_so
+            && has(&name)
+            && node
+                .all_input_nodes()
+                .all(|input| has(&input.name().to_string())))
     }
 
     /// Puts a pair behind each value, and has its readers read it.
     fn round_values(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
-        let first = gm.graph().nodes().find(|node| !matches!(node.op(), Op::Placeholder(_)));
+        let first = gm
+            .graph()
+            .nodes()
+            .find(|node| !matches!(node.op(), Op::Placeholder(_)));
         let first = first.map(|node| node.id());
         for (name, value) in &self.values {
             let Some(&(scheme, params)) = calibration.params.get(name) else {
@@ -124,13 +136,21 @@ impl Plan {
             let Some(node) = gm.graph().find_name(name) else {
                 continue;
             };
-            let (id, role) = (node.id(), node.function().map(Role::of).transpose()?.flatten());
+            let (id, role) = (
+                node.id(),
+                node.function().map(Role::of).transpose()?.flatten(),
+            );
             let Some(Role::Weighted { weight, axis }) = role else {
                 continue;
             };
             // Its input may have turned out to be none of floats.
-            let input = self.gm.graph().find_name(name).and_then(|node| node.all_input_nodes().next());
-            if input.is_none_or(|input| calibration.floats.contains_key(&input.name().to_string())) {
+            let input = self
+                .gm
+                .graph()
+                .find_name(name)
+                .and_then(|node| node.all_input_nodes().next());
+            if input.is_none_or(|input| calibration.floats.contains_key(&input.name().to_string()))
+            {
                 continue;
             }
             let Argument::Node(from) = node.argument(weight)? else {
@@ -145,10 +165,12 @@ impl Plan {
                 Some(integers) => integers.clone(),
                 None => {
                     let suffix = made.keys().filter(|(other, ..)| *other == path).count();
-                    let integers = add_weight(gm, &path, suffix, config, axis)
-                        .map_err(|error| match gm.graph().node(id) {
-                            Ok(node) => node.blame("quantizing the weight of", error),
-                            Err(_) => error,
+                    let integers =
+                        add_weight(gm, &path, suffix, config, axis).map_err(|error| {
+                            match gm.graph().node(id) {
+                                Ok(node) => node.blame("quantizing the weight of", error),
+                                Err(_) => error,
+                            }
                         })?;
                     made.insert(key, integers.clone());
                     integers
@@ -198,7 +220,9 @@ fn node_position(gm: &GraphModule, id: NodeId, param: &str) -> Result<Position> 
     if node.kwargs().iter().any(|(name, _)| &**name == param) {
         return Ok(Position::Keyword);
     }
-    let function = node.function().ok_or_else(|| Error::msg("it calls no function"))?;
+    let function = node
+        .function()
+        .ok_or_else(|| Error::msg("it calls no function"))?;
     let params = function.params().iter();
     let at = params.clone().position(|own| own.name == param);
     at.map(Position::Positional)
@@ -231,7 +255,9 @@ fn add_weight(
         .collect::<Result<Vec<Params>>>()?;
     let (low, high, dtype) = (scheme.quant_min, scheme.quant_max, scheme.dtype);
     if !config.per_channel || !scheme.symmetric {
-        let &params = params.first().ok_or_else(|| Error::msg("a weight has no channels"))?;
+        let &params = params
+            .first()
+            .ok_or_else(|| Error::msg("a weight has no channels"))?;
         let (scale, zero_point) = (params.scale, params.zero_point);
         let whole = ops::quantize_affine(&weight, scale, zero_point, low, high, dtype, None)?;
         gm.set_buffer(&held, &whole)?;

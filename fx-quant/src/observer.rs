@@ -49,7 +49,9 @@ pub(crate) fn ends(numbers: &[f32]) -> Result<Option<(f32, f32)>> {
     let mut ends: Option<(f32, f32)> = None;
     for &x in numbers {
         if x.is_nan() {
-            return Err(Error::msg("a number is NaN: calibrate with data that gives numbers"));
+            return Err(Error::msg(
+                "a number is NaN: calibrate with data that gives numbers",
+            ));
         }
         ends = Some(ends.map_or((x, x), |(min, max)| (min.min(x), max.max(x))));
     }
@@ -198,11 +200,15 @@ pub fn weight_range(weight: &Tensor, axis: Option<usize>) -> Result<Vec<(f32, f3
     let mut all: Vec<Option<(f32, f32)>> = vec![None; channels];
     for (at, x) in floats(weight)?.into_iter().enumerate() {
         if !x.is_finite() {
-            return Err(Error::msg(format_args!("a weight has {x} among its numbers")));
+            return Err(Error::msg(format_args!(
+                "a weight has {x} among its numbers"
+            )));
         }
         let channel = &mut all[(at / inner) % channels];
         *channel = Some(channel.map_or((x, x), |(min, max)| (min.min(x), max.max(x))));
     }
     let missing = || Error::msg(format_args!("a weight of shape {dims:?} has no numbers"));
-    all.into_iter().map(|ends| ends.ok_or_else(missing)).collect()
+    all.into_iter()
+        .map(|ends| ends.ok_or_else(missing))
+        .collect()
 }

@@ -107,7 +107,9 @@ impl Plan {
 
     /// All decisions, in the order of the graph: of each call, its name and what becomes of it.
     pub fn decisions(&self) -> impl Iterator<Item = (&str, &Decision)> {
-        self.decisions.iter().map(|(name, decision)| (&**name, decision))
+        self.decisions
+            .iter()
+            .map(|(name, decision)| (&**name, decision))
     }
 
     /// The names of the nodes that are computed of integers.
@@ -352,12 +354,19 @@ impl fmt::Display for Plan {
 /// The integers of a quantized node in words.
 fn words(config: &QConfig, node: NodeRef<'_>) -> String {
     let range = |scheme: &crate::scheme::Scheme| {
-        format!("{} {}..={}", scheme.dtype, scheme.quant_min, scheme.quant_max)
+        format!(
+            "{} {}..={}",
+            scheme.dtype, scheme.quant_min, scheme.quant_max
+        )
     };
     let activation = range(&config.activation);
     match node.function().map(Role::of) {
         Some(Ok(Some(Role::Weighted { .. }))) => {
-            let each = if config.per_channel { " per channel" } else { "" };
+            let each = if config.per_channel {
+                " per channel"
+            } else {
+                ""
+            };
             format!("{activation}, weight {}{each}", range(&config.weight))
         }
         Some(Ok(Some(Role::Shared | Role::Bounded))) => {

@@ -79,7 +79,11 @@ impl Plan {
             }
             let alone = self.only(|other| other == name)?;
             let found = results(&alone.convert(&calibration.of(&alone))?, &inputs)?;
-            let path = self.gm.graph().find_name(name).map(|node| path_of(node).to_string());
+            let path = self
+                .gm
+                .graph()
+                .find_name(name)
+                .map(|node| path_of(node).to_string());
             nodes.push(Sensitivity {
                 node: name.clone(),
                 path: path.unwrap_or_default(),
@@ -135,7 +139,11 @@ impl Plan {
 
     fn is_shared(&self, name: &str) -> Result<bool> {
         use crate::role::Role;
-        let function = self.gm.graph().find_name(name).and_then(|node| node.function());
+        let function = self
+            .gm
+            .graph()
+            .find_name(name)
+            .and_then(|node| node.function());
         let role = function.map(Role::of).transpose()?.flatten();
         Ok(matches!(role, Some(Role::Shared | Role::Bounded)))
     }
@@ -153,7 +161,9 @@ impl Calibration {
 /// All floats that a graph gives for inputs.
 fn results<A: IntoArgs + Clone>(gm: &GraphModule, inputs: &[A]) -> Result<Vec<Vec<f32>>> {
     if inputs.is_empty() {
-        return Err(Error::msg("there are no inputs to measure the error on: give some"));
+        return Err(Error::msg(
+            "there are no inputs to measure the error on: give some",
+        ));
     }
     let of = |args: &A| leaves(&gm.forward(args.clone())?);
     inputs.iter().map(of).collect()

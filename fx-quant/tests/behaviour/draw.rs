@@ -21,7 +21,13 @@ impl Draw {
     }
 
     /// Numbers raised to an odd power, scaled and shifted in `float64`.
-    pub fn tensor(&mut self, shape: &[usize], power: i32, scale: f64, shift: f64) -> Result<Tensor> {
+    pub fn tensor(
+        &mut self,
+        shape: &[usize],
+        power: i32,
+        scale: f64,
+        shift: f64,
+    ) -> Result<Tensor> {
         let count = shape.iter().product();
         let numbers = (0..count).map(|_| (self.one().powi(power) * scale + shift) as f32);
         Tensor::from_vec(numbers.collect::<Vec<f32>>(), shape.to_vec())
@@ -30,7 +36,10 @@ impl Draw {
 
 /// A recorded file.
 pub fn golden(name: &str) -> serde_json::Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens").join(name);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/goldens")
+        .join(name);
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     serde_json::from_str(&text).expect("the file is JSON")
 }

@@ -88,11 +88,16 @@ fn judged(name: &str, mut gm: GraphModule, parameters: &[&str], shape: &[usize])
         }
         Ok(())
     })?;
-    let pairs = quantized.graph().nodes().filter(|node| node.function() == Some(quantize));
-    let params = pairs.map(|node| match (node.argument("scale")?, node.argument("zero_point")?) {
-        (Argument::Float(scale), Argument::Int(zero)) => Ok((scale, zero)),
-        other => panic!("{other:?}"),
-    });
+    let pairs = quantized
+        .graph()
+        .nodes()
+        .filter(|node| node.function() == Some(quantize));
+    let params = pairs.map(
+        |node| match (node.argument("scale")?, node.argument("zero_point")?) {
+            (Argument::Float(scale), Argument::Int(zero)) => Ok((scale, zero)),
+            other => panic!("{other:?}"),
+        },
+    );
     let params = params.collect::<Result<Vec<(f64, i64)>>>()?;
 
     // The order of values of both is that of the graph.
@@ -101,11 +106,16 @@ fn judged(name: &str, mut gm: GraphModule, parameters: &[&str], shape: &[usize])
     let (mut elements, mut apart) = (0, 0);
     for ((value, found), (scale, zero)) in values.iter().zip(&integers).zip(params) {
         let expected = value[0].as_f64().expect("a scale");
-        assert!(((scale - expected) / expected).abs() < 2.4e-7, "{name}: {scale} {expected}");
+        assert!(
+            ((scale - expected) / expected).abs() < 2.4e-7,
+            "{name}: {scale} {expected}"
+        );
         assert_eq!(Some(zero), value[1].as_i64(), "{name}");
         let digits = value[2].as_str().expect("digits");
         let whole: Vec<f64> = (0..digits.len() / 2)
-            .map(|at| f64::from(u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).expect("digits")))
+            .map(|at| {
+                f64::from(u8::from_str_radix(&digits[2 * at..2 * at + 2], 16).expect("digits"))
+            })
             .collect();
         assert_eq!(whole.len(), found.len());
         for (a, b) in whole.iter().zip(found) {
@@ -141,7 +151,14 @@ fn convolutions_are_those_of_pytorch() -> Result<()> {
         fc: nn::Linear::new(128, 10)?,
     };
     net.eval();
-    let names = ["conv1.weight", "conv1.bias", "conv2.weight", "conv2.bias", "fc.weight", "fc.bias"];
+    let names = [
+        "conv1.weight",
+        "conv1.bias",
+        "conv2.weight",
+        "conv2.bias",
+        "fc.weight",
+        "fc.bias",
+    ];
     judged("convolutions", symbolic_trace(&net)?, &names, &[2, 3, 8, 8])
 }
 
@@ -168,7 +185,14 @@ fn strides_are_those_of_pytorch() -> Result<()> {
     };
     net.eval();
     let names = [
-        "stem.weight", "stem.bias", "wide.weight", "wide.bias", "down.weight", "down.bias", "fc.weight", "fc.bias",
+        "stem.weight",
+        "stem.bias",
+        "wide.weight",
+        "wide.bias",
+        "down.weight",
+        "down.bias",
+        "fc.weight",
+        "fc.bias",
     ];
     judged("strided", symbolic_trace(&net)?, &names, &[2, 2, 16, 16])
 }

@@ -50,7 +50,10 @@ fn scales_and_zero_points_are_those_of_pytorch() -> Result<()> {
         assert_eq!(scales.len(), ranges.len());
         for ((min, max), (scale, zero)) in ranges.into_iter().zip(scales.iter().zip(zeros)) {
             let params = scheme.params(min, max)?;
-            let (scale, zero) = (scale.as_f64().expect("a scale"), zero.as_i64().expect("a zero point"));
+            let (scale, zero) = (
+                scale.as_f64().expect("a scale"),
+                zero.as_i64().expect("a zero point"),
+            );
             let apart = ((params.scale - scale) / scale).abs();
             // A search over sums of floats depends on the order of the sums by an ulp.
             let allowed = if name == "histogram" { 2.4e-7 } else { 0.0 };
@@ -70,11 +73,16 @@ fn what_is_not_finite_is_refused_or_left_out() -> Result<()> {
         Tensor::from_vec(numbers, count)
     };
     let infinite = of(vec![1.0, f32::INFINITY, -2.0])?;
-    let error = MinMax::default().observe(&infinite).unwrap_err().to_string();
+    let error = MinMax::default()
+        .observe(&infinite)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("`Histogram`"), "{error}");
     let mut histogram = Histogram::default();
     histogram.observe(&infinite)?;
-    let (min, max) = histogram.range(&Scheme::UINT8)?.expect("two numbers were seen");
+    let (min, max) = histogram
+        .range(&Scheme::UINT8)?
+        .expect("two numbers were seen");
     assert!(min >= -2.0 && max <= 1.01, "{min} {max}");
     for mut observer in [
         Box::new(MinMax::default()) as Box<dyn Observer>,
@@ -82,7 +90,10 @@ fn what_is_not_finite_is_refused_or_left_out() -> Result<()> {
         Box::new(Histogram::default()),
         Box::new(Percentile::new(99.0)),
     ] {
-        let error = observer.observe(&of(vec![1.0, f32::NAN])?).unwrap_err().to_string();
+        let error = observer
+            .observe(&of(vec![1.0, f32::NAN])?)
+            .unwrap_err()
+            .to_string();
         assert!(error.contains("NaN"), "{error}");
         observer.observe(&of(Vec::new())?)?;
         assert_eq!(observer.range(&Scheme::UINT8)?, None);
@@ -106,9 +117,13 @@ fn constant_values_have_a_scale() -> Result<()> {
             let (min, max) = observer.range(&Scheme::UINT8)?.expect("numbers were seen");
             let params = Scheme::UINT8.params(min, max)?;
             let x = Tensor::from_vec(vec![number], 1)?;
-            let q = ops::quantize_affine(&x, params.scale, params.zero_point, 0, 255, DType::U8, None)?;
+            let q =
+                ops::quantize_affine(&x, params.scale, params.zero_point, 0, 255, DType::U8, None)?;
             let back = ops::dequantize_affine(&q, params.scale, params.zero_point, None)?.item()?;
-            assert!((back - f64::from(number)).abs() <= params.scale, "{number} {back} {params:?}");
+            assert!(
+                (back - f64::from(number)).abs() <= params.scale,
+                "{number} {back} {params:?}"
+            );
         }
     }
     Ok(())
