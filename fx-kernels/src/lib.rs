@@ -12,6 +12,7 @@ pub mod convert;
 pub mod embedding;
 mod error;
 pub mod gather;
+pub mod integer;
 mod level;
 pub mod math;
 pub mod matrix;

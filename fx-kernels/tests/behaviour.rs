@@ -6,6 +6,7 @@ mod conv;
 mod functions;
 mod halves;
 mod images;
+mod integers;
 mod levels;
 mod linear;
 mod reference;

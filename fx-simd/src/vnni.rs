@@ -66,6 +66,20 @@ impl Vnni {
         }
     }
 
+    /// Adds four products to each sum: of the bytes of its word of `x`, from 0 to 255, with those of its word of `weights`,
+    /// from -128 to 127.
+    #[inline(always)]
+    pub fn dot_words(self, sums: i32x16, x: u32x16, weights: u32x16) -> i32x16 {
+        // SAFETY: `self` proves that the processor has the instruction. All of these types are 64 bytes of any bits.
+        unsafe {
+            transmute::<__m512i, i32x16>(_mm512_dpbusd_epi32(
+                transmute::<i32x16, __m512i>(sums),
+                transmute::<u32x16, __m512i>(x),
+                transmute::<u32x16, __m512i>(weights),
+            ))
+        }
+    }
+
     /// Floats of 16 bits, by their bits, as floats of 32.
     #[inline(always)]
     pub fn floats_of_halves(self, halves: u16x16) -> f32x16 {

@@ -1,0 +1,194 @@
+//! `Bytes`: images and rows of bytes, the channels of a pixel side by side.
+//!
+//! Invariant: a pixel begins at a word of four channels; what stands behind the last channel is read by no result.
+
+use super::super::error::{SizeError, check};
+
+/// Images of bytes: pixel by pixel, with the channels of each side by side, in words of four. Rows of a matrix are images
+/// of one pixel.
+///
+/// ```
+/// use fx_kernels::integer::Bytes;
+/// let x = Bytes::zeros(2, 4, 4, 3);
+/// assert_eq!((x.batch(), x.height(), x.width(), x.channels(), x.stride()), (2, 4, 4, 3, 1));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct Bytes {
+    batch: usize,
+    height: usize,
+    width: usize,
+    channels: usize,
+    /// The words of a pixel.
+    stride: usize,
+    words: Vec<u32>,
+}
+
+impl Bytes {
+    /// Images of zeros. Channels take whole words of four, and from 16 on whole lines of 16.
+    pub fn zeros(batch: usize, height: usize, width: usize, channels: usize) -> Self {
+        Bytes::reusing(Vec::new(), (batch, height, width, channels))
+    }
+
+    /// Images of any bytes, in the memory of others.
+    pub fn reusing(
+        mut words: Vec<u32>,
+        (batch, height, width, channels): (usize, usize, usize, usize),
+    ) -> Self {
+        let stride = match channels {
+            ..=12 => channels.div_ceil(4),
+            _ => channels.div_ceil(16) * 4,
+        };
+        words.resize(batch * height * width * stride, 0);
+        Bytes {
+            batch,
+            height,
+            width,
+            channels,
+            stride,
+            words,
+        }
+    }
+
+    /// How many images there are.
+    pub fn batch(&self) -> usize {
+        self.batch
+    }
+
+    /// The rows of an image.
+    pub fn height(&self) -> usize {
+        self.height
+    }
+
+    /// The pixels of a row.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// The channels of a pixel.
+    pub fn channels(&self) -> usize {
+        self.channels
+    }
+
+    /// The words of a pixel.
+    pub fn stride(&self) -> usize {
+        self.stride
+    }
+
+    /// The sizes: images, rows, pixels of a row, channels.
+    pub fn sizes(&self) -> (usize, usize, usize, usize) {
+        (self.batch, self.height, self.width, self.channels)
+    }
+
+    /// How many pixels all images have.
+    pub fn pixels(&self) -> usize {
+        self.batch * self.height * self.width
+    }
+
+    /// All words.
+    pub fn words(&self) -> &[u32] {
+        &self.words
+    }
+
+    /// All words, to be written.
+    pub fn words_mut(&mut self) -> &mut [u32] {
+        &mut self.words
+    }
+
+    /// The memory, to be used again.
+    pub fn into_words(self) -> Vec<u32> {
+        self.words
+    }
+
+    /// The same bytes as images of other sizes, where pixels stay as they are.
+    ///
+    /// # Errors
+    /// Returns an error if there are not as many pixels.
+    pub fn with_sizes(
+        mut self,
+        batch: usize,
+        height: usize,
+        width: usize,
+    ) -> Result<Self, SizeError> {
+        check("an image", self.pixels(), batch * height * width)?;
+        (self.batch, self.height, self.width) = (batch, height, width);
+        Ok(self)
+    }
+
+    /// The images with sides of `padding` more rows and pixels, whose channels are all `byte`, in the memory of others.
+    pub(super) fn padded(&self, [rows, pixels]: [usize; 2], byte: u8, words: Vec<u32>) -> Bytes {
+        let (height, width) = (self.height + 2 * rows, self.width + 2 * pixels);
+        let mut out = Bytes::reusing(words, (self.batch, height, width, self.channels));
+        let (stride, fill) = (self.stride, u32::from_ne_bytes([byte; 4]));
+        let (line, own) = (width * stride, self.width * stride);
+        for (image, to) in out
+            .words
+            .chunks_exact_mut((height * line).max(1))
+            .enumerate()
+        {
+            for (y, to) in to.chunks_exact_mut(line.max(1)).enumerate() {
+                if y < rows || y >= rows + self.height {
+                    to.fill(fill);
+                    continue;
+                }
+                let from = (image * self.height + y - rows) * own;
+                let (left, rest) = to.split_at_mut(pixels * stride);
+                let (middle, right) = rest.split_at_mut(own);
+                left.fill(fill);
+                middle.copy_from_slice(&self.words[from..from + own]);
+                right.fill(fill);
+            }
+        }
+        out
+    }
+}
+
+/// How a number becomes a byte: rounded half to even, moved by the zero point, and held between two bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rounding {
+    /// The byte of 0.
+    pub zero_point: u8,
+    /// The least byte.
+    pub low: u8,
+    /// The largest byte.
+    pub high: u8,
+}
+
+impl Rounding {
+    /// The byte of a number in units of the scale.
+    #[inline(always)]
+    pub fn byte(self, x: f32) -> u8 {
+        let zero = f32::from(self.zero_point);
+        let (low, high) = (f32::from(self.low) - zero, f32::from(self.high) - zero);
+        // Beside this number neighbours are 1 apart, so that the sum is rounded half to even, and its last byte is the
+        // integer's.
+        const WHOLE: f32 = 12_582_912.0;
+        let rounded = x.max(low).min(high) + WHOLE;
+        (rounded.to_bits() as u8).wrapping_add(self.zero_point)
+    }
+}
+
+/// The bytes of up to four words: of four at once, or one after another.
+#[inline(always)]
+pub(super) fn line(words: &[u32]) -> [u8; 16] {
+    if let Some(whole) = words.first_chunk::<4>() {
+        return pulp::cast(*whole);
+    }
+    let mut all = [0u32; 4];
+    for (to, word) in all.iter_mut().zip(words) {
+        *to = *word;
+    }
+    pulp::cast(all)
+}
+
+/// Writes bytes as up to four words.
+#[inline(always)]
+pub(super) fn put_line(bytes: [u8; 16], to: &mut [u32]) {
+    let words: [u32; 4] = pulp::cast(bytes);
+    if let Some(whole) = to.first_chunk_mut::<4>() {
+        *whole = words;
+        return;
+    }
+    for (to, word) in to.iter_mut().zip(words) {
+        *to = word;
+    }
+}

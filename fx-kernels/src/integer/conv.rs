@@ -1,0 +1,539 @@
+//! `IntegerConv`: a convolution, or a product with a matrix, of bytes.
+//!
+//! Invariant: a weight is packed once, in the order in which blocks read it; the zero points of inputs are in the bias.
+
+use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::block::{PANEL, PANELS, ROWS, Sums, Walk, Way, Words};
+use super::bytes::{Bytes, Rounding, put_line};
+use super::depthwise::Depthwise;
+use crate::error::{SizeError, check};
+use crate::level::Level;
+
+/// The sizes and steps of a convolution, as PyTorch's `Conv2d` has them. A matrix is one with windows of one pixel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IntegerSpec {
+    /// The channels of the input.
+    pub in_channels: usize,
+    /// The channels of the result.
+    pub out_channels: usize,
+    /// The rows and pixels of a window.
+    pub kernel: [usize; 2],
+    /// How far windows are apart.
+    pub stride: [usize; 2],
+    /// The rows and pixels of zeros on each side.
+    pub padding: [usize; 2],
+    /// How far the pixels of a window are apart.
+    pub dilation: [usize; 2],
+    /// The blocks of channels that do not see each other.
+    pub groups: usize,
+}
+
+impl IntegerSpec {
+    /// A product with a matrix.
+    pub fn matrix(in_channels: usize, out_channels: usize) -> Self {
+        IntegerSpec {
+            in_channels,
+            out_channels,
+            kernel: [1, 1],
+            stride: [1, 1],
+            padding: [0, 0],
+            dilation: [1, 1],
+            groups: 1,
+        }
+    }
+
+    /// Whether there are kernels for it: groups have whole words of inputs and whole panels of results, or one channel each.
+    pub fn is_supported(&self) -> bool {
+        let fits = |size: usize, of: usize| size % (self.groups * of) == 0;
+        let nothing = [self.in_channels, self.out_channels, self.groups];
+        let steps = self.kernel.iter().chain(&self.stride).chain(&self.dilation);
+        nothing.iter().chain(steps).all(|size| *size > 0)
+            && (self.groups == 1
+                || self.is_depthwise()
+                || fits(self.in_channels, 4) && fits(self.out_channels, PANEL))
+    }
+
+    fn is_depthwise(&self) -> bool {
+        self.groups > 1 && self.groups == self.in_channels && self.groups == self.out_channels
+    }
+
+    /// The rows and pixels of the result for an image of so many; `None` if no window fits.
+    pub fn out_size(&self, height: usize, width: usize) -> Option<(usize, usize)> {
+        let side = |size: usize, at: usize| {
+            let reach = self.dilation[at] * (self.kernel[at] - 1) + 1;
+            let room = (size + 2 * self.padding[at]).checked_sub(reach)?;
+            Some(room / self.stride[at] + 1)
+        };
+        Some((side(height, 0)?, side(width, 1)?))
+    }
+
+    /// How many weights a channel of the result has.
+    fn depth(&self) -> usize {
+        self.in_channels / self.groups * self.kernel[0] * self.kernel[1]
+    }
+}
+
+/// A convolution of bytes with its weights, biases, and what makes its sums bytes.
+///
+/// ```
+/// use fx_kernels::Level;
+/// use fx_kernels::integer::{Bytes, IntegerConv, IntegerSpec, Rounding};
+/// // Two results of three inputs: 2 * 1 + 3 * 2 + 4 * 3, and its negative.
+/// let spec = IntegerSpec::matrix(3, 2);
+/// let rounding = Rounding { zero_point: 10, low: 0, high: 255 };
+/// let conv = IntegerConv::new(spec, &[1, 2, 3, -1, -2, -3], &[0, 5], &[0.5, 0.5], 0, rounding)?;
+/// let mut x = Bytes::zeros(1, 1, 1, 3);
+/// x.words_mut()[0] = u32::from_ne_bytes([2, 3, 4, 0]);
+/// let out = conv.run(Level::best(), &x, Vec::new(), &mut Vec::new())?;
+/// assert_eq!(out.words()[0].to_ne_bytes()[..2], [20, 2]); // 20 / 2 + 10, round(-15 / 2) + 10
+/// # Ok::<(), fx_kernels::SizeError>(())
+/// ```
+#[derive(Debug)]
+pub struct IntegerConv {
+    spec: IntegerSpec,
+    zero_point: u8,
+    rounding: Rounding,
+    weights: Weights,
+    bias: Vec<i32>,
+    scale: Vec<f32>,
+}
+
+#[derive(Debug)]
+enum Weights {
+    /// For each group of channels, for each set of panels.
+    Panels(Vec<Vec<Words>>),
+    Depthwise(Depthwise),
+}
+
+/// The panels of sets of 4, 2 and 1 that so many channels have: first panel and count.
+fn sets(channels: usize) -> impl Iterator<Item = (usize, usize)> {
+    let panels = channels.div_ceil(PANEL);
+    let mut first = 0;
+    std::iter::from_fn(move || {
+        let count = match panels - first {
+            0 => return None,
+            PANELS.. => PANELS,
+            2.. => 2,
+            _ => 1,
+        };
+        first += count;
+        Some((first - count, count))
+    })
+}
+
+impl IntegerConv {
+    /// Packs weights `[out_channels, in_channels / groups, kernel..]`, with a bias and a scale for each channel of the
+    /// result: a byte is `round((sum + bias) * scale)`, where the sum is over `(x - zero_point) * weight`.
+    ///
+    /// # Errors
+    /// Returns an error if a slice has another length than the sizes say.
+    pub fn new(
+        spec: IntegerSpec,
+        weights: &[i8],
+        bias: &[i32],
+        scale: &[f32],
+        zero_point: u8,
+        rounding: Rounding,
+    ) -> Result<Self, SizeError> {
+        let depth = spec.depth();
+        check("a weight", spec.out_channels * depth, weights.len())?;
+        check("a bias", spec.out_channels, bias.len())?;
+        check("the scales", spec.out_channels, scale.len())?;
+        let sums = weights
+            .chunks(depth.max(1))
+            .map(|own| own.iter().map(|w| i32::from(*w)).sum());
+        let moved = |(bias, sum): (&i32, i32)| bias.wrapping_sub(i32::from(zero_point) * sum);
+        let room = spec.out_channels.next_multiple_of(PANEL);
+        let mut bias: Vec<i32> = bias.iter().zip(sums).map(moved).collect();
+        let mut scale = scale.to_vec();
+        bias.resize(room, 0);
+        scale.resize(room, 0.0);
+        let weights = match spec.is_depthwise() {
+            true => Weights::Depthwise(Depthwise::new(&spec, weights)),
+            false => Weights::Panels(packed(&spec, weights)),
+        };
+        Ok(IntegerConv {
+            spec,
+            zero_point,
+            rounding,
+            weights,
+            bias,
+            scale,
+        })
+    }
+
+    /// The sizes and steps.
+    pub fn spec(&self) -> &IntegerSpec {
+        &self.spec
+    }
+
+    /// The bytes of the packed weights.
+    pub fn bytes(&self) -> usize {
+        match &self.weights {
+            Weights::Panels(all) => all.iter().map(|set| size_of_val(&**set)).sum(),
+            Weights::Depthwise(own) => own.bytes(),
+        }
+    }
+
+    /// The result, in the memory of `words`; `scratch` keeps memory for the images with their sides.
+    ///
+    /// # Errors
+    /// Returns an error if the input has other channels, or no window fits into it.
+    pub fn run(
+        &self,
+        level: Level,
+        x: &Bytes,
+        words: Vec<u32>,
+        scratch: &mut Vec<u32>,
+    ) -> Result<Bytes, SizeError> {
+        let (height, width) = self.out_size(x)?;
+        let mut out = Bytes::reusing(words, (x.batch(), height, width, self.spec.out_channels));
+        let stride = out.stride();
+        self.with_sides(x, scratch, |x| match &self.weights {
+            Weights::Depthwise(own) => own.run(
+                level,
+                x,
+                &self.spec,
+                (&self.bias, &self.scale, self.rounding),
+                &mut out,
+            ),
+            Weights::Panels(all) => {
+                let put = |rows: &mut [&mut [u32]], sums: &Sums, of: Columns| {
+                    level.run(ToBytes {
+                        rows,
+                        sums,
+                        of,
+                        bias: &self.bias,
+                        scale: &self.scale,
+                        rounding: self.rounding,
+                    });
+                };
+                self.blocks(
+                    level,
+                    x,
+                    (height, width),
+                    all,
+                    (out.words_mut(), stride, 4),
+                    put,
+                );
+            }
+        });
+        Ok(out)
+    }
+
+    /// The result as floats, `(sum + bias) * scale`, of a product with a matrix: rows of `out_channels`.
+    ///
+    /// # Errors
+    /// Returns an error if it is none, or the input or the result has other sizes.
+    pub fn run_to_floats(&self, level: Level, x: &Bytes, out: &mut [f32]) -> Result<(), SizeError> {
+        let channels = self.spec.out_channels;
+        let (height, width) = self.out_size(x)?;
+        check(
+            "the result",
+            x.batch() * height * width * channels,
+            out.len(),
+        )?;
+        let Weights::Panels(all) = &self.weights else {
+            return check("a matrix", 1, self.spec.groups);
+        };
+        let put = |rows: &mut [&mut [f32]], sums: &Sums, of: Columns| {
+            level.run(ToFloats {
+                rows,
+                sums,
+                of,
+                bias: &self.bias,
+                scale: &self.scale,
+            });
+        };
+        self.with_sides(x, &mut Vec::new(), |x| {
+            self.blocks(level, x, (height, width), all, (out, channels, 1), put);
+        });
+        Ok(())
+    }
+
+    fn out_size(&self, x: &Bytes) -> Result<(usize, usize), SizeError> {
+        check("a pixel", self.spec.in_channels, x.channels())?;
+        let size = self.spec.out_size(x.height(), x.width());
+        size.ok_or_else(|| {
+            let least = self.spec.dilation[0] * (self.spec.kernel[0] - 1) + 1;
+            check("an image", least, x.height())
+                .err()
+                .unwrap_or_else(|| {
+                    check("a row", self.spec.kernel[1], x.width())
+                        .err()
+                        .expect("a window fits where neither side is too short")
+                })
+        })
+    }
+
+    /// Lends the input with its sides.
+    fn with_sides(&self, x: &Bytes, scratch: &mut Vec<u32>, run: impl FnOnce(&Bytes)) {
+        if self.spec.padding == [0, 0] {
+            return run(x);
+        }
+        let padded = x.padded(self.spec.padding, self.zero_point, std::mem::take(scratch));
+        run(&padded);
+        *scratch = padded.into_words();
+    }
+
+    /// Computes all blocks: `out` has rows of `stride` elements, of which one holds `per` channels.
+    fn blocks<T: Send>(
+        &self,
+        level: Level,
+        x: &Bytes,
+        (height, width): (usize, usize),
+        all: &[Vec<Words>],
+        (out, stride, per): (&mut [T], usize, usize),
+        put: impl Fn(&mut [&mut [T]], &Sums, Columns) + Sync,
+    ) {
+        let IntegerSpec {
+            kernel,
+            stride: steps,
+            dilation,
+            groups,
+            ..
+        } = self.spec;
+        let (own_in, own_out) = (
+            self.spec.in_channels / groups,
+            self.spec.out_channels / groups,
+        );
+        let is_whole = groups == 1 && dilation[1] == 1;
+        // The words of a row of the window stand side by side if all channels of its pixels are read.
+        let len = match (groups, is_whole) {
+            (1, true) => kernel[1] * x.stride(),
+            (1, false) => x.stride(),
+            _ => own_in / 4,
+        };
+        let line = x.width() * x.stride();
+        let mut runs = Vec::new();
+        for ky in 0..kernel[0] {
+            let row = ky * dilation[0] * line;
+            match is_whole {
+                true => runs.push(row),
+                false => runs.extend((0..kernel[1]).map(|kx| row + kx * dilation[1] * x.stride())),
+            }
+        }
+        let start_of = |pixel: usize| {
+            let (image, at) = (pixel / (height * width), pixel % (height * width));
+            let (oy, ox) = (at / width, at % width);
+            (image * x.height() + oy * steps[0]) * line + ox * steps[1] * x.stride()
+        };
+        let count = out.len().checked_div(stride).unwrap_or(0);
+        let per_group: Vec<(usize, usize)> = sets(own_out).collect();
+        let work = count * self.spec.depth() * self.spec.out_channels;
+        let tasks = if work < SERIAL {
+            1
+        } else {
+            (work / TASK).clamp(2, 64)
+        };
+        // A task is a strip of sets for a band of pixels.
+        let all_sets = groups * per_group.len();
+        let bands = tasks.min(count.div_ceil(4 * ROWS)).max(1);
+        let strips = tasks.div_ceil(bands).min(all_sets).max(1);
+        let band = count.div_ceil(bands).max(1);
+        let strip = all_sets.div_ceil(strips);
+        let mut parts: Vec<Part<'_, T>> = Vec::new();
+        for (first, rows) in out.chunks_mut(band * stride).enumerate() {
+            let first = first * band;
+            let made = (0..all_sets.div_ceil(strip)).map(|s| {
+                let own = s * strip..(s * strip + strip).min(all_sets);
+                Part {
+                    first,
+                    sets: own,
+                    rows: Vec::with_capacity(band),
+                }
+            });
+            let at = parts.len();
+            parts.extend(made);
+            for mut row in rows.chunks_mut(stride) {
+                let mut from = 0;
+                for part in &mut parts[at..] {
+                    let end = part.sets.end;
+                    // The last strip has what stands behind the last channel too.
+                    let to = match end == all_sets {
+                        true => stride,
+                        false => {
+                            let (group, set) = (end / per_group.len(), end % per_group.len());
+                            (group * own_out + per_group[set].0 * PANEL) / per
+                        }
+                    };
+                    let (own, rest) = row.split_at_mut(to - from);
+                    part.rows.push(own);
+                    (row, from) = (rest, to);
+                }
+            }
+        }
+        let way = Way::of(level);
+        let run = |mut part: Part<'_, T>| {
+            let mut sums: Sums = [[[0; PANEL]; PANELS]; ROWS];
+            let origin = {
+                let (group, set) = (
+                    part.sets.start / per_group.len(),
+                    part.sets.start % per_group.len(),
+                );
+                group * own_out + per_group[set].0 * PANEL
+            };
+            for set in part.sets.clone() {
+                let (group, at) = (set / per_group.len(), set % per_group.len());
+                let (panel, panels) = per_group[at];
+                let column = group * own_out + panel * PANEL;
+                let walk = Walk {
+                    x: &x.words()[if groups == 1 { 0 } else { group * own_in / 4 }..],
+                    runs: &runs,
+                    len,
+                    weights: &all[set],
+                };
+                let blocks = part.rows.len().div_ceil(ROWS);
+                let mut done = 0;
+                for block in 0..blocks {
+                    // Blocks of about the same number of pixels.
+                    let next = part.rows.len() * (block + 1) / blocks;
+                    let mut starts = [0; ROWS];
+                    let starts = &mut starts[..next - done];
+                    for (at, start) in starts.iter_mut().enumerate() {
+                        *start = start_of(part.first + done + at);
+                    }
+                    way.sums(walk, starts, panels, &mut sums);
+                    let of = Columns {
+                        first: column,
+                        panels,
+                        at: (column - origin) / per,
+                    };
+                    put(&mut part.rows[done..next], &sums, of);
+                    done = next;
+                }
+            }
+        };
+        match parts.len() {
+            0 | 1 => parts.into_iter().for_each(run),
+            _ => parts.into_par_iter().with_max_len(1).for_each(run),
+        }
+    }
+}
+
+/// The columns of a block, and where their results stand in a row.
+#[derive(Clone, Copy)]
+struct Columns {
+    first: usize,
+    panels: usize,
+    at: usize,
+}
+
+/// Sums as bytes.
+struct ToBytes<'a, 'r> {
+    rows: &'a mut [&'r mut [u32]],
+    sums: &'a Sums,
+    of: Columns,
+    bias: &'a [i32],
+    scale: &'a [f32],
+    rounding: Rounding,
+}
+
+impl WithSimd for ToBytes<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Columns { first, panels, at } = self.of;
+        let end = first + panels * PANEL;
+        let (bias, _) = self.bias[first..end].as_chunks::<PANEL>();
+        let (scale, _) = self.scale[first..end].as_chunks::<PANEL>();
+        for (row, sums) in self.rows.iter_mut().zip(self.sums) {
+            let to = row[at..].chunks_mut(PANEL / 4);
+            for ((sums, to), (bias, scale)) in
+                sums[..panels].iter().zip(to).zip(bias.iter().zip(scale))
+            {
+                let mut bytes = [0u8; PANEL];
+                for i in 0..PANEL {
+                    bytes[i] = self
+                        .rounding
+                        .byte(sums[i].wrapping_add(bias[i]) as f32 * scale[i]);
+                }
+                put_line(bytes, to);
+            }
+        }
+    }
+}
+
+/// Sums as floats.
+struct ToFloats<'a, 'r> {
+    rows: &'a mut [&'r mut [f32]],
+    sums: &'a Sums,
+    of: Columns,
+    bias: &'a [i32],
+    scale: &'a [f32],
+}
+
+impl WithSimd for ToFloats<'_, '_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Columns { first, panels, at } = self.of;
+        let end = first + panels * PANEL;
+        let (bias, scale) = (&self.bias[first..end], &self.scale[first..end]);
+        for (row, sums) in self.rows.iter_mut().zip(self.sums) {
+            let sums = sums[..panels].as_flattened();
+            for ((to, sum), (bias, scale)) in
+                row[at..].iter_mut().zip(sums).zip(bias.iter().zip(scale))
+            {
+                *to = sum.wrapping_add(*bias) as f32 * scale;
+            }
+        }
+    }
+}
+
+/// What a task computes.
+struct Part<'a, T> {
+    first: usize,
+    sets: std::ops::Range<usize>,
+    rows: Vec<&'a mut [T]>,
+}
+
+/// The multiplications below which one thread computes all.
+const SERIAL: usize = 1 << 18;
+/// The multiplications of a task.
+const TASK: usize = 1 << 20;
+
+/// The weights in the order in which blocks read them.
+fn packed(spec: &IntegerSpec, weights: &[i8]) -> Vec<Vec<Words>> {
+    let (own_in, own_out) = (
+        spec.in_channels / spec.groups,
+        spec.out_channels / spec.groups,
+    );
+    let [rows, pixels] = spec.kernel;
+    // A pixel has as many words as it has in images.
+    let words = match spec.groups {
+        1 => Bytes::zeros(0, 0, 0, own_in).stride(),
+        _ => own_in.div_ceil(4),
+    };
+    let mut all = Vec::new();
+    for group in 0..spec.groups {
+        for (panel, panels) in sets(own_out) {
+            let mut set = vec![[0u32; PANEL]; rows * pixels * words * panels];
+            for (at, to) in set.iter_mut().enumerate() {
+                let (p, at) = (at % panels, at / panels);
+                let (word, tap) = (at % words, at / words);
+                for (column, to) in to.iter_mut().enumerate() {
+                    let out = (panel + p) * PANEL + column;
+                    if out >= own_out {
+                        continue;
+                    }
+                    let of = |byte: usize| {
+                        let channel = word * 4 + byte;
+                        let at = ((group * own_out + out) * own_in + channel) * rows * pixels + tap;
+                        match channel < own_in {
+                            true => weights[at].cast_unsigned(),
+                            false => 0,
+                        }
+                    };
+                    *to = u32::from_ne_bytes([of(0), of(1), of(2), of(3)]);
+                }
+            }
+            all.push(set);
+        }
+    }
+    all
+}

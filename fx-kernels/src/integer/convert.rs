@@ -1,0 +1,134 @@
+//! Floats as bytes and back, between the order of PyTorch and that of pixels.
+//!
+//! Invariant: `[batch, channels, height, width]` on the side of floats, channels side by side on that of bytes.
+
+use pulp::{Simd, WithSimd};
+
+use super::bytes::{Bytes, Rounding};
+use crate::error::{SizeError, check};
+use crate::level::Level;
+
+struct Quantize<'a> {
+    x: &'a [f32],
+    inverse: f32,
+    rounding: Rounding,
+    out: &'a mut Bytes,
+}
+
+impl WithSimd for Quantize<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Quantize {
+            x,
+            inverse,
+            rounding,
+            out,
+        } = self;
+        let (_, height, width, channels) = out.sizes();
+        let (pixels, stride) = (height * width, out.stride());
+        let each = pixels * channels;
+        if each == 0 {
+            return;
+        }
+        let mut line = vec![0u8; pixels.min(LINE)];
+        let mut bytes = vec![0u8; LINE.min(pixels) * stride * 4];
+        for (image, out) in x
+            .chunks_exact(each)
+            .zip(out.words_mut().chunks_exact_mut(pixels * stride))
+        {
+            for (first, out) in out.chunks_mut(LINE * stride).enumerate() {
+                let first = first * LINE;
+                let count = out.len() / stride;
+                for channel in 0..channels {
+                    let from = &image[channel * pixels + first..channel * pixels + first + count];
+                    for (to, x) in line.iter_mut().zip(from) {
+                        *to = rounding.byte(x * inverse);
+                    }
+                    for (pixel, byte) in line[..count].iter().enumerate() {
+                        bytes[pixel * stride * 4 + channel] = *byte;
+                    }
+                }
+                let (made, _) = bytes.as_chunks::<4>();
+                for (to, made) in out.iter_mut().zip(made) {
+                    *to = u32::from_ne_bytes(*made);
+                }
+            }
+        }
+    }
+}
+
+/// The pixels that are turned at once.
+const LINE: usize = 256;
+
+/// Floats `[batch, channels, height, width]` as bytes: `round(x * inverse)` and what the rounding says; the sizes are those of
+/// `out`.
+///
+/// ```
+/// use fx_kernels::Level;
+/// use fx_kernels::integer::{Bytes, Rounding, dequantize, quantize};
+/// let rounding = Rounding { zero_point: 100, low: 0, high: 255 };
+/// let (x, mut q) = ([0.5f32, -1.0, 0.0, 99.0], Bytes::zeros(1, 1, 2, 2));
+/// quantize(Level::best(), &x, 10.0, rounding, &mut q)?;
+/// // Two pixels of two channels.
+/// assert_eq!(q.words()[0].to_ne_bytes()[..2], [105, 100]);
+/// assert_eq!(q.words()[1].to_ne_bytes()[..2], [90, 255]);
+/// let mut back = [0.0; 4];
+/// dequantize(Level::best(), &q, 0.1, 100, &mut back)?;
+/// assert_eq!(back, [0.5, -1.0, 0.0, 15.5]);
+/// # Ok::<(), fx_kernels::SizeError>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if there are not as many floats as the sizes say.
+pub fn quantize(
+    level: Level,
+    x: &[f32],
+    inverse: f32,
+    rounding: Rounding,
+    out: &mut Bytes,
+) -> Result<(), SizeError> {
+    check("an image", out.pixels() * out.channels(), x.len())?;
+    level.run(Quantize {
+        x,
+        inverse,
+        rounding,
+        out,
+    });
+    Ok(())
+}
+
+/// Bytes as the floats that they stand for, `[batch, channels, height, width]`.
+///
+/// # Errors
+/// Returns an error if there is not as much room as the sizes say.
+pub fn dequantize(
+    level: Level,
+    x: &Bytes,
+    scale: f32,
+    zero_point: u8,
+    out: &mut [f32],
+) -> Result<(), SizeError> {
+    let (_, height, width, channels) = x.sizes();
+    check("an image", x.pixels() * channels, out.len())?;
+    let (pixels, stride) = (height * width, x.stride());
+    if pixels * channels == 0 {
+        return Ok(());
+    }
+    let zero = f32::from(zero_point);
+    let images = x.words().chunks_exact(pixels * stride);
+    for (image, out) in images.zip(out.chunks_exact_mut(pixels * channels)) {
+        for (pixel, words) in image.chunks_exact(stride).enumerate() {
+            for (at, word) in words.iter().enumerate() {
+                for (byte, q) in word.to_ne_bytes().into_iter().enumerate() {
+                    if at * 4 + byte < channels {
+                        out[(at * 4 + byte) * pixels + pixel] = (f32::from(q) - zero) * scale;
+                    }
+                }
+            }
+        }
+    }
+    let _ = level;
+    Ok(())
+}

@@ -1,0 +1,126 @@
+//! Bytes one by one: sums of two, other scales, and bounds.
+//!
+//! Invariant: what stands behind the last channel is computed like the rest, and read by nobody.
+
+use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
+
+use super::bytes::{Bytes, Rounding, line, put_line};
+use crate::error::{SizeError, check};
+use crate::level::Level;
+
+/// The words that a task has.
+const TASK: usize = 1 << 14;
+
+/// A side of a sum: how much a step of it is in steps of the result, and the byte of its 0.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Term {
+    /// The scale of the side over that of the result.
+    pub scale: f32,
+    /// The byte of 0.
+    pub zero_point: u8,
+}
+
+/// Runs a function of the bytes at the same place of each image.
+struct Each<'a, F> {
+    a: &'a [u32],
+    b: &'a [u32],
+    out: &'a mut [u32],
+    of: F,
+}
+
+impl<F: Fn(u8, u8) -> u8> WithSimd for Each<'_, F> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let lines = self
+            .out
+            .chunks_mut(4)
+            .zip(self.a.chunks(4).zip(self.b.chunks(4)));
+        for (out, (a, b)) in lines {
+            let (a, b) = (line(a), line(b));
+            let mut made = [0u8; 16];
+            for i in 0..16 {
+                made[i] = (self.of)(a[i], b[i]);
+            }
+            put_line(made, out);
+        }
+    }
+}
+
+fn each(level: Level, a: &[u32], b: &[u32], out: &mut [u32], of: impl Fn(u8, u8) -> u8 + Sync) {
+    let run = |(out, (a, b)): (&mut [u32], (&[u32], &[u32]))| {
+        level.run(Each { a, b, out, of: &of });
+    };
+    match out.len() <= TASK {
+        true => run((out, (a, b))),
+        false => out
+            .par_chunks_mut(TASK)
+            .zip(a.par_chunks(TASK).zip(b.par_chunks(TASK)))
+            .for_each(run),
+    }
+}
+
+fn like(x: &Bytes, words: Vec<u32>) -> Bytes {
+    Bytes::reusing(words, x.sizes())
+}
+
+/// The sum of two images, each with its own scale, in the memory of `words`: `round((a - a0) * sa + (b - b0) * sb)`.
+///
+/// ```
+/// use fx_kernels::Level;
+/// use fx_kernels::integer::{Bytes, Rounding, Term, add};
+/// let (mut a, mut b) = (Bytes::zeros(1, 1, 1, 4), Bytes::zeros(1, 1, 1, 4));
+/// a.words_mut()[0] = u32::from_ne_bytes([10, 20, 30, 40]);
+/// b.words_mut()[0] = u32::from_ne_bytes([1, 2, 3, 4]);
+/// let term = |scale| Term { scale, zero_point: 0 };
+/// let rounding = Rounding { zero_point: 0, low: 0, high: 30 };
+/// let sum = add(Level::best(), (&a, term(0.5)), (&b, term(2.0)), rounding, Vec::new())?;
+/// assert_eq!(sum.words()[0].to_ne_bytes(), [7, 14, 21, 28]);
+/// # Ok::<(), fx_kernels::SizeError>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if the images have other sizes.
+pub fn add(
+    level: Level,
+    (a, of_a): (&Bytes, Term),
+    (b, of_b): (&Bytes, Term),
+    rounding: Rounding,
+    words: Vec<u32>,
+) -> Result<Bytes, SizeError> {
+    check("an image", a.words().len(), b.words().len())?;
+    check("a pixel", a.channels(), b.channels())?;
+    let (zero_a, zero_b) = (f32::from(of_a.zero_point), f32::from(of_b.zero_point));
+    let mut out = like(a, words);
+    each(level, a.words(), b.words(), out.words_mut(), |a, b| {
+        let (a, b) = (f32::from(a) - zero_a, f32::from(b) - zero_b);
+        rounding.byte(a * of_a.scale + b * of_b.scale)
+    });
+    Ok(out)
+}
+
+/// The image with another scale, in the memory of `words`.
+pub fn rescale(
+    level: Level,
+    (x, of_x): (&Bytes, Term),
+    rounding: Rounding,
+    words: Vec<u32>,
+) -> Bytes {
+    let zero = f32::from(of_x.zero_point);
+    let mut out = like(x, words);
+    each(level, x.words(), x.words(), out.words_mut(), |x, _| {
+        rounding.byte((f32::from(x) - zero) * of_x.scale)
+    });
+    out
+}
+
+/// The image with each byte held between two, in the memory of `words`.
+pub fn clamp(level: Level, x: &Bytes, low: u8, high: u8, words: Vec<u32>) -> Bytes {
+    let mut out = like(x, words);
+    each(level, x.words(), x.words(), out.words_mut(), |x, _| {
+        x.max(low).min(high)
+    });
+    out
+}
