@@ -346,6 +346,11 @@ fn the_surface_of_fx_pjrt_is_kept() {
 }
 
 #[test]
+fn the_surface_of_fx_quant_is_kept() {
+    is_kept("fx-quant");
+}
+
+#[test]
 fn the_macros_are_kept() {
     is_kept("fx-macros");
 }
@@ -431,6 +436,7 @@ fn every_public_module_says_how_stable_it_is() {
         ("fx-nn", "fx_nn"),
         ("fx-onnx", "fx_onnx"),
         ("fx-pjrt", "fx_pjrt"),
+        ("fx-quant", "fx_quant"),
         ("fx-stablehlo", "fx_stablehlo"),
     ] {
         for item in parsed(&root().join(folder).join("src/lib.rs")) {

@@ -31,10 +31,10 @@ class Fx(Lines):
         self.name = "fx"
 
 
-def build(bench):
-    """Builds a bench for release; the path of the program."""
+def build(bench, package="fx-nn"):
+    """Builds a bench of a package for release; the path of the program."""
     root = Path(__file__).resolve().parents[2]
-    command = ["cargo", "build", "--release", "-p", "fx-nn", "--bench", bench, "--message-format=json"]
+    command = ["cargo", "build", "--release", "-p", package, "--bench", bench, "--message-format=json"]
     print("building the fx program", file=sys.stderr)
     done = subprocess.run(command, cwd=root, stdout=subprocess.PIPE, text=True)
     if done.returncode:

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a reader in floats of a value that exists in floats keeps them; all others read what the integers stand for.
 
-use fx_core::ir::{Argument, Op};
+use fx_core::ir::{Argument, InsertionPoint, Op};
 use fx_core::trace::FromValue;
 use fx_core::value::NodeId;
 use fx_core::{Error, GraphModule, Result, function};
@@ -33,13 +33,6 @@ impl Plan {
     /// # Errors
     /// Returns an error if the calibration is of another plan, or a weight has a number that is not finite.
     pub fn convert(&self, calibration: &Calibration) -> Result<GraphModule> {
-        for name in self.values.keys() {
-            if !calibration.params.contains_key(name) && !calibration.floats.contains_key(name) {
-                return Err(Error::msg(format_args!(
-                    "the calibration does not have %{name}: calibrate this plan"
-                )));
-            }
-        }
         let mut gm = self.gm.clone();
         self.round_values(&mut gm, calibration)?;
         self.round_weights(&mut gm, calibration)?;
@@ -70,10 +63,48 @@ impl Plan {
 
     /// Puts a pair behind each value, and has its readers read it.
     fn round_values(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
-        let first = gm
-            .graph()
-            .nodes()
-            .find(|node| !matches!(node.op(), Op::Placeholder(_)));
+        self.behind_values(gm, calibration, |at, id, scheme, params| {
+            let name = at.node(id)?.name().to_string();
+            let whole = at.call_function(
+                function!(ops::quantize_affine),
+                (
+                    id,
+                    params.scale,
+                    params.zero_point,
+                    scheme.quant_min,
+                    scheme.quant_max,
+                    Argument::DType(scheme.dtype),
+                ),
+                (),
+            )?;
+            at.node_mut(whole)?.rename(&format!("{name}_quantized"));
+            let back = at.call_function(
+                function!(ops::dequantize_affine),
+                (whole, params.scale, params.zero_point),
+                (),
+            )?;
+            at.node_mut(back)?.rename(&format!("{name}_dequantized"));
+            Ok(back)
+        })
+    }
+
+    /// Puts calls behind each value that becomes integers, and has those read what they give who are to: all readers of
+    /// a result of quantized work, and quantized readers of a value that is there in floats.
+    pub(crate) fn behind_values(
+        &self,
+        gm: &mut GraphModule,
+        calibration: &Calibration,
+        put: impl Fn(&mut InsertionPoint<'_>, NodeId, Scheme, Params) -> Result<NodeId>,
+    ) -> Result<()> {
+        for name in self.values.keys() {
+            if !calibration.params.contains_key(name) && !calibration.floats.contains_key(name) {
+                return Err(Error::msg(format_args!(
+                    "the calibration does not have %{name}: calibrate this plan"
+                )));
+            }
+        }
+        let mut nodes = gm.graph().nodes();
+        let first = nodes.find(|node| !matches!(node.op(), Op::Placeholder(_)));
         let first = first.map(|node| node.id());
         for (name, value) in &self.values {
             let Some(&(scheme, params)) = calibration.params.get(name) else {
@@ -99,28 +130,10 @@ impl Plan {
                 (true, Some(first)) => edit.inserting_before(first)?,
                 _ => edit.inserting_after(id)?,
             };
-            let whole = at.call_function(
-                function!(ops::quantize_affine),
-                (
-                    id,
-                    params.scale,
-                    params.zero_point,
-                    scheme.quant_min,
-                    scheme.quant_max,
-                    Argument::DType(scheme.dtype),
-                ),
-                (),
-            )?;
-            at.node_mut(whole)?.rename(&format!("{name}_quantized"));
-            let back = at.call_function(
-                function!(ops::dequantize_affine),
-                (whole, params.scale, params.zero_point),
-                (),
-            )?;
-            at.node_mut(back)?.rename(&format!("{name}_dequantized"));
+            let made = put(&mut at, id, scheme, params)?;
             drop(at);
             edit.node_mut(id)?
-                .replace_uses_with_filter(back, |user| wanted.contains(&user.id()))?;
+                .replace_uses_with_filter(made, |user| wanted.contains(&user.id()))?;
         }
         Ok(())
     }
@@ -176,7 +189,7 @@ impl Plan {
                     integers
                 }
             };
-            let position = node_position(gm, id, weight)?;
+            let position = position_of(gm, id, weight)?;
             let mut edit = gm.graph_mut();
             let mut at = edit.inserting_before(id)?;
             let whole = at.get_attr(&integers.path)?;
@@ -209,13 +222,14 @@ impl Plan {
     }
 }
 
-enum Position {
+/// Where a call has an argument.
+pub(crate) enum Position {
     Positional(usize),
     Keyword,
 }
 
 /// Where a call has an argument.
-fn node_position(gm: &GraphModule, id: NodeId, param: &str) -> Result<Position> {
+pub(crate) fn position_of(gm: &GraphModule, id: NodeId, param: &str) -> Result<Position> {
     let node = gm.graph().node(id)?;
     if node.kwargs().iter().any(|(name, _)| &**name == param) {
         return Ok(Position::Keyword);

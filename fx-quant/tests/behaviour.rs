@@ -1,7 +1,10 @@
 //! The tests of fx-quant: beside PyTorch's recorded numbers, plans, conversions, and what is refused.
 
 mod behaviour {
+    pub mod digits;
     pub mod draw;
+    pub mod integers;
     pub mod nets;
     pub mod observers;
+    pub mod plans;
 }

@@ -180,6 +180,7 @@ fn names_in_the_guides_exist() {
         "fx-nn",
         "fx-onnx",
         "fx-pjrt",
+        "fx-quant",
         "fx-stablehlo",
     ] {
         let list = root().join(format!("fx-macros/tests/public_api/{list}.txt"));
@@ -191,6 +192,7 @@ fn names_in_the_guides_exist() {
     known.insert("fx_stablehlo".to_string());
     known.insert("fx_torch".to_string());
     known.insert("fx_pjrt".to_string());
+    known.insert("fx_quant".to_string());
     known.insert("trainable".to_string());
     let operations =
         fs::read_to_string(root().join("docs/ops.md")).expect("the page of operations");

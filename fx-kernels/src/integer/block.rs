@@ -1,4 +1,4 @@
-//! Products of a few pixels with a few panels of weights, in sums of 32 bits.
+//! Products of a few pixels with a few panels of weights, in sums of 32 bits, and what becomes of the sums.
 //!
 //! Invariant: sums are exact, so that all ways of computing them give the same.
 
@@ -6,6 +6,7 @@
 use fx_simd::{Kernel, Vnni};
 use pulp::{Simd, WithSimd};
 
+use super::bytes::{Rounding, WHOLE, put_line};
 use crate::level::Level;
 
 /// The columns of a panel of weights.
@@ -31,31 +32,87 @@ pub(super) struct Walk<'a> {
     pub weights: &'a [Words],
 }
 
-/// The sums of a block.
-pub(super) type Sums = [[[i32; PANEL]; PANELS]; ROWS];
+/// The columns of a block, and where their results stand in a row.
+#[derive(Clone, Copy)]
+pub(super) struct Columns {
+    pub first: usize,
+    pub panels: usize,
+    pub at: usize,
+}
 
+/// What makes sums results: a bias and a scale for each column.
+#[derive(Clone, Copy)]
+pub(super) struct Ending<'a> {
+    pub bias: &'a [i32],
+    pub scale: &'a [f32],
+}
+
+/// Where the results of a block go, and what they are.
+pub(super) enum Results<'a, 'r> {
+    Bytes(&'a mut [&'r mut [u32]], Rounding),
+    Floats(&'a mut [&'r mut [f32]]),
+}
+
+/// A rounding in vectors.
 #[cfg(target_arch = "x86_64")]
-struct Fast<'a, const R: usize, const P: usize> {
-    walk: Walk<'a>,
-    starts: [usize; R],
-    sums: &'a mut Sums,
+#[derive(Clone, Copy)]
+pub(super) struct Ends {
+    low: pulp::f32x16,
+    high: pulp::f32x16,
+    whole: pulp::f32x16,
+    zero: pulp::u32x16,
 }
 
 #[cfg(target_arch = "x86_64")]
-impl<const R: usize, const P: usize> Kernel for Fast<'_, R, P> {
+impl Ends {
+    #[inline(always)]
+    pub fn of(v4: pulp::x86::V4, rounding: Rounding) -> Self {
+        let zero = f32::from(rounding.zero_point);
+        Ends {
+            low: v4.splat_f32x16(f32::from(rounding.low) - zero),
+            high: v4.splat_f32x16(f32::from(rounding.high) - zero),
+            whole: v4.splat_f32x16(WHOLE),
+            zero: v4.splat_u32x16(u32::from(rounding.zero_point)),
+        }
+    }
+
+    /// As [`Rounding::byte`] of each number.
+    #[inline(always)]
+    pub fn bytes(&self, v4: pulp::x86::V4, y: pulp::f32x16) -> [u8; PANEL] {
+        let y = v4.min_f32x16(v4.max_f32x16(y, self.low), self.high);
+        let y: pulp::u32x16 = pulp::cast(v4.add_f32x16(y, self.whole));
+        pulp::cast(v4.convert_u32x16_to_u8x16(v4.wrapping_add_u32x16(y, self.zero)))
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+struct Fast<'a, 'r, const R: usize, const P: usize> {
+    walk: Walk<'a>,
+    starts: [usize; R],
+    of: Columns,
+    ending: Ending<'a>,
+    results: Results<'a, 'r>,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<const R: usize, const P: usize> Kernel for Fast<'_, '_, R, P> {
     type Output = ();
 
     #[inline(always)]
     fn run(self, simd: Vnni) {
-        use pulp::{i32x16, u32x16};
+        use pulp::{f32x16, i32x16, u32x16};
         let Walk {
             x,
             runs,
             len,
             weights,
         } = self.walk;
-        let zero = simd.v4().splat_i32x16(0);
-        let mut sums: [[i32x16; P]; R] = [[zero; P]; R];
+        let v4 = simd.v4();
+        let Columns { first, at, .. } = self.of;
+        let (bias, _) = self.ending.bias[first..first + P * PANEL].as_chunks::<PANEL>();
+        let (scale, _) = self.ending.scale[first..first + P * PANEL].as_chunks::<PANEL>();
+        let bias: [i32x16; P] = std::array::from_fn(|p| pulp::cast(bias[p]));
+        let mut sums: [[i32x16; P]; R] = [bias; R];
         let (weights, _) = weights.as_chunks::<P>();
         for (run, weights) in runs.iter().zip(weights.chunks_exact(len)) {
             let weights = &weights[..len];
@@ -64,29 +121,50 @@ impl<const R: usize, const P: usize> Kernel for Fast<'_, R, P> {
             for at in 0..len {
                 let words: [u32x16; P] = std::array::from_fn(|p| pulp::cast(weights[at][p]));
                 for r in 0..R {
-                    let word = simd.v4().splat_u32x16(rows[r][at]);
+                    let word = v4.splat_u32x16(rows[r][at]);
                     for p in 0..P {
                         sums[r][p] = simd.dot_words(sums[r][p], word, words[p]);
                     }
                 }
             }
         }
-        for (to, from) in self.sums.iter_mut().zip(sums) {
-            for (to, from) in to.iter_mut().zip(from) {
-                *to = pulp::cast(from);
+        let scale: [f32x16; P] = std::array::from_fn(|p| pulp::cast(scale[p]));
+        match self.results {
+            Results::Bytes(rows, rounding) => {
+                let ends = Ends::of(v4, rounding);
+                for r in 0..R {
+                    let row = &mut rows[r][at..];
+                    for p in 0..P {
+                        let y = v4.mul_f32x16(v4.convert_i32x16_to_f32x16(sums[r][p]), scale[p]);
+                        let from = (p * PANEL / 4).min(row.len());
+                        put_line(ends.bytes(v4, y), &mut row[from..]);
+                    }
+                }
+            }
+            Results::Floats(rows) => {
+                for r in 0..R {
+                    for (p, to) in rows[r][at..].chunks_mut(PANEL).take(P).enumerate() {
+                        let y = v4.mul_f32x16(v4.convert_i32x16_to_f32x16(sums[r][p]), scale[p]);
+                        let y: [f32; PANEL] = pulp::cast(y);
+                        for (to, y) in to.iter_mut().zip(y) {
+                            *to = y;
+                        }
+                    }
+                }
             }
         }
     }
 }
 
-struct Portable<'a> {
+struct Portable<'a, 'r> {
     walk: Walk<'a>,
     starts: &'a [usize],
-    panels: usize,
-    sums: &'a mut Sums,
+    of: Columns,
+    ending: Ending<'a>,
+    results: Results<'a, 'r>,
 }
 
-impl WithSimd for Portable<'_> {
+impl WithSimd for Portable<'_, '_> {
     type Output = ();
 
     #[inline(always)]
@@ -97,21 +175,43 @@ impl WithSimd for Portable<'_> {
             len,
             weights,
         } = self.walk;
-        for (row, start) in self.sums.iter_mut().zip(self.starts) {
-            for (p, sums) in row.iter_mut().take(self.panels).enumerate() {
-                let mut own = [0i32; PANEL];
-                for (at, run) in runs.iter().enumerate() {
+        let Columns { first, panels, at } = self.of;
+        let mut results = self.results;
+        for (r, start) in self.starts.iter().enumerate() {
+            for p in 0..panels {
+                let column = first + p * PANEL;
+                let bias = &self.ending.bias[column..column + PANEL];
+                let scale = &self.ending.scale[column..column + PANEL];
+                let mut sums = [0i32; PANEL];
+                sums.copy_from_slice(bias);
+                for (turn, run) in runs.iter().enumerate() {
                     for (w, word) in x[start + run..start + run + len].iter().enumerate() {
                         let word = word.to_ne_bytes().map(i32::from);
-                        let weights = &weights[(at * len + w) * self.panels + p];
-                        for (sum, weights) in own.iter_mut().zip(weights) {
+                        let weights = &weights[(turn * len + w) * panels + p];
+                        for (sum, weights) in sums.iter_mut().zip(weights) {
                             let weights = weights.to_ne_bytes().map(|w| i32::from(w.cast_signed()));
                             let products = word.iter().zip(weights).map(|(x, w)| x * w);
                             *sum = sum.wrapping_add(products.sum());
                         }
                     }
                 }
-                *sums = own;
+                match &mut results {
+                    Results::Bytes(rows, rounding) => {
+                        let mut bytes = [0u8; PANEL];
+                        for i in 0..PANEL {
+                            bytes[i] = rounding.byte(sums[i] as f32 * scale[i]);
+                        }
+                        let row = &mut rows[r][at..];
+                        let from = (p * PANEL / 4).min(row.len());
+                        put_line(bytes, &mut row[from..]);
+                    }
+                    Results::Floats(rows) => {
+                        let to = rows[r][at..].iter_mut().skip(p * PANEL).take(PANEL);
+                        for ((to, sum), scale) in to.zip(sums).zip(scale) {
+                            *to = sum as f32 * scale;
+                        }
+                    }
+                }
             }
         }
     }
@@ -137,9 +237,16 @@ impl Way {
         Way::Portable(level)
     }
 
-    /// The sums of up to [`ROWS`] pixels, which begin at these words, for 1, 2 or 4 panels.
+    /// The results of up to [`ROWS`] pixels, which begin at these words, for 1, 2 or 4 panels.
     #[inline]
-    pub fn sums(self, walk: Walk<'_>, starts: &[usize], panels: usize, sums: &mut Sums) {
+    pub fn run(
+        self,
+        walk: Walk<'_>,
+        starts: &[usize],
+        of: Columns,
+        ending: Ending<'_>,
+        results: Results<'_, '_>,
+    ) {
         match self {
             #[cfg(target_arch = "x86_64")]
             Way::Vnni(simd) => {
@@ -149,10 +256,10 @@ impl Way {
                             $($rows => {
                                 let mut own = [0; $rows];
                                 own.copy_from_slice(starts);
-                                match panels {
-                                    4 => simd.run(Fast::<$rows, 4> { walk, starts: own, sums }),
-                                    2 => simd.run(Fast::<$rows, 2> { walk, starts: own, sums }),
-                                    _ => simd.run(Fast::<$rows, 1> { walk, starts: own, sums }),
+                                match of.panels {
+                                    4 => simd.run(Fast::<$rows, 4> { walk, starts: own, of, ending, results }),
+                                    2 => simd.run(Fast::<$rows, 2> { walk, starts: own, of, ending, results }),
+                                    _ => simd.run(Fast::<$rows, 1> { walk, starts: own, of, ending, results }),
                                 }
                             })*
                             _ => {}
@@ -164,8 +271,9 @@ impl Way {
             Way::Portable(level) => level.run(Portable {
                 walk,
                 starts,
-                panels,
-                sums,
+                of,
+                ending,
+                results,
             }),
         }
     }

@@ -142,6 +142,10 @@ impl Bytes {
     }
 }
 
+/// Beside this number neighbours are 1 apart, so that a sum with it is rounded half to even, and the last byte of the sum is
+/// the integer's.
+pub(super) const WHOLE: f32 = 12_582_912.0;
+
 /// How a number becomes a byte: rounded half to even, moved by the zero point, and held between two bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rounding {
@@ -159,9 +163,6 @@ impl Rounding {
     pub fn byte(self, x: f32) -> u8 {
         let zero = f32::from(self.zero_point);
         let (low, high) = (f32::from(self.low) - zero, f32::from(self.high) - zero);
-        // Beside this number neighbours are 1 apart, so that the sum is rounded half to even, and its last byte is the
-        // integer's.
-        const WHOLE: f32 = 12_582_912.0;
         let rounded = x.max(low).min(high) + WHOLE;
         (rounded.to_bits() as u8).wrapping_add(self.zero_point)
     }

@@ -2,11 +2,10 @@
 //!
 //! Invariant: a weight is packed once, in the order in which blocks read it; the zero points of inputs are in the bias.
 
-use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-use super::block::{PANEL, PANELS, ROWS, Sums, Walk, Way, Words};
-use super::bytes::{Bytes, Rounding, put_line};
+use super::block::{Columns, Ending, PANEL, PANELS, ROWS, Results, Walk, Way, Words};
+use super::bytes::{Bytes, Rounding};
 use super::depthwise::Depthwise;
 use crate::error::{SizeError, check};
 use crate::level::Level;
@@ -191,35 +190,26 @@ impl IntegerConv {
         let (height, width) = self.out_size(x)?;
         let mut out = Bytes::reusing(words, (x.batch(), height, width, self.spec.out_channels));
         let stride = out.stride();
-        self.with_sides(x, scratch, |x| match &self.weights {
-            Weights::Depthwise(own) => own.run(
-                level,
-                x,
-                &self.spec,
-                (&self.bias, &self.scale, self.rounding),
-                &mut out,
-            ),
-            Weights::Panels(all) => {
-                let put = |rows: &mut [&mut [u32]], sums: &Sums, of: Columns| {
-                    level.run(ToBytes {
-                        rows,
-                        sums,
-                        of,
-                        bias: &self.bias,
-                        scale: &self.scale,
-                        rounding: self.rounding,
-                    });
-                };
-                self.blocks(
+        let rounding = self.rounding;
+        match &self.weights {
+            Weights::Depthwise(own) => {
+                let ending = (&*self.bias, &*self.scale, rounding);
+                own.run(
                     level,
-                    x,
-                    (height, width),
-                    all,
-                    (out.words_mut(), stride, 4),
-                    put,
+                    (x, self.zero_point),
+                    &self.spec,
+                    ending,
+                    scratch,
+                    &mut out,
                 );
             }
-        });
+            Weights::Panels(all) => self.with_sides(x, scratch, |x| {
+                let to = (out.words_mut(), stride, 4);
+                self.blocks(level, x, (height, width), all, to, |rows| {
+                    Results::Bytes(rows, rounding)
+                });
+            }),
+        }
         Ok(out)
     }
 
@@ -238,17 +228,11 @@ impl IntegerConv {
         let Weights::Panels(all) = &self.weights else {
             return check("a matrix", 1, self.spec.groups);
         };
-        let put = |rows: &mut [&mut [f32]], sums: &Sums, of: Columns| {
-            level.run(ToFloats {
-                rows,
-                sums,
-                of,
-                bias: &self.bias,
-                scale: &self.scale,
-            });
-        };
         self.with_sides(x, &mut Vec::new(), |x| {
-            self.blocks(level, x, (height, width), all, (out, channels, 1), put);
+            let to = (out, channels, 1);
+            self.blocks(level, x, (height, width), all, to, |rows| {
+                Results::Floats(rows)
+            });
         });
         Ok(())
     }
@@ -286,7 +270,7 @@ impl IntegerConv {
         (height, width): (usize, usize),
         all: &[Vec<Words>],
         (out, stride, per): (&mut [T], usize, usize),
-        put: impl Fn(&mut [&mut [T]], &Sums, Columns) + Sync,
+        results: impl for<'a, 'r> Fn(&'a mut [&'r mut [T]]) -> Results<'a, 'r> + Sync,
     ) {
         let IntegerSpec {
             kernel,
@@ -315,10 +299,22 @@ impl IntegerConv {
                 false => runs.extend((0..kernel[1]).map(|kx| row + kx * dilation[1] * x.stride())),
             }
         }
-        let start_of = |pixel: usize| {
-            let (image, at) = (pixel / (height * width), pixel % (height * width));
-            let (oy, ox) = (at / width, at % width);
-            (image * x.height() + oy * steps[0]) * line + ox * steps[1] * x.stride()
+        // Where the windows of pixels begin, one after another from one on.
+        let starts_from = |pixel: usize| {
+            let (mut image, at) = (pixel / (height * width), pixel % (height * width));
+            let (mut oy, mut ox) = (at / width, at % width);
+            std::iter::from_fn(move || {
+                let row = image * x.height() + oy * steps[0];
+                let start = row * line + ox * steps[1] * x.stride();
+                ox += 1;
+                if ox == width {
+                    (ox, oy) = (0, oy + 1);
+                    if oy == height {
+                        (oy, image) = (0, image + 1);
+                    }
+                }
+                Some(start)
+            })
         };
         let count = out.len().checked_div(stride).unwrap_or(0);
         let per_group: Vec<(usize, usize)> = sets(own_out).collect();
@@ -367,7 +363,10 @@ impl IntegerConv {
         }
         let way = Way::of(level);
         let run = |mut part: Part<'_, T>| {
-            let mut sums: Sums = [[[0; PANEL]; PANELS]; ROWS];
+            let ending = Ending {
+                bias: &self.bias,
+                scale: &self.scale,
+            };
             let origin = {
                 let (group, set) = (
                     part.sets.start / per_group.len(),
@@ -375,6 +374,7 @@ impl IntegerConv {
                 );
                 group * own_out + per_group[set].0 * PANEL
             };
+            let starts: Vec<usize> = starts_from(part.first).take(part.rows.len()).collect();
             for set in part.sets.clone() {
                 let (group, at) = (set / per_group.len(), set % per_group.len());
                 let (panel, panels) = per_group[at];
@@ -390,18 +390,13 @@ impl IntegerConv {
                 for block in 0..blocks {
                     // Blocks of about the same number of pixels.
                     let next = part.rows.len() * (block + 1) / blocks;
-                    let mut starts = [0; ROWS];
-                    let starts = &mut starts[..next - done];
-                    for (at, start) in starts.iter_mut().enumerate() {
-                        *start = start_of(part.first + done + at);
-                    }
-                    way.sums(walk, starts, panels, &mut sums);
                     let of = Columns {
                         first: column,
                         panels,
                         at: (column - origin) / per,
                     };
-                    put(&mut part.rows[done..next], &sums, of);
+                    let rows = &mut part.rows[done..next];
+                    way.run(walk, &starts[done..next], of, ending, results(rows));
                     done = next;
                 }
             }
@@ -409,78 +404,6 @@ impl IntegerConv {
         match parts.len() {
             0 | 1 => parts.into_iter().for_each(run),
             _ => parts.into_par_iter().with_max_len(1).for_each(run),
-        }
-    }
-}
-
-/// The columns of a block, and where their results stand in a row.
-#[derive(Clone, Copy)]
-struct Columns {
-    first: usize,
-    panels: usize,
-    at: usize,
-}
-
-/// Sums as bytes.
-struct ToBytes<'a, 'r> {
-    rows: &'a mut [&'r mut [u32]],
-    sums: &'a Sums,
-    of: Columns,
-    bias: &'a [i32],
-    scale: &'a [f32],
-    rounding: Rounding,
-}
-
-impl WithSimd for ToBytes<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Columns { first, panels, at } = self.of;
-        let end = first + panels * PANEL;
-        let (bias, _) = self.bias[first..end].as_chunks::<PANEL>();
-        let (scale, _) = self.scale[first..end].as_chunks::<PANEL>();
-        for (row, sums) in self.rows.iter_mut().zip(self.sums) {
-            let to = row[at..].chunks_mut(PANEL / 4);
-            for ((sums, to), (bias, scale)) in
-                sums[..panels].iter().zip(to).zip(bias.iter().zip(scale))
-            {
-                let mut bytes = [0u8; PANEL];
-                for i in 0..PANEL {
-                    bytes[i] = self
-                        .rounding
-                        .byte(sums[i].wrapping_add(bias[i]) as f32 * scale[i]);
-                }
-                put_line(bytes, to);
-            }
-        }
-    }
-}
-
-/// Sums as floats.
-struct ToFloats<'a, 'r> {
-    rows: &'a mut [&'r mut [f32]],
-    sums: &'a Sums,
-    of: Columns,
-    bias: &'a [i32],
-    scale: &'a [f32],
-}
-
-impl WithSimd for ToFloats<'_, '_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let Columns { first, panels, at } = self.of;
-        let end = first + panels * PANEL;
-        let (bias, scale) = (&self.bias[first..end], &self.scale[first..end]);
-        for (row, sums) in self.rows.iter_mut().zip(self.sums) {
-            let sums = sums[..panels].as_flattened();
-            for ((to, sum), (bias, scale)) in
-                row[at..].iter_mut().zip(sums).zip(bias.iter().zip(scale))
-            {
-                *to = sum.wrapping_add(*bias) as f32 * scale;
-            }
         }
     }
 }

@@ -4,7 +4,7 @@
 
 use pulp::{Simd, WithSimd};
 
-use super::bytes::{Bytes, Rounding};
+use super::bytes::{Bytes, Rounding, line, put_line};
 use crate::error::{SizeError, check};
 use crate::level::Level;
 
@@ -32,7 +32,22 @@ impl WithSimd for Quantize<'_> {
         if each == 0 {
             return;
         }
-        let mut line = vec![0u8; pixels.min(LINE)];
+        if pixels == 1 {
+            for (row, out) in x
+                .chunks_exact(channels)
+                .zip(out.words_mut().chunks_exact_mut(stride))
+            {
+                for (x, out) in row.chunks(16).zip(out.chunks_mut(4)) {
+                    let mut bytes = [0u8; 16];
+                    for (to, x) in bytes.iter_mut().zip(x) {
+                        *to = rounding.byte(x * inverse);
+                    }
+                    put_line(bytes, out);
+                }
+            }
+            return;
+        }
+        let mut plane = vec![0u8; pixels.min(LINE)];
         let mut bytes = vec![0u8; LINE.min(pixels) * stride * 4];
         for (image, out) in x
             .chunks_exact(each)
@@ -43,10 +58,10 @@ impl WithSimd for Quantize<'_> {
                 let count = out.len() / stride;
                 for channel in 0..channels {
                     let from = &image[channel * pixels + first..channel * pixels + first + count];
-                    for (to, x) in line.iter_mut().zip(from) {
+                    for (to, x) in plane.iter_mut().zip(from) {
                         *to = rounding.byte(x * inverse);
                     }
-                    for (pixel, byte) in line[..count].iter().enumerate() {
+                    for (pixel, byte) in plane[..count].iter().enumerate() {
                         bytes[pixel * stride * 4 + channel] = *byte;
                     }
                 }
@@ -112,23 +127,58 @@ pub fn dequantize(
 ) -> Result<(), SizeError> {
     let (_, height, width, channels) = x.sizes();
     check("an image", x.pixels() * channels, out.len())?;
-    let (pixels, stride) = (height * width, x.stride());
-    if pixels * channels == 0 {
+    if height * width * channels == 0 {
         return Ok(());
     }
-    let zero = f32::from(zero_point);
-    let images = x.words().chunks_exact(pixels * stride);
-    for (image, out) in images.zip(out.chunks_exact_mut(pixels * channels)) {
-        for (pixel, words) in image.chunks_exact(stride).enumerate() {
-            for (at, word) in words.iter().enumerate() {
-                for (byte, q) in word.to_ne_bytes().into_iter().enumerate() {
-                    if at * 4 + byte < channels {
-                        out[(at * 4 + byte) * pixels + pixel] = (f32::from(q) - zero) * scale;
+    level.run(Dequantize {
+        x,
+        scale,
+        zero: f32::from(zero_point),
+        out,
+    });
+    Ok(())
+}
+
+struct Dequantize<'a> {
+    x: &'a Bytes,
+    scale: f32,
+    zero: f32,
+    out: &'a mut [f32],
+}
+
+impl WithSimd for Dequantize<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let Dequantize {
+            x,
+            scale,
+            zero,
+            out,
+        } = self;
+        let (_, height, width, channels) = x.sizes();
+        let (pixels, stride) = (height * width, x.stride());
+        let images = x.words().chunks_exact(pixels * stride);
+        for (image, out) in images.zip(out.chunks_exact_mut(pixels * channels)) {
+            for (pixel, words) in image.chunks_exact(stride).enumerate() {
+                for (block, words) in words.chunks(4).enumerate() {
+                    let bytes = line(words);
+                    let mut floats = [0f32; 16];
+                    for i in 0..16 {
+                        floats[i] = (f32::from(bytes[i]) - zero) * scale;
+                    }
+                    let first = block * 16;
+                    let count = channels.saturating_sub(first).min(16);
+                    if pixels == 1 {
+                        out[first..first + count].copy_from_slice(&floats[..count]);
+                        continue;
+                    }
+                    for (channel, x) in floats[..count].iter().enumerate() {
+                        out[(first + channel) * pixels + pixel] = *x;
                     }
                 }
             }
         }
     }
-    let _ = level;
-    Ok(())
 }

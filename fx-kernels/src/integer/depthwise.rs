@@ -1,14 +1,16 @@
 //! Convolutions of each channel alone.
 //!
-//! Invariant: sums are exact; pixels are those of the input with its sides.
+//! Invariant: sums are exact; a plane has 16 channels of an image with its sides.
 
 #[cfg(target_arch = "x86_64")]
 use fx_simd::{Kernel, Vnni};
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+use super::block::Ends;
 use super::block::Way;
-use super::bytes::{Bytes, Rounding, line, put_line};
+use super::bytes::{Bytes, Rounding, put_line};
 use super::conv::IntegerSpec;
 use crate::level::Level;
 
@@ -30,41 +32,48 @@ pub(super) struct Depthwise {
 /// What makes sums bytes: biases, scales, and the rounding.
 type Ending<'a> = (&'a [i32], &'a [f32], Rounding);
 
+/// Sixteen channels of a pixel.
+type Pixel = [u32; WORDS];
+
 /// A row of the result.
 struct Row<'a> {
-    x: &'a [u32],
-    /// The words of a pixel.
-    stride: usize,
+    /// For each 16 channels, the pixels of the image with its sides.
+    planes: &'a [Pixel],
+    /// The pixels of a plane.
+    plane: usize,
     /// Where the pixels of a window are, counted from its first one; whole fours.
-    taps: &'a [usize],
+    taps: &'a [[usize; TAPS]],
+    /// The pixels of a row of the plane, where windows are three rows of three pixels side by side.
+    three: Option<usize>,
     weights: &'a [[u32; LANES]],
     ending: Ending<'a>,
     /// Where the first window begins, and how far windows are apart.
     from: usize,
     step: usize,
+    /// The words of a pixel of the result.
+    stride: usize,
     out: &'a mut [u32],
 }
 
 impl Row<'_> {
-    /// Computes all pixels: `sums` gives the sums of a window of 16 channels, or of fewer.
+    /// Computes all pixels: `bytes` gives those of a window that begins at a pixel, by weights, biases and scales.
     #[inline(always)]
-    fn run(self, sums: impl Fn(&[u32], &[usize], &[[u32; LANES]], usize) -> [i32; LANES]) {
-        let (bias, scale, rounding) = self.ending;
-        let fours = self.taps.len() / TAPS;
-        for (block, weights) in self.weights.chunks_exact(fours).enumerate() {
+    fn run(
+        self,
+        bytes: impl Fn(&[Pixel], usize, &[[u32; LANES]], &[i32; LANES], &[f32; LANES]) -> [u8; LANES],
+    ) {
+        let (bias, scale, _) = self.ending;
+        let ((bias, _), (scale, _)) = (bias.as_chunks::<LANES>(), scale.as_chunks::<LANES>());
+        let weights = self.weights.chunks_exact(self.taps.len());
+        for (block, (weights, plane)) in weights
+            .zip(self.planes.chunks_exact(self.plane))
+            .enumerate()
+        {
             let own = block * WORDS;
             let count = WORDS.min(self.stride - own);
-            let (bias, scale) = (
-                &bias[block * LANES..][..LANES],
-                &scale[block * LANES..][..LANES],
-            );
+            let (bias, scale) = (&bias[block], &scale[block]);
             for (ox, out) in self.out.chunks_exact_mut(self.stride).enumerate() {
-                let x = &self.x[self.from + ox * self.step + own..];
-                let sums = sums(x, self.taps, weights, count);
-                let mut bytes = [0u8; LANES];
-                for i in 0..LANES {
-                    bytes[i] = rounding.byte(sums[i].wrapping_add(bias[i]) as f32 * scale[i]);
-                }
+                let bytes = bytes(plane, self.from + ox * self.step, weights, bias, scale);
                 put_line(bytes, &mut out[own..own + count]);
             }
         }
@@ -78,18 +87,24 @@ impl WithSimd for Portable<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        self.0.run(|x, taps, weights, count| {
-            let mut sums = [0i32; LANES];
-            for (taps, weights) in taps.chunks_exact(TAPS).zip(weights) {
+        let (taps, rounding) = (self.0.taps, self.0.ending.2);
+        self.0.run(|plane, from, weights, bias, scale| {
+            let mut sums = *bias;
+            for (taps, weights) in taps.iter().zip(weights) {
                 for (byte, tap) in taps.iter().enumerate() {
-                    let bytes = line(&x[*tap..*tap + count]);
+                    let bytes: [u8; LANES] = pulp::cast(plane[from + tap]);
                     for i in 0..LANES {
                         let weight = weights[i].to_ne_bytes()[byte].cast_signed();
-                        sums[i] += i32::from(bytes[i]) * i32::from(weight);
+                        let product = i32::from(bytes[i]) * i32::from(weight);
+                        sums[i] = sums[i].wrapping_add(product);
                     }
                 }
             }
-            sums
+            let mut bytes = [0u8; LANES];
+            for i in 0..LANES {
+                bytes[i] = rounding.byte(sums[i] as f32 * scale[i]);
+            }
+            bytes
         });
     }
 }
@@ -103,31 +118,79 @@ impl Kernel for Fast<'_> {
 
     #[inline(always)]
     fn run(self, simd: Vnni) {
-        let v4 = simd.v4();
+        let (v4, taps) = (simd.v4(), self.0.taps);
+        let ends = Ends::of(v4, self.0.ending.2);
+        let one = |pixel: Pixel| v4.convert_u8x16_to_u32x16(pulp::cast(pixel));
+        let four = |pixels: [Pixel; TAPS]| {
+            let [a, b, c, d] = pixels.map(one);
+            let low = v4.or_u32x16(a, v4.shl_const_u32x16::<8>(b));
+            let high = v4.or_u32x16(v4.shl_const_u32x16::<16>(c), v4.shl_const_u32x16::<24>(d));
+            v4.or_u32x16(low, high)
+        };
+        let bytes = |sums: pulp::i32x16, scale: &[f32; LANES]| {
+            let y = v4.mul_f32x16(v4.convert_i32x16_to_f32x16(sums), pulp::cast(*scale));
+            ends.bytes(v4, y)
+        };
+        // Windows of three rows of three pixels side by side.
+        if let Some(line) = self.0.three {
+            return self.0.run(
+                #[inline(always)]
+                |plane, from, weights, bias, scale| {
+                    let row = |at: usize| plane[from + at * line..].first_chunk::<3>();
+                    let (Some(a), Some(b), Some(c), [w0, w1, w2]) =
+                        (row(0), row(1), row(2), weights)
+                    else {
+                        return [0; LANES];
+                    };
+                    let sums = pulp::cast(*bias);
+                    let sums =
+                        simd.dot_words(sums, four([a[0], a[1], a[2], b[0]]), pulp::cast(*w0));
+                    let sums =
+                        simd.dot_words(sums, four([b[1], b[2], c[0], c[1]]), pulp::cast(*w1));
+                    let sums = simd.dot_words(sums, one(c[2]), pulp::cast(*w2));
+                    bytes(sums, scale)
+                },
+            );
+        }
         self.0.run(
             #[inline(always)]
-            |x, taps, weights, count| {
-                let mut sums = v4.splat_i32x16(0);
-                let (fours, _) = taps.as_chunks::<TAPS>();
-                for (taps, weights) in fours.iter().zip(weights) {
-                    let word = |at: usize| {
-                        let x = &x[taps[at]..];
-                        let words = match x.first_chunk::<WORDS>() {
-                            Some(words) if count == WORDS => *words,
-                            _ => pulp::cast(line(&x[..count])),
-                        };
-                        v4.convert_u8x16_to_u32x16(pulp::cast(words))
-                    };
-                    let low = v4.or_u32x16(word(0), v4.shl_const_u32x16::<8>(word(1)));
-                    let high = v4.or_u32x16(
-                        v4.shl_const_u32x16::<16>(word(2)),
-                        v4.shl_const_u32x16::<24>(word(3)),
-                    );
-                    sums = simd.dot_words(sums, v4.or_u32x16(low, high), pulp::cast(*weights));
+            |plane, from, weights, bias, scale| {
+                let mut sums = pulp::cast(*bias);
+                for (taps, weights) in taps.iter().zip(weights) {
+                    let pixels = four(taps.map(|tap| plane[from + tap]));
+                    sums = simd.dot_words(sums, pixels, pulp::cast(*weights));
                 }
-                pulp::cast(sums)
+                bytes(sums, scale)
             },
         );
+    }
+}
+
+/// For each image and each 16 channels of it, its pixels with those of its sides, whose channels are all `byte`.
+fn planes(x: &Bytes, [rows, pixels]: [usize; 2], byte: u8, words: &mut Vec<u32>) {
+    let (height, width) = (x.height() + 2 * rows, x.width() + 2 * pixels);
+    let blocks = x.stride().div_ceil(WORDS);
+    words.clear();
+    words.resize(
+        x.batch() * blocks * height * width * WORDS,
+        u32::from_ne_bytes([byte; 4]),
+    );
+    let (all, _) = words.as_chunks_mut::<WORDS>();
+    let line = x.width() * x.stride();
+    for (at, plane) in all.chunks_exact_mut((height * width).max(1)).enumerate() {
+        let (image, block) = (at / blocks, at % blocks);
+        let own = block * WORDS;
+        for y in 0..x.height() {
+            let from = &x.words()[(image * x.height() + y) * line..][..line];
+            let to = &mut plane[(y + rows) * width + pixels..][..x.width()];
+            for (to, from) in to.iter_mut().zip(from.chunks_exact(x.stride())) {
+                let from = &from[own..];
+                match from.first_chunk::<WORDS>() {
+                    Some(whole) => *to = *whole,
+                    None => to[..from.len()].copy_from_slice(from),
+                }
+            }
+        }
     }
 }
 
@@ -162,34 +225,40 @@ impl Depthwise {
         size_of_val(&*self.weights)
     }
 
-    /// The result of an input with its sides.
+    /// The result of an input; `scratch` keeps memory for its planes.
     pub fn run(
         &self,
         level: Level,
-        x: &Bytes,
+        (x, zero_point): (&Bytes, u8),
         spec: &IntegerSpec,
         ending: Ending<'_>,
+        scratch: &mut Vec<u32>,
         out: &mut Bytes,
     ) {
-        let (height, width, stride) = (out.height(), out.width(), out.stride());
-        let line = x.width() * stride;
-        let taps = self
-            .taps
-            .iter()
-            .map(|(row, pixel)| row * line + pixel * stride);
+        planes(x, spec.padding, zero_point, scratch);
+        let (all, _) = scratch.as_chunks::<WORDS>();
+        let (height, stride) = (out.height(), out.stride());
+        let line = x.width() + 2 * spec.padding[1];
+        let plane = (x.height() + 2 * spec.padding[0]) * line;
+        let blocks = stride.div_ceil(WORDS);
+        let taps = self.taps.iter().map(|(row, pixel)| row * line + pixel);
         let taps: Vec<usize> = taps.collect();
+        let (taps, _) = taps.as_chunks::<TAPS>();
+        let three = spec.kernel == [3, 3] && spec.dilation == [1, 1];
         let work = out.pixels() * out.channels() * taps.len();
         let way = Way::of(level);
         let row = |(at, out): (usize, &mut [u32])| {
             let (image, oy) = (at / height, at % height);
             let row = Row {
-                x: x.words(),
-                stride,
-                taps: &taps,
+                planes: &all[image * blocks * plane..][..blocks * plane],
+                plane,
+                taps,
+                three: three.then_some(line),
                 weights: &self.weights,
                 ending,
-                from: (image * x.height() + oy * spec.stride[0]) * line,
-                step: spec.stride[1] * stride,
+                from: oy * spec.stride[0] * line,
+                step: spec.stride[1],
+                stride,
                 out,
             };
             match way {
@@ -198,8 +267,8 @@ impl Depthwise {
                 Way::Portable(level) => level.run(Portable(row)),
             }
         };
-        let size = (width * stride).max(1);
-        match work < 1 << 17 {
+        let size = (out.width() * stride).max(1);
+        match work < 1 << 15 {
             true => out.words_mut().chunks_mut(size).enumerate().for_each(row),
             false => out
                 .words_mut()

@@ -2,9 +2,13 @@
 //!
 //! Invariant: what stands behind the last channel is computed like the rest, and read by nobody.
 
+#[cfg(target_arch = "x86_64")]
+use fx_simd::{Kernel, Vnni};
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
+#[cfg(target_arch = "x86_64")]
+use super::block::{Ends, Way};
 use super::bytes::{Bytes, Rounding, line, put_line};
 use crate::error::{SizeError, check};
 use crate::level::Level;
@@ -94,11 +98,63 @@ pub fn add(
     check("a pixel", a.channels(), b.channels())?;
     let (zero_a, zero_b) = (f32::from(of_a.zero_point), f32::from(of_b.zero_point));
     let mut out = like(a, words);
+    #[cfg(target_arch = "x86_64")]
+    if let Way::Vnni(simd) = Way::of(level) {
+        let (a, b) = (a.words(), b.words());
+        let run = |(out, (a, b)): (&mut [u32], (&[u32], &[u32]))| {
+            simd.run(FastSum {
+                sides: [(a, of_a), (b, of_b)],
+                rounding,
+                out,
+            });
+        };
+        let to = out.words_mut();
+        match to.len() <= TASK {
+            true => run((to, (a, b))),
+            false => to
+                .par_chunks_mut(TASK)
+                .zip(a.par_chunks(TASK).zip(b.par_chunks(TASK)))
+                .for_each(run),
+        }
+        return Ok(out);
+    }
     each(level, a.words(), b.words(), out.words_mut(), |a, b| {
         let (a, b) = (f32::from(a) - zero_a, f32::from(b) - zero_b);
         rounding.byte(a * of_a.scale + b * of_b.scale)
     });
     Ok(out)
+}
+
+#[cfg(target_arch = "x86_64")]
+struct FastSum<'a> {
+    sides: [(&'a [u32], Term); 2],
+    rounding: Rounding,
+    out: &'a mut [u32],
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Kernel for FastSum<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self, simd: Vnni) {
+        let v4 = simd.v4();
+        let ends = Ends::of(v4, self.rounding);
+        let [(a, of_a), (b, of_b)] = self.sides;
+        let [of_a, of_b] = [of_a, of_b].map(|of| {
+            let zero = v4.splat_f32x16(f32::from(of.zero_point));
+            (zero, v4.splat_f32x16(of.scale))
+        });
+        let term = |words: &[u32], (zero, scale): (pulp::f32x16, pulp::f32x16)| {
+            let whole = v4.convert_u8x16_to_i32x16(pulp::cast(line(words)));
+            let moved = v4.sub_f32x16(v4.convert_i32x16_to_f32x16(whole), zero);
+            v4.mul_f32x16(moved, scale)
+        };
+        for (out, (a, b)) in self.out.chunks_mut(4).zip(a.chunks(4).zip(b.chunks(4))) {
+            let y = v4.add_f32x16(term(a, of_a), term(b, of_b));
+            put_line(ends.bytes(v4, y), out);
+        }
+    }
 }
 
 /// The image with another scale, in the memory of `words`.

@@ -20,6 +20,18 @@ const OWN_NAMES: &[(&str, &str)] = &[
     ("to_dtype", "Tensor.to"),
     ("type_as", "Tensor.type_as"),
     ("mask_scores", "the masks of torch.nn.MultiheadAttention"),
+    (
+        "quantize_affine",
+        "torch.ops.torchao.quantize_affine, torch.quantize_per_tensor",
+    ),
+    (
+        "dequantize_affine",
+        "torch.ops.torchao.dequantize_affine, torch.dequantize",
+    ),
+    (
+        "fake_quantize_affine",
+        "torch.fake_quantize_per_tensor_affine, torch.fake_quantize_per_channel_affine",
+    ),
     ("size", "Tensor.size"),
     ("view", "Tensor.view"),
     ("expand", "Tensor.expand"),

@@ -179,6 +179,13 @@ fn bounds(node: NodeRef<'_>) -> Option<(f64, f64)> {
     if function == function!(ops::relu6) {
         return Some((0.0, 6.0));
     }
+    if function == function!(ops::clamp) {
+        let end = |name: &str, none: f64| match node.argument(name) {
+            Ok(Argument::None) => Some(none),
+            _ => number(node, name).ok(),
+        };
+        return Some((end("min", f64::NEG_INFINITY)?, end("max", f64::INFINITY)?));
+    }
     if function == function!(ops::hardtanh) {
         return Some((number(node, "min_val").ok()?, number(node, "max_val").ok()?));
     }

@@ -43,7 +43,7 @@ struct Strided {
     stem: nn::Conv2d,
     wide: nn::Conv2d,
     down: nn::Conv2d,
-    pool: nn::AvgPool2d,
+    pool: nn::MaxPool2d,
     fc: nn::Linear,
 }
 
@@ -180,7 +180,7 @@ fn strides_are_those_of_pytorch() -> Result<()> {
         stem: nn::Conv2d::new(2, 6, 5)?.stride(2).padding(2),
         wide: nn::Conv2d::new(6, 6, 3)?.padding(2).dilation(2),
         down: nn::Conv2d::new(6, 6, 1)?,
-        pool: nn::AvgPool2d::new(2),
+        pool: nn::MaxPool2d::new(3).stride(2).padding(1),
         fc: nn::Linear::new(96, 5)?,
     };
     net.eval();

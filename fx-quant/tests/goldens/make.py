@@ -114,14 +114,14 @@ class Products(nn.Module):
 
 
 class Strided(nn.Module):
-    """Strides and dilations, a mean over windows, and a residual of another size."""
+    """Strides and dilations, windows over the edge, and a residual of another kernel."""
 
     def __init__(self):
         super().__init__()
         self.stem = nn.Conv2d(2, 6, 5, stride=2, padding=2)
         self.wide = nn.Conv2d(6, 6, 3, padding=2, dilation=2)
         self.down = nn.Conv2d(6, 6, 1)
-        self.pool = nn.AvgPool2d(2)
+        self.pool = nn.MaxPool2d(3, stride=2, padding=1)
         self.fc = nn.Linear(96, 5)
 
     def forward(self, x):

@@ -158,6 +158,7 @@ impl Partitioner {
                 }
             }
         }
+        self.defer_constants(graph, ordered, &takes, &mut levels, &mut groups);
         let mut part_of: Vec<Option<u32>> = vec![None; graph.index_bound()];
         let mut of_key: Vec<Option<u32>> = Vec::new();
         let mut parts = 0;
@@ -192,6 +193,39 @@ impl Partitioner {
             }
         }
         Region::of_parts(graph, &part_of, parts as usize)
+    }
+
+    /// Has what is made of the module's tensors alone stand beside its first reader, which it waits for.
+    fn defer_constants(
+        &self,
+        graph: &Graph,
+        ordered: &Ordered,
+        takes: &dyn Fn(usize) -> bool,
+        levels: &mut [u32],
+        groups: &mut Groups,
+    ) {
+        let mut is_constant = vec![false; graph.index_bound()];
+        let mut constants = Vec::new();
+        for node in graph.nodes() {
+            let at = node.index();
+            let of_tensors = |input: NodeRef<'_>| {
+                matches!(input.op(), Op::GetAttr(_)) || is_constant[input.index()]
+            };
+            if takes(at) && !ordered.contains(node) && node.all_input_nodes().all(of_tensors) {
+                is_constant[at] = true;
+                constants.push(node);
+            }
+        }
+        for node in constants.into_iter().rev() {
+            let readers = || node.users().map(NodeRef::index);
+            let Some(first) = readers().min_by_key(|reader| levels[*reader]) else {
+                continue;
+            };
+            if readers().all(takes) && levels[first] > levels[node.index()] {
+                levels[node.index()] = levels[first];
+                groups.join(node.index(), first);
+            }
+        }
     }
 }
 

@@ -1,0 +1,201 @@
+"""Compares fx's integers with ONNX Runtime's and OpenVINO's on the CPU, in turns.
+
+    pip install torch torchvision onnx onnxruntime openvino safetensors
+    python fx-quant/benches/int8.py
+
+It builds the fx program (`cargo build --release`), writes each model in floats as ONNX, and quantizes it by fx, and by
+ONNX Runtime's `quantize_static` (per channel, `uint8` activations and `int8` weights, the better of QDQ and QOperator),
+with the same inputs to calibrate with. It prints a line per model: the least time of each engine in ms, fx over ONNX
+Runtime, and each engine's signal over noise to the floats in decibels. A row whose signal is below ONNX Runtime's by more
+than 0.5 dB is void. The last line is `all bars held`, or what was missed; then the exit code is 1. Bars hold on processors
+with AVX-512 VNNI; elsewhere the last line is `not judged`.
+
+Names of models as arguments choose them; `--turns N` (5), `--threads N` (2), `--profile FOLDER` writes the steps' times.
+"""
+
+import argparse
+import math
+import sys
+import tempfile
+import time
+import warnings
+from pathlib import Path
+
+warnings.filterwarnings("ignore")
+sys.path.append(str(Path(__file__).resolve().parents[2] / "fx-nn" / "benches"))
+
+MISSING = "int8.py needs torch, torchvision, onnx, onnxruntime and safetensors: pip install {}"
+try:
+    import onnxruntime
+    import torch
+    import torchvision
+    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_static
+    from onnxruntime.quantization.shape_inference import quant_pre_process
+    from safetensors.torch import load_file, save_file
+    from torch import nn
+except ImportError as error:
+    sys.exit(MISSING.format(error.name))
+
+from fx_program import Fx, build  # noqa: E402
+
+# What fx may take over ONNX Runtime's integers.
+BARS = {"resnet18": 1.1, "resnet50": 1.1, "mobilenet_v2": 1.1, "deeprecommender_b16": 0.9}
+
+
+class Recommender(nn.Module):
+    """Netflix's autoencoder: 17768-512-512-1024-512-512-17768."""
+
+    def __init__(self):
+        super().__init__()
+        sizes = [17768, 512, 512, 1024, 512, 512, 17768]
+        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
+
+    def forward(self, x):
+        for layer in self.layers[:-1]:
+            x = layer(x).relu()
+        return self.layers[-1](x)
+
+
+def model_of(name):
+    torch.manual_seed(0)
+    if name == "deeprecommender_b16":
+        return Recommender().eval(), [16, 17768]
+    model = getattr(torchvision.models, name)(weights=None)
+    for module in model.modules():
+        if isinstance(module, nn.BatchNorm2d):
+            nn.init.uniform_(module.weight, 0.5, 1.5)
+            nn.init.uniform_(module.bias, -0.3, 0.3)
+    # Statistics of data, so that activations keep their size.
+    model.train()
+    with torch.no_grad():
+        for _ in range(8):
+            model(torch.randn(8, 3, 96, 96))
+    return model.eval(), [1, 3, 224, 224]
+
+
+class Reader(CalibrationDataReader):
+    def __init__(self, inputs):
+        self.left = [{"x": x.numpy()} for x in inputs]
+
+    def get_next(self):
+        return self.left.pop() if self.left else None
+
+
+def session(file, threads):
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads
+    return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
+
+
+def timed(run):
+    def least(count):
+        best = math.inf
+        for _ in range(count):
+            start = time.perf_counter()
+            run()
+            best = min(best, (time.perf_counter() - start) * 1e3)
+        return best
+
+    return least
+
+
+def sqnr(expected, found):
+    noise = (expected - found).double().square().sum()
+    return math.inf if noise == 0 else 10 * math.log10(expected.double().square().sum() / noise)
+
+
+def openvino_of(file, x, threads):
+    import openvino
+
+    core = openvino.Core()
+    model = core.compile_model(str(file), "CPU", {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"})
+    request = model.create_infer_request()
+    return lambda: request.infer({0: x})
+
+
+def compare(name, fx, options):
+    model, shape = model_of(name)
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        inputs = [torch.randn(shape) for _ in range(8)]
+        x = torch.randn(shape)
+        names = {f"c{at}": value for at, value in enumerate(inputs)}
+        save_file({"x": x, **names}, str(folder / "inputs.safetensors"))
+        file = folder / "model.onnx"
+        torch.onnx.export(model, (x,), str(file), opset_version=17, input_names=["x"], dynamo=False)
+        fx.ask(f"load {folder}")
+        with torch.inference_mode():
+            expected = model(x)
+        engines, results = {}, {}
+        engines["ort_f32"] = timed(lambda run=session(file, options.threads): run.run(None, {"x": x.numpy()}))
+        quant_pre_process(str(file), str(folder / "ready.onnx"))
+        for form in (QuantFormat.QDQ, QuantFormat.QOperator):
+            made = folder / f"{form}.onnx"
+            quantize_static(
+                str(folder / "ready.onnx"), str(made), Reader(inputs), quant_format=form, per_channel=True,
+                activation_type=QuantType.QUInt8, weight_type=QuantType.QInt8,
+            )
+            run = session(made, options.threads)
+            results[f"ort_{form}"] = torch.from_numpy(run.run(None, {"x": x.numpy()})[0])
+            engines[f"ort_{form}"] = timed(lambda run=run: run.run(None, {"x": x.numpy()}))
+            if form == QuantFormat.QDQ:
+                try:
+                    engines["openvino"] = timed(openvino_of(made, x.numpy(), options.threads))
+                except ImportError:
+                    print("openvino is left out: it is not installed", file=sys.stderr)
+        for engine in ("int8", "f32"):
+            engines[f"fx_{engine}"] = lambda count, engine=engine: float(fx.ask(f"run {engine} {count}"))
+            fx.ask(f"result {engine} {folder / 'y.safetensors'}")
+            results[f"fx_{engine}"] = load_file(str(folder / "y.safetensors"))["y"]
+        print(f"{name}: {fx.ask('left')}", file=sys.stderr)
+        if options.profile:
+            fx.ask(f"profile {options.profile / name}.txt")
+        least = dict.fromkeys(engines, math.inf)
+        for _ in range(options.turns):
+            for engine, run in engines.items():
+                run(2)
+                least[engine] = min(least[engine], run(5))
+        return least, {engine: sqnr(expected, found) for engine, found in results.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("models", nargs="*", default=list(BARS))
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--profile", type=Path)
+    options = parser.parse_args()
+    if options.profile:
+        options.profile = options.profile.resolve()
+        options.profile.mkdir(parents=True, exist_ok=True)
+    unknown = [name for name in options.models if name not in BARS]
+    if unknown:
+        sys.exit(f"the models are {', '.join(BARS)}; there is no {', '.join(unknown)}")
+    torch.set_num_threads(options.threads)
+    flags = Path("/proc/cpuinfo")
+    has_vnni = flags.exists() and "avx512_vnni" in flags.read_text()
+    fx = Fx(build("int8", "fx-quant"), options.threads)
+    print(f"onnxruntime {onnxruntime.__version__}, {options.threads} threads, vnni {has_vnni}")
+    missed = []
+    for name in options.models:
+        least, signal = compare(name, fx, options)
+        theirs = min((least[form], form) for form in least if form.startswith("ort_Quant") or form.startswith("ort_Q"))
+        ratio = least["fx_int8"] / theirs[0]
+        print(
+            f"{name}: fx_ms {least['fx_int8']:.2f} ort_ms {theirs[0]:.2f} ratio {ratio:.2f} (bar {BARS[name]:.2f})  "
+            f"openvino_ms {least.get('openvino', math.nan):.2f}  f32: fx {least['fx_f32']:.2f} ort {least['ort_f32']:.2f}  "
+            f"sqnr_db fx {signal['fx_int8']:.2f} ort {signal[theirs[1]]:.2f}",
+            flush=True,
+        )
+        if signal["fx_int8"] < signal[theirs[1]] - 0.5:
+            missed.append(f"{name} is void: its signal is {signal['fx_int8']:.2f} dB beside {signal[theirs[1]]:.2f}")
+        elif ratio > BARS[name]:
+            missed.append(f"{name} {ratio:.2f} > {BARS[name]:.2f}")
+    if not has_vnni:
+        print("not judged")
+        return
+    print("missed: " + "; ".join(missed) if missed else "all bars held")
+    sys.exit(bool(missed))
+
+
+main()

@@ -1,0 +1,90 @@
+//! The fx side of `int8.py`, which compares quantized models with ONNX Runtime and OpenVINO and builds this program. It
+//! answers lines of standard input: `load FOLDER` (a model in floats, inputs to calibrate with, and one to run), `run ENGINE
+//! COUNT` (the least time of so many runs in ms; `int8` or `f32`), `result ENGINE FILE`, `profile FILE`, `left` (the calls
+//! that stay in floats).
+
+#[path = "../../fx-nn/benches/support/lines.rs"]
+mod lines;
+
+use std::path::Path;
+use std::time::Instant;
+
+use fx_nn::cpu::Cpu;
+use fx_nn::passes::backend::Compile;
+use fx_nn::prelude::*;
+use fx_nn::weights::{self, Checkpoint};
+use fx_quant::{Integers, MinMax, QConfig, Quantize};
+
+use lines::answer_each;
+
+struct Loaded {
+    int8: GraphModule,
+    f32: GraphModule,
+    x: Tensor,
+    left: String,
+}
+
+fn load(folder: &Path) -> Result<Loaded> {
+    let gm = fx_onnx::load(folder.join("model.onnx"))?.module;
+    let inputs = Checkpoint::open(folder.join("inputs.safetensors"))?;
+    let x = inputs.tensor("x")?;
+    let mut batches = Vec::new();
+    for name in inputs.names().filter(|name| *name != "x") {
+        batches.push(inputs.tensor(name)?);
+    }
+    let config = QConfig::default().observer(MinMax::default);
+    let plan = Quantize::new(config).plan(&gm)?;
+    let mut int8 = plan.convert(&plan.calibrate(&batches)?)?;
+    let report = int8.lower(&Integers::new())?;
+    if report.left.len() + report.failed.len() > 0 {
+        int8 = int8.compile(Compile::new(Cpu::new()).like(&x))?;
+    }
+    Ok(Loaded {
+        int8,
+        f32: gm.compile(Compile::new(Cpu::new()).like(&x))?,
+        x,
+        left: report.to_string().replace('\n', "; "),
+    })
+}
+
+fn main() {
+    let mut loaded: Option<Loaded> = None;
+    answer_each(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let ["load", folder] = words[..] {
+            loaded = Some(load(Path::new(folder))?);
+            return Ok("loaded".to_string());
+        }
+        let loaded = loaded
+            .as_ref()
+            .ok_or_else(|| Error::msg("load a model first"))?;
+        let engine = |name: &str| match name {
+            "int8" => Ok(&loaded.int8),
+            "f32" => Ok(&loaded.f32),
+            other => Err(Error::msg(format_args!("there is no engine {other}"))),
+        };
+        match words[..] {
+            ["run", name, count] => {
+                let (gm, mut least) = (engine(name)?, f64::INFINITY);
+                for _ in 0..count.parse::<usize>().map_err(Error::other)? {
+                    let start = Instant::now();
+                    let _: Tensor = gm.forward(&loaded.x)?;
+                    least = least.min(start.elapsed().as_secs_f64() * 1e3);
+                }
+                Ok(least.to_string())
+            }
+            ["result", name, file] => {
+                let y: Tensor = engine(name)?.forward(&loaded.x)?;
+                weights::save_tensors([("y".to_string(), y)], file)?;
+                Ok("written".to_string())
+            }
+            ["profile", file] => {
+                let profile = loaded.int8.profile(10, &loaded.x)?;
+                std::fs::write(file, profile.to_string()).map_err(Error::other)?;
+                Ok("written".to_string())
+            }
+            ["left"] => Ok(loaded.left.clone()),
+            _ => Err(Error::msg(format_args!("no such line: {line}"))),
+        }
+    });
+}

@@ -1,0 +1,188 @@
+//! Training that knows of the rounding: a plan's graph with fake quantization, and the plan of its trained weights.
+//!
+//! Invariant: activations are rounded by the calibration, weights by their own largest numbers in every step.
+
+use fx_core::ir::{Argument, Op};
+use fx_core::trace::FromValue;
+use fx_core::value::NodeId;
+use fx_core::{Error, GraphModule, Result, function};
+use fx_nn::{Tensor, ops};
+
+use crate::calibrate::Calibration;
+use crate::convert::{Position, position_of};
+use crate::plan::{Decision, Plan};
+use crate::role::Role;
+use crate::scheme::Scheme;
+
+impl Plan {
+    /// The plan's graph for training: values and weights of quantized nodes are rounded by
+    /// [`fake_quantize_affine`](ops::fake_quantize_affine), whose gradient passes where a number is within the range. The
+    /// scales of activations are the calibration's; those of weights follow the weights. All parameters of floats need
+    /// gradients. Torch's `prepare_qat_fx`.
+    ///
+    /// ```
+    /// use fx_nn::optim::{Optimizer, SGD};
+    /// use fx_nn::prelude::*;
+    /// use fx_quant::{QConfig, Quantize, Scheme};
+    /// fx_nn::manual_seed(0);
+    /// let mut model = nn::Sequential::new().push(nn::Linear::new(8, 16)?).push(nn::ReLU::new()).push(nn::Linear::new(16, 2)?);
+    /// model.eval();
+    /// let gm = symbolic_trace(&model)?;
+    /// let x = Tensor::randn((32, 8))?;
+    /// let plan = Quantize::new(QConfig::default().weight(Scheme::INT4)).plan(&gm)?;
+    /// let calibration = plan.calibrate([&x])?;
+    /// let training = plan.prepare_qat(&calibration)?;
+    /// let mut optimizer = SGD::new(&training)?.lr(0.1);
+    /// let loss = |gm: &GraphModule| -> Result<Tensor> { gm.forward::<Tensor>(&x)?.square()?.mean(..) };
+    /// let first = loss(&training)?.item()?;
+    /// for _ in 0..20 {
+    ///     optimizer.step(&loss(&training)?.backward()?)?;
+    /// }
+    /// assert!(loss(&training)?.item()? < first / 2.0);
+    ///
+    /// let trained = plan.with_parameters_of(&training)?;
+    /// let quantized = trained.convert(&trained.calibrate([&x])?)?;
+    /// assert!(loss(&quantized)?.item()? < first / 2.0);
+    /// # Ok::<(), Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns an error if the calibration is of another plan, or a scheme is not symmetric for weights per channel.
+    pub fn prepare_qat(&self, calibration: &Calibration) -> Result<GraphModule> {
+        let mut gm = self.gm.clone();
+        self.fake_values(&mut gm, calibration)?;
+        self.fake_weights(&mut gm, calibration)?;
+        let paths: Vec<String> = gm
+            .graph()
+            .nodes()
+            .filter_map(|node| match node.op() {
+                Op::GetAttr(path) => Some(path.to_string()),
+                _ => None,
+            })
+            .collect();
+        for path in paths {
+            if let Ok(value) = gm.parameter(&path) {
+                let tensor = Tensor::from_value(value)?;
+                if tensor.dtype()?.is_floating_point() {
+                    gm.set_parameter(&path, &tensor.detach()?.into_parameter()?)?;
+                }
+            }
+        }
+        gm.lint()?;
+        Ok(gm)
+    }
+
+    /// The same plan with the parameters of a graph that was trained, such as one that
+    /// [`prepare_qat`](Plan::prepare_qat) gave. Calibrate it again, since the weights are others.
+    ///
+    /// # Errors
+    /// Returns an error if the graph lacks a parameter of the plan's.
+    pub fn with_parameters_of(&self, trained: &GraphModule) -> Result<Plan> {
+        let mut plan = self.clone();
+        let paths: Vec<String> = self
+            .gm
+            .graph()
+            .nodes()
+            .filter_map(|node| match node.op() {
+                Op::GetAttr(path) => Some(path.to_string()),
+                _ => None,
+            })
+            .collect();
+        for path in paths {
+            if plan.gm.parameter(&path).is_ok() {
+                let tensor = Tensor::from_value(trained.parameter(&path)?)?.detach()?;
+                plan.gm.set_parameter(&path, &tensor)?;
+            }
+        }
+        Ok(plan)
+    }
+
+    fn fake_values(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
+        self.behind_values(gm, calibration, |at, id, scheme, params| {
+            at.call_function(
+                function!(ops::fake_quantize_affine),
+                (
+                    id,
+                    params.scale,
+                    params.zero_point,
+                    scheme.quant_min,
+                    scheme.quant_max,
+                ),
+                (),
+            )
+        })
+    }
+
+    fn fake_weights(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
+        for (name, decision) in &self.decisions {
+            let Decision::Quantized(config) = decision else {
+                continue;
+            };
+            if calibration.floats.contains_key(name) {
+                continue;
+            }
+            let Some(node) = gm.graph().find_name(name) else {
+                continue;
+            };
+            let (id, role) = (
+                node.id(),
+                node.function().map(Role::of).transpose()?.flatten(),
+            );
+            let Some(Role::Weighted { weight, axis }) = role else {
+                continue;
+            };
+            let Argument::Node(from) = node.argument(weight)? else {
+                continue;
+            };
+            let Op::GetAttr(path) = gm.graph().node(from)?.op() else {
+                continue;
+            };
+            let value = match gm.parameter(path) {
+                Ok(value) => value,
+                Err(_) => gm.buffer(path)?,
+            };
+            let rank = Tensor::from_value(value)?.dims()?.len();
+            let axis = config.per_channel.then_some(axis);
+            let position = position_of(gm, id, weight)?;
+            let mut edit = gm.graph_mut();
+            let mut at = edit.inserting_before(id)?;
+            let rounded = faked(&mut at, from, (config.weight, rank, axis))?;
+            drop(at);
+            match position {
+                Position::Positional(at) => edit.node_mut(id)?.update_arg(at, rounded)?,
+                Position::Keyword => edit.node_mut(id)?.update_kwarg(weight, rounded)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A weight, rounded by its largest numbers.
+fn faked(
+    at: &mut fx_core::ir::InsertionPoint<'_>,
+    weight: NodeId,
+    (scheme, rank, axis): (Scheme, usize, Option<usize>),
+) -> Result<NodeId> {
+    if !scheme.symmetric {
+        return Err(Error::msg(
+            "weights are trained with a symmetric scheme: give one, such as `Scheme::INT8`",
+        ));
+    }
+    let half = (scheme.quant_max - scheme.quant_min) as f64 / 2.0;
+    let dims = (0..rank).filter(|dim| Some(*dim) != axis);
+    let dims: Vec<Argument> = dims.map(|dim| Argument::Int(dim as i64)).collect();
+    let still = at.call_function(function!(ops::detach), (weight,), ())?;
+    let size = at.call_function(function!(ops::absolute), (still,), ())?;
+    let most = at.call_function(
+        function!(ops::amax),
+        (size, Argument::Tuple(dims.into())),
+        (),
+    )?;
+    let scale = at.call_function(fx_core::operator::truediv, (most, half), ())?;
+    let least = (scale, f64::from(f32::EPSILON));
+    let scale = at.call_function(function!(ops::clamp), least, ())?;
+    let axis = axis.map_or(Argument::None, |axis| Argument::Int(axis as i64));
+    let (low, high) = (scheme.quant_min, scheme.quant_max);
+    let args = (weight, scale, 0i64, low, high, axis);
+    at.call_function(function!(ops::fake_quantize_affine), args, ())
+}
