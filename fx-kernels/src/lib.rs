@@ -1,5 +1,5 @@
 //! CPU kernels for neural networks: convolution, matrix products, attention, norms and chains of
-//! pointwise operations, on slices of `f32`.
+//! pointwise operations, on slices of `f32`; and networks of bytes ([`integer`]).
 //!
 //! The crate knows no graph and no tensor type: sizes are numbers, data are slices. All of it is
 //! safe Rust; [`Level`] says which instructions a kernel may use. A kernel gives the same bits on

@@ -1,7 +1,7 @@
 //! The fx side of `int8.py`, which compares quantized models with ONNX Runtime and OpenVINO and builds this program. It
 //! answers lines of standard input: `load FOLDER` (a model in floats, inputs to calibrate with, and one to run), `run ENGINE
-//! COUNT` (the least time of so many runs in ms; `int8` or `f32`), `result ENGINE FILE`, `profile FILE`, `left` (the calls
-//! that stay in floats).
+//! COUNT` (the least time of so many runs in ms; `int8` or `f32`), `result ENGINE FILE` (of `reference` too), `profile FILE`,
+//! `left` (the calls that stay in floats), `onnx FILE` (the reference form).
 
 #[path = "../../fx-nn/benches/support/lines.rs"]
 mod lines;
@@ -13,11 +13,13 @@ use fx_nn::cpu::Cpu;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 use fx_nn::weights::{self, Checkpoint};
+use fx_onnx::{Export, OnnxExt};
 use fx_quant::{Integers, MinMax, QConfig, Quantize};
 
 use lines::answer_each;
 
 struct Loaded {
+    reference: GraphModule,
     int8: GraphModule,
     f32: GraphModule,
     x: Tensor,
@@ -34,12 +36,14 @@ fn load(folder: &Path) -> Result<Loaded> {
     }
     let config = QConfig::default().observer(MinMax::default);
     let plan = Quantize::new(config).plan(&gm)?;
-    let mut int8 = plan.convert(&plan.calibrate(&batches)?)?;
+    let reference = plan.convert(&plan.calibrate(&batches)?)?;
+    let mut int8 = reference.clone();
     let report = int8.lower(&Integers::new())?;
     if report.left.len() + report.failed.len() > 0 {
         int8 = int8.compile(Compile::new(Cpu::new()).like(&x))?;
     }
     Ok(Loaded {
+        reference,
         int8,
         f32: gm.compile(Compile::new(Cpu::new()).like(&x))?,
         x,
@@ -61,6 +65,7 @@ fn main() {
         let engine = |name: &str| match name {
             "int8" => Ok(&loaded.int8),
             "f32" => Ok(&loaded.f32),
+            "reference" => Ok(&loaded.reference),
             other => Err(Error::msg(format_args!("there is no engine {other}"))),
         };
         match words[..] {
@@ -84,6 +89,12 @@ fn main() {
                 Ok("written".to_string())
             }
             ["left"] => Ok(loaded.left.clone()),
+            ["onnx", file] => {
+                loaded
+                    .reference
+                    .to_onnx(file, &Export::example(&loaded.x))?;
+                Ok("written".to_string())
+            }
             _ => Err(Error::msg(format_args!("no such line: {line}"))),
         }
     });

@@ -5,14 +5,13 @@
 use std::fmt;
 use std::sync::Arc;
 
+use fx_core::Result;
 use fx_core::ir::{Function, NodeRef};
 use fx_core::module::PathPattern;
 use fx_core::value::short_type_name;
-use fx_core::{GraphModule, Result};
 
 use crate::histogram::Histogram;
 use crate::observer::{MinMax, Observer};
-use crate::plan::Plan;
 use crate::scheme::Scheme;
 
 type MakeObserver = Arc<dyn Fn() -> Box<dyn Observer> + Send + Sync>;
@@ -181,15 +180,6 @@ impl Quantize {
         self.state(Which::Node(name.to_string()), config.into())
     }
 
-    /// What each node of a graph becomes. Batch norms are folded into the layers before them, and layers are opened: the
-    /// plan is about the functions that they call, at the layers' paths.
-    ///
-    /// # Errors
-    /// Returns an error if a batch norm is in training mode, or the graph cannot be traced again.
-    pub fn plan(&self, gm: &GraphModule) -> Result<Plan> {
-        Plan::new(self, gm)
-    }
-
     /// Whether a statement is about a node by its name.
     pub(crate) fn names(&self, node: NodeRef<'_>) -> bool {
         let is_of_it =
@@ -198,7 +188,7 @@ impl Quantize {
     }
 
     /// The configuration of a node, or what keeps it in floats.
-    pub(crate) fn of(&self, node: NodeRef<'_>) -> std::result::Result<QConfig, String> {
+    pub(crate) fn of(&self, node: NodeRef<'_>) -> std::result::Result<QConfig, Unquantized> {
         let named = |which: &Which| match which {
             Which::Module(pattern) => node.module_stack().any(|at| pattern.matches(&at.path)),
             Which::Type(name) => node
@@ -207,14 +197,29 @@ impl Quantize {
             Which::Function(function) => node.function() == Some(*function),
             Which::Node(name) => node.name() == name.as_str(),
         };
-        let found = self.statements.iter().rev().find(|(which, _)| named(which));
-        match found {
+        let mut latest = self.statements.iter().rev();
+        match latest.find(|(which, _)| named(which)) {
             Some((_, Some(config))) => Ok(config.clone()),
-            Some((which, None)) => Err(format!("excluded by `{which}`")),
-            None => self
-                .global
-                .clone()
-                .ok_or_else(|| "no statement is about it".to_string()),
+            Some((which, None)) => Err(Unquantized::Excluded(which.to_string())),
+            None => self.global.clone().ok_or(Unquantized::Unnamed),
+        }
+    }
+}
+
+/// Why a node has no configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Unquantized {
+    /// A statement keeps it in floats.
+    Excluded(String),
+    /// No statement is about it.
+    Unnamed,
+}
+
+impl fmt::Display for Unquantized {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unquantized::Excluded(which) => write!(f, "excluded by `{which}`"),
+            Unquantized::Unnamed => f.write_str("no statement is about it"),
         }
     }
 }

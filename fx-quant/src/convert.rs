@@ -2,7 +2,7 @@
 //!
 //! Invariant: a reader in floats of a value that exists in floats keeps them; all others read what the integers stand for.
 
-use fx_core::ir::{Argument, InsertionPoint, Op};
+use fx_core::ir::{Argument, InsertionPoint, NodeRef, Op};
 use fx_core::trace::FromValue;
 use fx_core::value::NodeId;
 use fx_core::{Error, GraphModule, Result, function};
@@ -16,12 +16,19 @@ use crate::plan::{Decision, Plan};
 use crate::role::Role;
 use crate::scheme::{Params, Scheme};
 
-/// A weight as integers: the parameters that hold them.
+/// A weight as integers: the buffer that holds them, and their scales.
 #[derive(Clone)]
 struct Integers {
     path: String,
-    scale: Option<String>,
-    number: Option<Params>,
+    scale: Scale,
+}
+
+/// The scales of a weight.
+#[derive(Clone)]
+enum Scale {
+    /// One for each channel: a parameter.
+    Channels(String),
+    One(Params),
 }
 
 impl Plan {
@@ -138,109 +145,129 @@ impl Plan {
         Ok(())
     }
 
-    /// Has each quantized product read its weight from integers.
-    fn round_weights(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
-        let mut made: FxHashMap<(String, Scheme, bool), Integers> = FxHashMap::default();
-        let mut former = Vec::new();
+    /// The quantized products of a graph, with where their weights are.
+    pub(crate) fn products(
+        &self,
+        gm: &GraphModule,
+        calibration: &Calibration,
+    ) -> Result<Vec<Product<'_>>> {
+        let mut all = Vec::new();
         for (name, decision) in &self.decisions {
-            let Decision::Quantized(config) = decision else {
+            let (Decision::Quantized(config), Some(node)) = (decision, gm.graph().find_name(name))
+            else {
                 continue;
             };
-            let Some(node) = gm.graph().find_name(name) else {
-                continue;
-            };
-            let (id, role) = (
-                node.id(),
-                node.function().map(Role::of).transpose()?.flatten(),
-            );
-            let Some(Role::Weighted { weight, axis }) = role else {
+            let Some(Role::Weighted { weight, axis }) = Role::of_node(node)? else {
                 continue;
             };
             // Its input may have turned out to be none of floats.
-            let input = self
-                .gm
-                .graph()
-                .find_name(name)
-                .and_then(|node| node.all_input_nodes().next());
-            if input.is_none_or(|input| calibration.floats.contains_key(&input.name().to_string()))
-            {
+            let own = self.gm.graph().find_name(name);
+            let input = own.and_then(|node| node.all_input_nodes().next());
+            let is_float =
+                |input: NodeRef<'_>| calibration.floats.contains_key(&input.name().to_string());
+            if input.is_none_or(is_float) {
                 continue;
             }
             let Argument::Node(from) = node.argument(weight)? else {
                 continue;
             };
-            let Op::GetAttr(path) = gm.graph().node(from)?.op() else {
-                continue;
-            };
-            let path = path.to_string();
+            if let Op::GetAttr(path) = gm.graph().node(from)?.op() {
+                all.push(Product {
+                    node: node.id(),
+                    weight,
+                    axis,
+                    from,
+                    path: path.to_string(),
+                    config,
+                });
+            }
+        }
+        Ok(all)
+    }
+
+    /// Has each quantized product read its weight from integers.
+    fn round_weights(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
+        let mut made: FxHashMap<(String, Scheme, bool), Integers> = FxHashMap::default();
+        let mut former = Vec::new();
+        for product in self.products(gm, calibration)? {
+            let Product {
+                node,
+                ref path,
+                config,
+                axis,
+                ..
+            } = product;
             let key = (path.clone(), config.weight, config.per_channel);
             let integers = match made.get(&key) {
                 Some(integers) => integers.clone(),
                 None => {
-                    let suffix = made.keys().filter(|(other, ..)| *other == path).count();
-                    let integers =
-                        add_weight(gm, &path, suffix, config, axis).map_err(|error| {
-                            match gm.graph().node(id) {
-                                Ok(node) => node.blame("quantizing the weight of", error),
-                                Err(_) => error,
-                            }
-                        })?;
+                    let others = made.keys().filter(|(other, ..)| other == path).count();
+                    let integers = add_weight(gm, path, others, config, axis);
+                    let integers = integers.map_err(|error| match gm.graph().node(node) {
+                        Ok(node) => node.blame("quantizing the weight of", error),
+                        Err(_) => error,
+                    })?;
                     made.insert(key, integers.clone());
                     integers
                 }
             };
-            let position = position_of(gm, id, weight)?;
-            let mut edit = gm.graph_mut();
-            let mut at = edit.inserting_before(id)?;
-            let whole = at.get_attr(&integers.path)?;
-            let back = match (&integers.scale, integers.number) {
-                (Some(scale), _) => {
-                    let scale = at.get_attr(scale)?;
-                    at.call_function(
-                        function!(ops::dequantize_affine),
-                        (whole, scale, 0i64, axis as i64),
-                        (),
-                    )?
-                }
-                (None, Some(params)) => at.call_function(
-                    function!(ops::dequantize_affine),
-                    (whole, params.scale, params.zero_point),
-                    (),
-                )?,
-                (None, None) => return Err(Error::msg("a weight has a scale")),
-            };
             let name = format!("{}_dequantized", path.replace('.', "_"));
-            at.node_mut(back)?.rename(&name);
-            drop(at);
-            match position {
-                Position::Positional(at) => edit.node_mut(id)?.update_arg(at, back)?,
-                Position::Keyword => edit.node_mut(id)?.update_kwarg(weight, back)?,
-            }
-            former.push(from);
+            product.read(gm, |at| {
+                let whole = at.get_attr(&integers.path)?;
+                let back = match &integers.scale {
+                    Scale::Channels(scale) => {
+                        let scale = at.get_attr(scale)?;
+                        let args = (whole, scale, 0i64, axis as i64);
+                        at.call_function(function!(ops::dequantize_affine), args, ())?
+                    }
+                    Scale::One(params) => {
+                        let args = (whole, params.scale, params.zero_point);
+                        at.call_function(function!(ops::dequantize_affine), args, ())?
+                    }
+                };
+                at.node_mut(back)?.rename(&name);
+                Ok(back)
+            })?;
+            former.push(product.from);
         }
         gm.graph_mut().erase_unused(&former)
     }
 }
 
-/// Where a call has an argument.
-pub(crate) enum Position {
-    Positional(usize),
-    Keyword,
+/// A quantized product of a plan.
+pub(crate) struct Product<'p> {
+    pub node: NodeId,
+    /// The parameter that is the weight, and the dim of its channels.
+    pub weight: &'static str,
+    pub axis: usize,
+    /// The node that reads the weight, and its path.
+    pub from: NodeId,
+    pub path: String,
+    pub config: &'p QConfig,
 }
 
-/// Where a call has an argument.
-pub(crate) fn position_of(gm: &GraphModule, id: NodeId, param: &str) -> Result<Position> {
-    let node = gm.graph().node(id)?;
-    if node.kwargs().iter().any(|(name, _)| &**name == param) {
-        return Ok(Position::Keyword);
+impl Product<'_> {
+    /// Has it read its weight from what is put before it.
+    pub(crate) fn read(
+        &self,
+        gm: &mut GraphModule,
+        put: impl FnOnce(&mut InsertionPoint<'_>) -> Result<NodeId>,
+    ) -> Result<()> {
+        let node = gm.graph().node(self.node)?;
+        let is_keyword = node.kwargs().iter().any(|(name, _)| &**name == self.weight);
+        let function = node.function();
+        let mut params = function.iter().flat_map(|function| function.params());
+        let place = params.position(|param| param.name == self.weight);
+        let mut edit = gm.graph_mut();
+        let mut at = edit.inserting_before(self.node)?;
+        let new = put(&mut at)?;
+        drop(at);
+        let mut node = edit.node_mut(self.node)?;
+        match place {
+            Some(place) if !is_keyword => node.update_arg(place, new),
+            _ => node.update_kwarg(self.weight, new),
+        }
     }
-    let function = node
-        .function()
-        .ok_or_else(|| Error::msg("it calls no function"))?;
-    let params = function.params().iter();
-    let at = params.clone().position(|own| own.name == param);
-    at.map(Position::Positional)
-        .ok_or_else(|| Error::msg(format_args!("{} has no `{param}`", function.name())))
 }
 
 /// Adds the integers of a weight as buffers beside it.
@@ -277,8 +304,7 @@ fn add_weight(
         gm.set_buffer(&held, &whole)?;
         return Ok(Integers {
             path: held,
-            scale: None,
-            number: Some(params),
+            scale: Scale::One(params),
         });
     }
     let scales: Vec<f32> = params.iter().map(|params| params.scale as f32).collect();
@@ -290,7 +316,6 @@ fn add_weight(
     gm.set_buffer(&scale, &scales)?;
     Ok(Integers {
         path: held,
-        scale: Some(scale),
-        number: None,
+        scale: Scale::Channels(scale),
     })
 }

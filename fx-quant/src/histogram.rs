@@ -1,9 +1,10 @@
-//! `Histogram`: counts of numbers, and the range whose integers are nearest to them.
+//! `Histogram`: counts of numbers, and the range whose integers are nearest to them, or that has a share of them
+//! (`Percentile`).
 //!
 //! Invariant: counts, bins and the search go by the steps of PyTorch's `HistogramObserver`, in `float32` where it has
 //! tensors of it.
 
-use fx_core::Result;
+use fx_core::{Error, Result};
 use fx_nn::Tensor;
 
 use crate::observer::{Observer, ends, floats};
@@ -38,7 +39,7 @@ pub struct Histogram {
 
 impl Histogram {
     /// The range that a percentage of the numbers is in, the rest apart equally at both ends.
-    pub(crate) fn percentile(&self, percentage: f64) -> Option<(f32, f32)> {
+    fn percentile(&self, percentage: f64) -> Option<(f32, f32)> {
         if self.counts.is_empty() {
             return None;
         }
@@ -187,6 +188,51 @@ impl Observer for Histogram {
 
     fn range(&self, scheme: &Scheme) -> Result<Option<(f32, f32)>> {
         Ok((!self.counts.is_empty()).then(|| self.best(scheme)))
+    }
+}
+
+/// The range that a percentage of the numbers is in, by a histogram of 2,048 bins.
+///
+/// ```
+/// use fx_nn::prelude::*;
+/// use fx_quant::{Observer, Percentile, Scheme};
+/// let mut observer = Percentile::new(99.0);
+/// let mut numbers = vec![0.5f32; 999];
+/// numbers.push(100.0);
+/// observer.observe(&Tensor::from_vec(numbers, 1000)?)?;
+/// let (_, max) = observer.range(&Scheme::UINT8)?.expect("numbers were seen");
+/// assert!(max < 1.0);
+/// # Ok::<(), Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Percentile {
+    percentage: f64,
+    histogram: Histogram,
+}
+
+impl Percentile {
+    /// With the percentage, between 0 and 100, such as 99.99.
+    pub fn new(percentage: f64) -> Self {
+        Percentile {
+            percentage,
+            histogram: Histogram::default(),
+        }
+    }
+}
+
+impl Observer for Percentile {
+    fn observe(&mut self, x: &Tensor) -> Result<()> {
+        self.histogram.observe(x)
+    }
+
+    fn range(&self, _: &Scheme) -> Result<Option<(f32, f32)>> {
+        if !(self.percentage > 0.0 && self.percentage <= 100.0) {
+            return Err(Error::msg(format_args!(
+                "a percentage is above 0 and at most 100, and not {}",
+                self.percentage
+            )));
+        }
+        Ok(self.histogram.percentile(self.percentage))
     }
 }
 

@@ -7,7 +7,6 @@ use std::fmt::Debug;
 use fx_core::{Error, Result};
 use fx_nn::Tensor;
 
-use crate::histogram::Histogram;
 use crate::scheme::Scheme;
 
 /// Sees the values of a node, and says which range of floats its integers stand for.
@@ -126,51 +125,6 @@ impl Observer for MovingAverage {
 
     fn range(&self, _: &Scheme) -> Result<Option<(f32, f32)>> {
         Ok(self.ends)
-    }
-}
-
-/// The range that a percentage of the numbers is in, by a histogram of 2,048 bins.
-///
-/// ```
-/// use fx_nn::prelude::*;
-/// use fx_quant::{Observer, Percentile, Scheme};
-/// let mut observer = Percentile::new(99.0);
-/// let mut numbers = vec![0.5f32; 999];
-/// numbers.push(100.0);
-/// observer.observe(&Tensor::from_vec(numbers, 1000)?)?;
-/// let (_, max) = observer.range(&Scheme::UINT8)?.expect("numbers were seen");
-/// assert!(max < 1.0);
-/// # Ok::<(), Error>(())
-/// ```
-#[derive(Debug, Clone)]
-pub struct Percentile {
-    percentage: f64,
-    histogram: Histogram,
-}
-
-impl Percentile {
-    /// With the percentage, between 0 and 100, such as 99.99.
-    pub fn new(percentage: f64) -> Self {
-        Percentile {
-            percentage,
-            histogram: Histogram::default(),
-        }
-    }
-}
-
-impl Observer for Percentile {
-    fn observe(&mut self, x: &Tensor) -> Result<()> {
-        self.histogram.observe(x)
-    }
-
-    fn range(&self, _: &Scheme) -> Result<Option<(f32, f32)>> {
-        if !(self.percentage > 0.0 && self.percentage <= 100.0) {
-            return Err(Error::msg(format_args!(
-                "a percentage is above 0 and at most 100, and not {}",
-                self.percentage
-            )));
-        }
-        Ok(self.histogram.percentile(self.percentage))
     }
 }
 

@@ -14,8 +14,9 @@ use fx_nn::passes::{FuseBatchNorm, RemoveIdentity};
 use indexmap::IndexMap;
 use rustc_hash::FxHashMap;
 
-use crate::config::{QConfig, Quantize};
+use crate::config::{QConfig, Quantize, Unquantized};
 use crate::role::Role;
+use crate::scheme::Scheme;
 
 /// What becomes of a node.
 #[derive(Debug, Clone)]
@@ -44,6 +45,15 @@ pub(crate) struct Quantity {
     pub(crate) source: Source,
     /// Whether it is the result of quantized work, which exists in integers alone; else readers in floats have the floats.
     pub(crate) is_result: bool,
+}
+
+impl Quantity {
+    fn seen(config: &QConfig, is_result: bool) -> Self {
+        Quantity {
+            source: Source::Seen(config.clone()),
+            is_result,
+        }
+    }
 }
 
 /// What each node of a graph becomes: made by [`Quantize::plan`], printed as a table, calibrated and converted.
@@ -79,8 +89,19 @@ pub struct Plan {
     pub(crate) values: IndexMap<String, Quantity>,
 }
 
+impl Quantize {
+    /// What each node of a graph becomes. Batch norms are folded into the layers before them, and layers are opened: the
+    /// plan is about the functions that they call, at the layers' paths.
+    ///
+    /// # Errors
+    /// Returns an error if a batch norm is in training mode, or the graph cannot be traced again.
+    pub fn plan(&self, gm: &GraphModule) -> Result<Plan> {
+        Plan::new(self, gm)
+    }
+}
+
 impl Plan {
-    pub(crate) fn new(quantize: &Quantize, gm: &GraphModule) -> Result<Self> {
+    fn new(quantize: &Quantize, gm: &GraphModule) -> Result<Self> {
         let mut gm = gm.clone();
         gm.apply(&FuseBatchNorm)?;
         gm.apply(&RemoveIdentity)?;
@@ -126,11 +147,11 @@ impl Plan {
     pub fn only(&self, keep: impl Fn(&str) -> bool) -> Result<Plan> {
         let mut quantize = Quantize::new(None);
         for (name, decision) in &self.decisions {
-            if let Decision::Quantized(config) = decision
-                && keep(name)
-            {
-                quantize = quantize.node(name, config.clone());
-            }
+            quantize = match decision {
+                Decision::Quantized(config) if keep(name) => quantize.node(name, config.clone()),
+                Decision::Float(_) => quantize.node(name, None),
+                _ => quantize,
+            };
         }
         let (decisions, values) = Maker::new(&self.gm, &quantize).run()?;
         Ok(Plan {
@@ -147,8 +168,8 @@ struct Maker<'g> {
     quantize: &'g Quantize,
     decisions: IndexMap<String, Decision>,
     values: IndexMap<String, Quantity>,
-    /// Nodes whose result is rounded by a node that they are followed by.
-    rounded_by: FxHashMap<NodeId, NodeId>,
+    /// Bounds that are a part of what they follow, with its name and configuration.
+    bounds: FxHashMap<NodeId, (String, QConfig)>,
 }
 
 impl<'g> Maker<'g> {
@@ -158,7 +179,7 @@ impl<'g> Maker<'g> {
             quantize,
             decisions: IndexMap::new(),
             values: IndexMap::new(),
-            rounded_by: FxHashMap::default(),
+            bounds: FxHashMap::default(),
         }
     }
 
@@ -177,105 +198,91 @@ impl<'g> Maker<'g> {
     }
 
     fn decide(&mut self, node: NodeRef<'g>) -> Result<Decision> {
-        let role = match node.function() {
-            Some(function) => Role::of(function)?,
-            None => None,
+        let float = |reason: &str| Ok(Decision::Float(reason.to_string()));
+        let Some(role) = Role::of_node(node)? else {
+            return float("it has no form of integers");
         };
-        let Some(role) = role else {
-            return Ok(Decision::Float("it has no form of integers".to_string()));
-        };
-        if let Some(before) = self.fuses_with(node, role) {
-            let config = match &self.decisions[&before] {
-                Decision::Quantized(config) => config.clone(),
-                _ => return Ok(Decision::Float("what it follows is in floats".to_string())),
-            };
-            self.give(node, config);
+        if let Some((before, config)) = self.bounded(node, role) {
+            self.values
+                .insert(node.name().to_string(), Quantity::seen(&config, true));
             return Ok(Decision::Fused(before));
         }
+        let config = match (self.quantize.of(node), role) {
+            (Ok(config), _) => config,
+            // It follows its input.
+            (Err(Unquantized::Unnamed), Role::Shared | Role::Bounded) => {
+                let input = node.all_input_nodes().next();
+                match input.and_then(|input| self.config_of(&input.name().to_string())) {
+                    Some(config) => config,
+                    None => return float("its input is in floats"),
+                }
+            }
+            (Err(why), _) => return Ok(Decision::Float(why.to_string())),
+        };
         match role {
             Role::Weighted { weight, .. } => {
-                let config = match self.quantize.of(node) {
-                    Ok(config) => config,
-                    Err(reason) => return Ok(Decision::Float(reason)),
-                };
                 let Argument::Node(weight) = node.argument(weight)? else {
-                    return Ok(Decision::Float("its weight is not a tensor".to_string()));
+                    return float("its weight is not a tensor");
                 };
                 if !matches!(self.gm.graph().node(weight)?.op(), Op::GetAttr(_)) {
-                    let reason = "its weight is computed by the graph".to_string();
-                    return Ok(Decision::Float(reason));
+                    return float("its weight is computed by the graph");
                 }
-                self.take(node, &config)?;
-                self.give(node, config.clone());
-                Ok(Decision::Quantized(config))
             }
+            Role::Computed if self.quantize.names(node) => {}
             Role::Computed => {
-                let config = match self.quantize.of(node) {
-                    Ok(config) => config,
-                    Err(reason) => return Ok(Decision::Float(reason)),
-                };
-                let inputs: Vec<NodeRef<'_>> = node.all_input_nodes().collect();
-                let is_of_integers = inputs.iter().all(|input| self.is_of_integers(*input));
-                if !is_of_integers && !self.quantize.names(node) {
-                    let reason = "an input of it is in floats".to_string();
-                    return Ok(Decision::Float(reason));
+                let mut inputs = node.all_input_nodes();
+                if !inputs.all(|input| self.is_of_integers(input)) {
+                    return float("an input of it is in floats");
                 }
-                self.take(node, &config)?;
-                self.give(node, config.clone());
-                Ok(Decision::Quantized(config))
             }
             Role::Shared | Role::Bounded => {
                 let input = match node.all_input_nodes().next() {
                     Some(input) if self.is_of_integers(input) => input.name().to_string(),
-                    _ => return Ok(Decision::Float("its input is in floats".to_string())),
+                    _ => return float("its input is in floats"),
                 };
-                let Ok(config) = self.quantize.of(node).or_else(|_| self.config_of(&input)) else {
-                    return Ok(Decision::Float("its input is in floats".to_string()));
+                let shared = Quantity {
+                    source: Source::Of(input),
+                    is_result: true,
                 };
-                self.values.insert(
-                    node.name().to_string(),
-                    Quantity {
-                        source: Source::Of(input),
-                        is_result: true,
-                    },
-                );
-                Ok(Decision::Quantized(config))
+                self.values.insert(node.name().to_string(), shared);
+                return Ok(Decision::Quantized(config));
             }
         }
+        for input in inputs_of(node, role)? {
+            let name = self.gm.graph().node(input)?.name().to_string();
+            self.values
+                .entry(name)
+                .or_insert_with(|| Quantity::seen(&config, false));
+        }
+        match bound_after(node)? {
+            // The bound rounds what it gives.
+            Some(bound) => drop(
+                self.bounds
+                    .insert(bound, (node.name().to_string(), config.clone())),
+            ),
+            None => drop(
+                self.values
+                    .insert(node.name().to_string(), Quantity::seen(&config, true)),
+            ),
+        }
+        Ok(Decision::Quantized(config))
     }
 
     /// The configuration by which a value that integers stand for is rounded.
-    fn config_of(&self, name: &str) -> std::result::Result<QConfig, ()> {
-        match self.decisions.get(name) {
-            Some(Decision::Quantized(config)) => Ok(config.clone()),
-            Some(Decision::Fused(before)) => self.config_of(before),
-            _ => Err(()),
+    fn config_of(&self, name: &str) -> Option<QConfig> {
+        match self.decisions.get(name)? {
+            Decision::Quantized(config) => Some(config.clone()),
+            Decision::Fused(before) => self.config_of(before),
+            Decision::Float(_) => None,
         }
     }
 
-    /// The product or the sum before a bound that is a part of it: its only reader.
-    fn fuses_with(&mut self, node: NodeRef<'g>, role: Role) -> Option<String> {
-        if role != Role::Bounded {
-            return None;
+    /// Of a bound that is a part of the product or the sum before it, that one's name and configuration.
+    fn bounded(&self, node: NodeRef<'_>, role: Role) -> Option<(String, QConfig)> {
+        match role {
+            Role::Bounded => self.bounds.get(&node.id()).cloned(),
+            _ => None,
         }
-        let before = node.all_input_nodes().next()?;
-        (self.rounded_by.get(&before.id()) == Some(&node.id())).then(|| before.name().to_string())
-    }
-
-    /// The bound that follows a node as its only reader.
-    fn bound_after(&self, node: NodeRef<'g>) -> Result<Option<NodeId>> {
-        if node.num_users() != 1 {
-            return Ok(None);
-        }
-        let Some(user) = node.users().next() else {
-            return Ok(None);
-        };
-        let role = match user.function() {
-            Some(function) => Role::of(function)?,
-            None => None,
-        };
-        let is_off = self.quantize.of(node).is_err();
-        Ok((role == Some(Role::Bounded) && !is_off).then(|| user.id()))
     }
 
     /// Whether a value is the result of quantized work.
@@ -283,43 +290,29 @@ impl<'g> Maker<'g> {
         let value = self.values.get(&node.name().to_string());
         value.is_some_and(|value| value.is_result)
     }
+}
 
-    /// Has the inputs of a node become integers.
-    fn take(&mut self, node: NodeRef<'g>, config: &QConfig) -> Result<()> {
-        let inputs: Vec<NodeRef<'g>> = match node.function().map(Role::of).transpose()?.flatten() {
-            Some(Role::Weighted { .. }) => node.all_input_nodes().take(1).collect(),
-            _ => node.all_input_nodes().collect(),
-        };
-        for input in inputs {
-            self.values
-                .entry(input.name().to_string())
-                .or_insert_with(|| Quantity {
-                    source: Source::Seen(config.clone()),
-                    is_result: false,
-                });
-        }
-        Ok(())
-    }
+/// The bound that follows a node as its only reader.
+fn bound_after(node: NodeRef<'_>) -> Result<Option<NodeId>> {
+    let (1, Some(user)) = (node.num_users(), node.users().next()) else {
+        return Ok(None);
+    };
+    let is_bound = Role::of_node(user)? == Some(Role::Bounded);
+    Ok(is_bound.then(|| user.id()))
+}
 
-    /// Has the result of a node become integers, unless a bound after it does that.
-    fn give(&mut self, node: NodeRef<'g>, config: QConfig) {
-        if let Ok(Some(bound)) = self.bound_after(node)
-            && !matches!(
-                node.function().map(Role::of),
-                Some(Ok(Some(Role::Bounded | Role::Shared)))
-            )
-        {
-            self.rounded_by.insert(node.id(), bound);
-            return;
-        }
-        self.values.insert(
-            node.name().to_string(),
-            Quantity {
-                source: Source::Seen(config),
-                is_result: true,
-            },
-        );
+/// The inputs of a node that become integers: of a product with a weight the first one alone.
+fn inputs_of(node: NodeRef<'_>, role: Role) -> Result<Vec<NodeId>> {
+    if let Role::Weighted { .. } = role {
+        let function = node.function();
+        let first = function.and_then(|function| function.params().first());
+        let input = first.map(|first| node.argument(&first.name)).transpose()?;
+        return Ok(input
+            .and_then(|input| input.as_node())
+            .into_iter()
+            .collect());
     }
+    Ok(node.all_input_nodes().map(|input| input.id()).collect())
 }
 
 /// The path of the innermost module that a node is in.
@@ -353,15 +346,15 @@ impl fmt::Display for Plan {
 
 /// The integers of a quantized node in words.
 fn words(config: &QConfig, node: NodeRef<'_>) -> String {
-    let range = |scheme: &crate::scheme::Scheme| {
+    let range = |scheme: &Scheme| {
         format!(
             "{} {}..={}",
             scheme.dtype, scheme.quant_min, scheme.quant_max
         )
     };
     let activation = range(&config.activation);
-    match node.function().map(Role::of) {
-        Some(Ok(Some(Role::Weighted { .. }))) => {
+    match Role::of_node(node) {
+        Ok(Some(Role::Weighted { .. })) => {
             let each = if config.per_channel {
                 " per channel"
             } else {
@@ -369,7 +362,7 @@ fn words(config: &QConfig, node: NodeRef<'_>) -> String {
             };
             format!("{activation}, weight {}{each}", range(&config.weight))
         }
-        Some(Ok(Some(Role::Shared | Role::Bounded))) => {
+        Ok(Some(Role::Shared | Role::Bounded)) => {
             format!("{}, as its input", config.activation.dtype)
         }
         _ => activation,

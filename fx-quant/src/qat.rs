@@ -2,16 +2,14 @@
 //!
 //! Invariant: activations are rounded by the calibration, weights by their own largest numbers in every step.
 
-use fx_core::ir::{Argument, Op};
+use fx_core::ir::{Argument, NodeRef, Op};
 use fx_core::trace::FromValue;
 use fx_core::value::NodeId;
 use fx_core::{Error, GraphModule, Result, function};
 use fx_nn::{Tensor, ops};
 
 use crate::calibrate::Calibration;
-use crate::convert::{Position, position_of};
-use crate::plan::{Decision, Plan};
-use crate::role::Role;
+use crate::plan::Plan;
 use crate::scheme::Scheme;
 
 impl Plan {
@@ -52,15 +50,7 @@ impl Plan {
         let mut gm = self.gm.clone();
         self.fake_values(&mut gm, calibration)?;
         self.fake_weights(&mut gm, calibration)?;
-        let paths: Vec<String> = gm
-            .graph()
-            .nodes()
-            .filter_map(|node| match node.op() {
-                Op::GetAttr(path) => Some(path.to_string()),
-                _ => None,
-            })
-            .collect();
-        for path in paths {
+        for path in paths_of(&gm) {
             if let Ok(value) = gm.parameter(&path) {
                 let tensor = Tensor::from_value(value)?;
                 if tensor.dtype()?.is_floating_point() {
@@ -79,16 +69,7 @@ impl Plan {
     /// Returns an error if the graph lacks a parameter of the plan's.
     pub fn with_parameters_of(&self, trained: &GraphModule) -> Result<Plan> {
         let mut plan = self.clone();
-        let paths: Vec<String> = self
-            .gm
-            .graph()
-            .nodes()
-            .filter_map(|node| match node.op() {
-                Op::GetAttr(path) => Some(path.to_string()),
-                _ => None,
-            })
-            .collect();
-        for path in paths {
+        for path in paths_of(&self.gm) {
             if plan.gm.parameter(&path).is_ok() {
                 let tensor = Tensor::from_value(trained.parameter(&path)?)?.detach()?;
                 plan.gm.set_parameter(&path, &tensor)?;
@@ -114,47 +95,27 @@ impl Plan {
     }
 
     fn fake_weights(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
-        for (name, decision) in &self.decisions {
-            let Decision::Quantized(config) = decision else {
-                continue;
-            };
-            if calibration.floats.contains_key(name) {
-                continue;
-            }
-            let Some(node) = gm.graph().find_name(name) else {
-                continue;
-            };
-            let (id, role) = (
-                node.id(),
-                node.function().map(Role::of).transpose()?.flatten(),
-            );
-            let Some(Role::Weighted { weight, axis }) = role else {
-                continue;
-            };
-            let Argument::Node(from) = node.argument(weight)? else {
-                continue;
-            };
-            let Op::GetAttr(path) = gm.graph().node(from)?.op() else {
-                continue;
-            };
-            let value = match gm.parameter(path) {
+        for product in self.products(gm, calibration)? {
+            let value = match gm.parameter(&product.path) {
                 Ok(value) => value,
-                Err(_) => gm.buffer(path)?,
+                Err(_) => gm.buffer(&product.path)?,
             };
             let rank = Tensor::from_value(value)?.dims()?.len();
-            let axis = config.per_channel.then_some(axis);
-            let position = position_of(gm, id, weight)?;
-            let mut edit = gm.graph_mut();
-            let mut at = edit.inserting_before(id)?;
-            let rounded = faked(&mut at, from, (config.weight, rank, axis))?;
-            drop(at);
-            match position {
-                Position::Positional(at) => edit.node_mut(id)?.update_arg(at, rounded)?,
-                Position::Keyword => edit.node_mut(id)?.update_kwarg(weight, rounded)?,
-            }
+            let axis = product.config.per_channel.then_some(product.axis);
+            let (from, scheme) = (product.from, product.config.weight);
+            product.read(gm, |at| faked(at, from, (scheme, rank, axis)))?;
         }
         Ok(())
     }
+}
+
+/// The paths of the tensors that a graph reads.
+fn paths_of(gm: &GraphModule) -> Vec<String> {
+    let path = |node: NodeRef<'_>| match node.op() {
+        Op::GetAttr(path) => Some(path.to_string()),
+        _ => None,
+    };
+    gm.graph().nodes().filter_map(path).collect()
 }
 
 /// A weight, rounded by its largest numbers.

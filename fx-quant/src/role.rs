@@ -2,7 +2,7 @@
 //!
 //! Invariant: a function without a role stays in floats, and the plan says so.
 
-use fx_core::ir::{Function, FunctionTable};
+use fx_core::ir::{Function, FunctionTable, NodeRef};
 use fx_core::{Result, function, function_table, operator};
 use fx_nn::{OpKind, ops};
 
@@ -65,6 +65,11 @@ function_table! { Role {
 } }
 
 impl Role {
+    /// The role of the function that a node calls.
+    pub(crate) fn of_node(node: NodeRef<'_>) -> Result<Option<Role>> {
+        Ok(node.function().map(Role::of).transpose()?.flatten())
+    }
+
     /// The role of a function: its entry, or that of a view of a tensor.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ use fx_core::{Error, GraphModule, Result};
 use crate::calibrate::Calibration;
 use crate::compare::{Sums, leaves};
 use crate::plan::{Decision, Plan, path_of};
+use crate::role::Role;
 
 /// What quantizing one node alone does to the result.
 #[derive(Debug, Clone, PartialEq)]
@@ -138,14 +139,13 @@ impl Plan {
     }
 
     fn is_shared(&self, name: &str) -> Result<bool> {
-        use crate::role::Role;
-        let function = self
+        let role = self
             .gm
             .graph()
             .find_name(name)
-            .and_then(|node| node.function());
-        let role = function.map(Role::of).transpose()?.flatten();
-        Ok(matches!(role, Some(Role::Shared | Role::Bounded)))
+            .map(Role::of_node)
+            .transpose()?;
+        Ok(matches!(role.flatten(), Some(Role::Shared | Role::Bounded)))
     }
 }
 

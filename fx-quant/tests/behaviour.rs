@@ -1,4 +1,5 @@
 //! The tests of fx-quant: beside PyTorch's recorded numbers, plans, conversions, and what is refused.
+#![allow(clippy::print_stdout, reason = "the counts are what a person looks at")]
 
 mod behaviour {
     pub mod digits;

@@ -7,72 +7,9 @@ use rayon::prelude::*;
 use super::block::{Columns, Ending, PANEL, PANELS, ROWS, Results, Walk, Way, Words};
 use super::bytes::{Bytes, Rounding};
 use super::depthwise::Depthwise;
+use super::spec::IntegerSpec;
 use crate::error::{SizeError, check};
 use crate::level::Level;
-
-/// The sizes and steps of a convolution, as PyTorch's `Conv2d` has them. A matrix is one with windows of one pixel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct IntegerSpec {
-    /// The channels of the input.
-    pub in_channels: usize,
-    /// The channels of the result.
-    pub out_channels: usize,
-    /// The rows and pixels of a window.
-    pub kernel: [usize; 2],
-    /// How far windows are apart.
-    pub stride: [usize; 2],
-    /// The rows and pixels of zeros on each side.
-    pub padding: [usize; 2],
-    /// How far the pixels of a window are apart.
-    pub dilation: [usize; 2],
-    /// The blocks of channels that do not see each other.
-    pub groups: usize,
-}
-
-impl IntegerSpec {
-    /// A product with a matrix.
-    pub fn matrix(in_channels: usize, out_channels: usize) -> Self {
-        IntegerSpec {
-            in_channels,
-            out_channels,
-            kernel: [1, 1],
-            stride: [1, 1],
-            padding: [0, 0],
-            dilation: [1, 1],
-            groups: 1,
-        }
-    }
-
-    /// Whether there are kernels for it: groups have whole words of inputs and whole panels of results, or one channel each.
-    pub fn is_supported(&self) -> bool {
-        let fits = |size: usize, of: usize| size % (self.groups * of) == 0;
-        let nothing = [self.in_channels, self.out_channels, self.groups];
-        let steps = self.kernel.iter().chain(&self.stride).chain(&self.dilation);
-        nothing.iter().chain(steps).all(|size| *size > 0)
-            && (self.groups == 1
-                || self.is_depthwise()
-                || fits(self.in_channels, 4) && fits(self.out_channels, PANEL))
-    }
-
-    fn is_depthwise(&self) -> bool {
-        self.groups > 1 && self.groups == self.in_channels && self.groups == self.out_channels
-    }
-
-    /// The rows and pixels of the result for an image of so many; `None` if no window fits.
-    pub fn out_size(&self, height: usize, width: usize) -> Option<(usize, usize)> {
-        let side = |size: usize, at: usize| {
-            let reach = self.dilation[at] * (self.kernel[at] - 1) + 1;
-            let room = (size + 2 * self.padding[at]).checked_sub(reach)?;
-            Some(room / self.stride[at] + 1)
-        };
-        Some((side(height, 0)?, side(width, 1)?))
-    }
-
-    /// How many weights a channel of the result has.
-    fn depth(&self) -> usize {
-        self.in_channels / self.groups * self.kernel[0] * self.kernel[1]
-    }
-}
 
 /// A convolution of bytes with its weights, biases, and what makes its sums bytes.
 ///
@@ -239,17 +176,13 @@ impl IntegerConv {
 
     fn out_size(&self, x: &Bytes) -> Result<(usize, usize), SizeError> {
         check("a pixel", self.spec.in_channels, x.channels())?;
-        let size = self.spec.out_size(x.height(), x.width());
-        size.ok_or_else(|| {
-            let least = self.spec.dilation[0] * (self.spec.kernel[0] - 1) + 1;
-            check("an image", least, x.height())
-                .err()
-                .unwrap_or_else(|| {
-                    check("a row", self.spec.kernel[1], x.width())
-                        .err()
-                        .expect("a window fits where neither side is too short")
-                })
-        })
+        if let Some(size) = self.spec.out_size(x.height(), x.width()) {
+            return Ok(size);
+        }
+        let reach = |at: usize| self.spec.dilation[at] * (self.spec.kernel[at] - 1) + 1;
+        check("an image", reach(0), x.height())?;
+        check("a row", reach(1), x.width())?;
+        check("the windows", 1, 0).map(|()| (0, 0))
     }
 
     /// Lends the input with its sides.

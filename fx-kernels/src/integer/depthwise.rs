@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::block::Ends;
 use super::block::Way;
 use super::bytes::{Bytes, Rounding, put_line};
-use super::conv::IntegerSpec;
+use super::spec::IntegerSpec;
 use crate::level::Level;
 
 /// The channels that are computed at once.

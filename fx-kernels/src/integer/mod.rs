@@ -11,9 +11,11 @@ mod convert;
 mod depthwise;
 mod elementwise;
 mod pool;
+mod spec;
 
 pub use bytes::{Bytes, Rounding};
-pub use conv::{IntegerConv, IntegerSpec};
+pub use conv::IntegerConv;
 pub use convert::{dequantize, quantize};
 pub use elementwise::{Term, add, clamp, rescale};
 pub use pool::{Windows, average_pool, max_pool};
+pub use spec::IntegerSpec;

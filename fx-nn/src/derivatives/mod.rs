@@ -11,6 +11,7 @@ mod elementwise;
 mod linalg;
 mod picks;
 mod products;
+mod quantization;
 mod random;
 mod reductions;
 mod sampling;

@@ -85,7 +85,7 @@ pub use pointwise::*;
 pub use pool::*;
 pub use pooling::*;
 pub use products::*;
-pub(crate) use quantization::held_by;
+pub(crate) use quantization::{Affine, held_by};
 pub use quantization::{dequantize_affine, fake_quantize_affine, quantize_affine};
 pub use recurrent::*;
 pub use reduce::*;

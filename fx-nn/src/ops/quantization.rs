@@ -7,9 +7,7 @@ use fx_core::passes::DecomposedCall;
 use fx_core::value::DType;
 use fx_core::{Error, Result};
 
-use crate::decompositions::{dtype_of, rank_of};
 use crate::error::{Fx, require, unfit};
-use crate::func::{Pullback, known};
 use crate::kernels::dim;
 use crate::ops;
 use crate::tensor::{Number, Tensor, TensorOrNumber};
@@ -111,7 +109,6 @@ pub fn dequantize_affine(
 #[op(
     member,
     composed = steps_of_call,
-    vjp = within_range,
     path = "fx_nn::ops::fake_quantize_affine"
 )]
 pub fn fake_quantize_affine(
@@ -135,7 +132,7 @@ pub fn fake_quantize_affine(
 }
 
 /// Scales and zero points as they stand beside the elements.
-struct Affine {
+pub(crate) struct Affine {
     scale: TensorOrNumber,
     zero_point: TensorOrNumber,
 }
@@ -175,7 +172,7 @@ impl Affine {
     }
 
     /// Those of a call whose x has so many dims, if it is known.
-    fn along(
+    pub(crate) fn along(
         scale: TensorOrNumber,
         zero_point: TensorOrNumber,
         axis: Option<i64>,
@@ -187,18 +184,6 @@ impl Affine {
             Ok::<_, Error>((dim::dim(name, axis, rank).fx()?, rank))
         });
         Affine::new(scale, zero_point, axis.transpose()?)
-    }
-
-    /// Those of a call that is written by others, and x in `float32`.
-    fn of_call(call: &DecomposedCall<'_>) -> Result<(Self, Tensor)> {
-        let (x, axis): (Tensor, Option<i64>) = (call.arg("x")?, call.arg("axis")?);
-        let rank = rank_of(call, "x");
-        let affine = Affine::along(call.arg("scale")?, call.arg("zero_point")?, axis, rank)?;
-        let x = match dtype_of(call, "x") {
-            Some(DType::F32) => x,
-            _ => ops::to_dtype(&x, DType::F32)?,
-        };
-        Ok((affine, x))
     }
 
     /// With an axis of so many, both stand along it.
@@ -262,7 +247,7 @@ impl Affine {
     }
 
     /// Whether the integers of numbers are within a range.
-    fn is_within(&self, x: &Tensor, quant_min: i64, quant_max: i64) -> Result<Tensor> {
+    pub(crate) fn is_within(&self, x: &Tensor, quant_min: i64, quant_max: i64) -> Result<Tensor> {
         let rounded = self.rounded(x)?;
         ops::logical_and(
             &rounded.ge(quant_min as f64)?,
@@ -285,38 +270,57 @@ fn range_of(call: &DecomposedCall<'_>) -> Result<(i64, i64)> {
     Ok((call.arg("quant_min")?, call.arg("quant_max")?))
 }
 
-fn levels_of_call(call: &DecomposedCall<'_>) -> Result<Tensor> {
-    let (affine, x) = Affine::of_call(call)?;
-    let (quant_min, quant_max) = range_of(call)?;
-    ops::to_dtype(
-        &affine.levels(&x, quant_min, quant_max)?,
-        call.arg("dtype")?,
-    )
-}
-
-fn values_of_call(call: &DecomposedCall<'_>) -> Result<Tensor> {
-    let (affine, x) = Affine::of_call(call)?;
-    affine.values(&x)
-}
-
-fn steps_of_call(call: &DecomposedCall<'_>) -> Result<Tensor> {
-    let (affine, wide) = Affine::of_call(call)?;
-    let (quant_min, quant_max) = range_of(call)?;
-    let steps = affine.steps(&wide, quant_min, quant_max)?;
-    match dtype_of(call, "x") {
-        Some(DType::F32) => Ok(steps),
-        _ => ops::type_as(&steps, &call.arg("x")?),
+/// What a call gives, element by element of x in `float32`. Where nothing says how many dims x has, its axis is the last one
+/// meanwhile.
+fn each_of_call(
+    call: &DecomposedCall<'_>,
+    each: impl FnOnce(&Affine, &Tensor) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let (x, axis): (Tensor, Option<i64>) = (call.arg("x")?, call.arg("axis")?);
+    let meta = call.meta("x").and_then(|meta| meta.tensor());
+    let x = match meta.and_then(|meta| meta.dtype) {
+        Some(DType::F32) => x,
+        _ => ops::to_dtype(&x, DType::F32)?,
+    };
+    let (scale, zero_point) = (call.arg("scale")?, call.arg("zero_point")?);
+    match (axis, meta) {
+        (Some(axis), None) => {
+            let wide = |own: TensorOrNumber| match own {
+                TensorOrNumber::Tensor(own) => {
+                    ops::to_dtype(&own, DType::F32).map(TensorOrNumber::Tensor)
+                }
+                number => Ok(number),
+            };
+            let affine = Affine {
+                scale: wide(scale)?,
+                zero_point: wide(zero_point)?,
+            };
+            let turned = ops::transpose(&x, axis, -1)?;
+            ops::transpose(&each(&affine, &turned)?, axis, -1)
+        }
+        (axis, meta) => {
+            let rank = meta.map(|meta| meta.shape.len());
+            each(&Affine::along(scale, zero_point, axis, rank)?, &x)
+        }
     }
 }
 
-/// The gradient of [`fake_quantize_affine`]: that of the result where x is within the range.
-fn within_range(call: &mut Pullback<'_>) -> Result<()> {
-    call.give("x", |call| {
-        let (x, axis): (Tensor, Option<i64>) = (call.arg("x")?, call.arg("axis")?);
-        let (scale, zero_point) = (call.arg("scale")?, call.arg("zero_point")?);
-        let affine = Affine::along(scale, zero_point, axis, Some(known::rank(&x)?))?;
-        let wide = ops::to_dtype(&x, DType::F32)?;
-        let within = affine.is_within(&wide, call.arg("quant_min")?, call.arg("quant_max")?)?;
-        ops::r#where(&within, call.grad()?, 0.0)
-    })
+fn levels_of_call(call: &DecomposedCall<'_>) -> Result<Tensor> {
+    let (quant_min, quant_max) = range_of(call)?;
+    let levels = each_of_call(call, |affine, x| affine.levels(x, quant_min, quant_max))?;
+    ops::to_dtype(&levels, call.arg("dtype")?)
+}
+
+fn values_of_call(call: &DecomposedCall<'_>) -> Result<Tensor> {
+    each_of_call(call, Affine::values)
+}
+
+fn steps_of_call(call: &DecomposedCall<'_>) -> Result<Tensor> {
+    let (quant_min, quant_max) = range_of(call)?;
+    let steps = each_of_call(call, |affine, x| affine.steps(x, quant_min, quant_max))?;
+    let meta = call.meta("x").and_then(|meta| meta.tensor());
+    match meta.and_then(|meta| meta.dtype) {
+        Some(DType::F32) => Ok(steps),
+        _ => ops::type_as(&steps, &call.arg("x")?),
+    }
 }

@@ -110,6 +110,19 @@ fn calls_of(name: &str) -> Result<Calls> {
             traced!(|x: &Tensor| ops::copysign(x, 2)),
         ),
         "detach" => of_every_type!(traced!(|x: &Tensor| ops::detach(x))),
+        "quantize_affine" => of_every_type!(
+            traced!(|x: &Tensor| ops::quantize_affine(x, 0.1, 100, 0, 255, DType::U8, None)),
+            traced!(|x: &Tensor| ops::quantize_affine(x, 0.25, 0, -8, 7, DType::I8, None)),
+        ),
+        "fake_quantize_affine" => of_every_type!(traced!(|x: &Tensor| ops::fake_quantize_affine(
+            x, 0.1, 3, -8, 7, None
+        )),),
+        "dequantize_affine" => of_every_type!(traced!(|x: &Tensor| ops::dequantize_affine(
+            &x.to_dtype(DType::I64)?,
+            0.3,
+            -2,
+            None
+        )),),
         "signbit" => of_every_type!(traced!(|x: &Tensor| ops::signbit(x))),
         "xlogy" => of_every_type!(
             traced!(|x: &Tensor, y: &Tensor| ops::xlogy(x, y)),

