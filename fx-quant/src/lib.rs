@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod adjust;
 mod calibrate;
 mod compare;
 mod config;

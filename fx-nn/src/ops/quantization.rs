@@ -96,7 +96,7 @@ pub fn dequantize_affine(
 ///
 /// ```
 /// use fx_nn::prelude::*;
-/// let x = Tensor::from_vec(vec![-1.0f32, 0.04, 0.26, 9.0], 4)?.with_requires_grad(true)?;
+/// let x = Tensor::from_vec(vec![-1.0f32, 0.04, 0.26, 9.0], 4)?.into_parameter()?;
 /// let y = ops::fake_quantize_affine(&x, 0.5, 0, 0, 15, None)?;
 /// assert_eq!(y.to_vec()?, [0.0, 0.0, 0.5, 7.5]);
 /// assert_eq!(y.sum(..)?.grad(&[&x])?[0].to_vec()?, [0.0, 1.0, 1.0, 0.0]);
