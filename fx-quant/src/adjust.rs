@@ -4,15 +4,16 @@
 //! Invariant: in floats an equalised model gives what it gave, but for rounding; a correction changes biases alone.
 
 use fx_core::ir::{Argument, NodeRef, Op};
-use fx_core::trace::{FromValue, IntoArgs};
+use fx_core::trace::IntoArgs;
 use fx_core::value::NodeId;
 use fx_core::{Error, GraphModule, Result, function};
 use fx_nn::{Tensor, ops};
 use indexmap::IndexMap;
+use rustc_hash::FxHashMap;
 
 use crate::plan::{Decision, Plan};
 use crate::role::Role;
-use crate::run::{as_floats, watched};
+use crate::run::{as_floats, tensor_at, watched};
 
 /// How often all pairs of layers are equalised: what one changes moves its neighbours.
 const SWEEPS: usize = 10;
@@ -101,19 +102,21 @@ impl Plan {
             let node = quantized.graph().find_name(name);
             if let (Decision::Quantized(_), Some(node)) = (decision, node)
                 && let Some(Role::Weighted { .. }) = Role::of_node(node)?
-                && let Some(bias) = path_of(node, "bias")
+                && let Some(bias) = tensor_path(node, "bias")
             {
                 let is_rows = node.function() == Some(function!(ops::linear));
                 products.insert(name.clone(), (if is_rows { usize::MAX } else { 1 }, bias));
             }
         }
         let expected = means(&self.gm, &inputs, &products)?;
-        for (name, (_, bias)) in &products {
-            let found = means(quantized, &inputs, &products)?;
+        for (name, product) in &products {
+            let bias = &product.1;
+            let alone = IndexMap::from([(name.clone(), product.clone())]);
+            let found = means(quantized, &inputs, &alone)?;
             let (Some(expected), Some(found)) = (expected.get(name), found.get(name)) else {
                 continue;
             };
-            let own = value_of(quantized, bias)?.to_vec()?;
+            let own = tensor_at(quantized, bias)?.to_vec()?;
             let moved = own.iter().zip(expected.iter().zip(found));
             let moved: Vec<f32> = moved.map(|(own, (a, b))| (own + a - b) as f32).collect();
             let count = moved.len();
@@ -124,6 +127,13 @@ impl Plan {
 
     /// The pairs of products that can be equalised, in the order of the graph.
     fn pairs(&self) -> Result<Vec<Pair>> {
+        // How many calls read each tensor.
+        let mut readers: FxHashMap<&str, usize> = FxHashMap::default();
+        for node in self.gm.graph().nodes() {
+            if let Op::GetAttr(path) = node.op() {
+                *readers.entry(path).or_default() += node.num_users();
+            }
+        }
         let mut pairs = Vec::new();
         for node in self.gm.graph().nodes() {
             let is_product = |node: NodeRef<'_>| -> Result<bool> {
@@ -146,10 +156,10 @@ impl Plan {
                 Ok(Argument::Int(groups)) => usize::try_from(groups).map_err(Error::other)?,
                 _ => 1,
             };
-            let alone =
-                |path: &Option<String>| path.as_ref().is_none_or(|path| self.is_read_once(path));
-            let (weight, bias) = (path_of(node, "weight"), path_of(node, "bias"));
-            let second = path_of(next, "weight");
+            let is_read_once = |path: &String| readers.get(&**path) == Some(&1);
+            let alone = |path: &Option<String>| path.as_ref().is_none_or(is_read_once);
+            let (weight, bias) = (tensor_path(node, "weight"), tensor_path(node, "bias"));
+            let second = tensor_path(next, "weight");
             if [&weight, &bias, &second].into_iter().all(alone)
                 && let (Some(weight), Some(next)) = (weight, second)
             {
@@ -162,13 +172,6 @@ impl Plan {
             }
         }
         Ok(pairs)
-    }
-
-    /// Whether one call alone reads a tensor.
-    fn is_read_once(&self, path: &str) -> bool {
-        let nodes = self.gm.graph().nodes();
-        let readers = nodes.filter(|node| matches!(node.op(), Op::GetAttr(own) if **own == *path));
-        readers.map(NodeRef::num_users).sum::<usize>() == 1
     }
 }
 
@@ -190,16 +193,12 @@ fn next_of(node: NodeRef<'_>) -> Option<NodeRef<'_>> {
 }
 
 /// The path of the tensor that an argument is.
-fn path_of(node: NodeRef<'_>, param: &str) -> Option<String> {
+fn tensor_path(node: NodeRef<'_>, param: &str) -> Option<String> {
     let from: NodeId = node.argument(param).ok()?.as_node()?;
     match node.graph().node(from).ok()?.op() {
         Op::GetAttr(path) => Some(path.to_string()),
         _ => None,
     }
-}
-
-fn value_of(gm: &GraphModule, path: &str) -> Result<Tensor> {
-    Tensor::from_value(gm.parameter(path).or_else(|_| gm.buffer(path))?)
 }
 
 fn set(gm: &mut GraphModule, path: &str, tensor: &Tensor) -> Result<()> {
@@ -211,7 +210,7 @@ fn set(gm: &mut GraphModule, path: &str, tensor: &Tensor) -> Result<()> {
 
 /// Divides the channels of a product by what makes their ranges those of the next one, which is multiplied with it.
 fn equalized(gm: &mut GraphModule, pair: &Pair) -> Result<()> {
-    let (first, second) = (value_of(gm, &pair.weight)?, value_of(gm, &pair.next)?);
+    let (first, second) = (tensor_at(gm, &pair.weight)?, tensor_at(gm, &pair.next)?);
     let (dims, next_dims) = (first.dims()?.to_vec(), second.dims()?.to_vec());
     let (mut own, mut next) = (first.to_vec()?, second.to_vec()?);
     let channels = dims[0];
@@ -248,7 +247,7 @@ fn equalized(gm: &mut GraphModule, pair: &Pair) -> Result<()> {
     set(gm, &pair.weight, &Tensor::from_vec(narrow(own), dims)?)?;
     set(gm, &pair.next, &Tensor::from_vec(narrow(next), next_dims)?)?;
     if let Some(path) = &pair.bias {
-        let bias = value_of(gm, path)?.to_vec()?;
+        let bias = tensor_at(gm, path)?.to_vec()?;
         let bias = bias
             .iter()
             .zip(&factors)

@@ -9,6 +9,7 @@ use fx_core::Result;
 use fx_core::ir::{Function, NodeRef};
 use fx_core::module::PathPattern;
 use fx_core::value::short_type_name;
+use rustc_hash::FxHashMap;
 
 use crate::histogram::Histogram;
 use crate::observer::{MinMax, Observer};
@@ -113,8 +114,6 @@ enum Which {
     Type(String),
     /// Calls of a function.
     Function(Function),
-    /// A node, by its name.
-    Node(String),
 }
 
 /// What is to be quantized, and how: torch's `QConfigMapping`. A later statement overrides an earlier one.
@@ -136,6 +135,8 @@ enum Which {
 pub struct Quantize {
     global: Option<QConfig>,
     statements: Vec<(Which, Option<QConfig>)>,
+    /// Of nodes by their names, behind how many other statements one was made.
+    nodes: FxHashMap<String, (usize, Option<QConfig>)>,
 }
 
 impl Quantize {
@@ -144,6 +145,7 @@ impl Quantize {
         Quantize {
             global: global.into(),
             statements: Vec::new(),
+            nodes: FxHashMap::default(),
         }
     }
 
@@ -176,15 +178,15 @@ impl Quantize {
 
     /// The node of a name in the plan.
     #[must_use]
-    pub fn node(self, name: &str, config: impl Into<Option<QConfig>>) -> Self {
-        self.state(Which::Node(name.to_string()), config.into())
+    pub fn node(mut self, name: &str, config: impl Into<Option<QConfig>>) -> Self {
+        let statement = (self.statements.len(), config.into());
+        self.nodes.insert(name.to_string(), statement);
+        self
     }
 
     /// Whether a statement is about a node by its name.
     pub(crate) fn names(&self, node: NodeRef<'_>) -> bool {
-        let is_of_it =
-            |which: &Which| matches!(which, Which::Node(name) if node.name() == name.as_str());
-        self.statements.iter().any(|(which, _)| is_of_it(which))
+        self.nodes.contains_key(&*node.name().to_string())
     }
 
     /// The configuration of a node, or what keeps it in floats.
@@ -195,13 +197,17 @@ impl Quantize {
                 .module_stack()
                 .any(|at| short_type_name(&at.type_name) == *name),
             Which::Function(function) => node.function() == Some(*function),
-            Which::Node(name) => node.name() == name.as_str(),
         };
-        let mut latest = self.statements.iter().rev();
-        match latest.find(|(which, _)| named(which)) {
-            Some((_, Some(config))) => Ok(config.clone()),
-            Some((which, None)) => Err(Unquantized::Excluded(which.to_string())),
-            None => self.global.clone().ok_or(Unquantized::Unnamed),
+        let name = node.name().to_string();
+        let own = self.nodes.get(&*name);
+        // Those after the statement about the node itself.
+        let later = own.map_or(0, |(before, _)| *before);
+        let mut latest = self.statements[later..].iter().rev();
+        match (latest.find(|(which, _)| named(which)), own) {
+            (Some((_, Some(config))), _) | (None, Some((_, Some(config)))) => Ok(config.clone()),
+            (Some((which, None)), _) => Err(Unquantized::Excluded(which.to_string())),
+            (None, Some((_, None))) => Err(Unquantized::Excluded(name)),
+            (None, None) => self.global.clone().ok_or(Unquantized::Unnamed),
         }
     }
 }
@@ -228,7 +234,7 @@ impl fmt::Display for Which {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Which::Module(pattern) => pattern.fmt(f),
-            Which::Type(name) | Which::Node(name) => f.write_str(name),
+            Which::Type(name) => f.write_str(name),
             Which::Function(function) => f.write_str(function.name()),
         }
     }

@@ -3,7 +3,6 @@
 //! Invariant: a reader in floats of a value that exists in floats keeps them; all others read what the integers stand for.
 
 use fx_core::ir::{Argument, InsertionPoint, NodeRef, Op};
-use fx_core::trace::FromValue;
 use fx_core::value::NodeId;
 use fx_core::{Error, GraphModule, Result, function};
 use fx_nn::{Tensor, ops};
@@ -14,6 +13,7 @@ use crate::config::QConfig;
 use crate::observer::weight_range;
 use crate::plan::{Decision, Plan};
 use crate::role::Role;
+use crate::run::tensor_at;
 use crate::scheme::{Params, Scheme};
 
 /// A weight as integers: the buffer that holds them, and their scales.
@@ -188,6 +188,7 @@ impl Plan {
     /// Has each quantized product read its weight from integers.
     fn round_weights(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
         let mut made: FxHashMap<(String, Scheme, bool), Integers> = FxHashMap::default();
+        let mut at_path: FxHashMap<String, usize> = FxHashMap::default();
         let mut former = Vec::new();
         for product in self.products(gm, calibration)? {
             let Product {
@@ -201,12 +202,13 @@ impl Plan {
             let integers = match made.get(&key) {
                 Some(integers) => integers.clone(),
                 None => {
-                    let others = made.keys().filter(|(other, ..)| other == path).count();
-                    let integers = add_weight(gm, path, others, config, axis);
+                    let others = at_path.entry(path.clone()).or_default();
+                    let integers = add_weight(gm, path, *others, config, axis);
                     let integers = integers.map_err(|error| match gm.graph().node(node) {
                         Ok(node) => node.blame("quantizing the weight of", error),
                         Err(_) => error,
                     })?;
+                    *others += 1;
                     made.insert(key, integers.clone());
                     integers
                 }
@@ -278,11 +280,7 @@ fn add_weight(
     config: &QConfig,
     axis: usize,
 ) -> Result<Integers> {
-    let weight = match gm.parameter(path) {
-        Ok(weight) => weight,
-        Err(_) => gm.buffer(path)?,
-    };
-    let weight = Tensor::from_value(weight)?.detach()?;
+    let weight = tensor_at(gm, path)?.detach()?;
     let scheme = config.weight;
     let suffix = match others {
         0 => String::new(),

@@ -10,6 +10,7 @@ use fx_nn::{Tensor, ops};
 
 use crate::calibrate::Calibration;
 use crate::plan::Plan;
+use crate::run::tensor_at;
 use crate::scheme::Scheme;
 
 impl Plan {
@@ -96,11 +97,7 @@ impl Plan {
 
     fn fake_weights(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
         for product in self.products(gm, calibration)? {
-            let value = match gm.parameter(&product.path) {
-                Ok(value) => value,
-                Err(_) => gm.buffer(&product.path)?,
-            };
-            let rank = Tensor::from_value(value)?.dims()?.len();
+            let rank = tensor_at(gm, &product.path)?.dims()?.len();
             let axis = product.config.per_channel.then_some(product.axis);
             let (from, scheme) = (product.from, product.config.weight);
             product.read(gm, |at| faked(at, from, (scheme, rank, axis)))?;

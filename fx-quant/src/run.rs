@@ -30,6 +30,11 @@ pub(crate) fn watched(
     gm.interpret::<Value>(&mut Watch(see), args)
 }
 
+/// The parameter or buffer at a path.
+pub(crate) fn tensor_at(gm: &GraphModule, path: &str) -> Result<Tensor> {
+    Tensor::from_value(gm.parameter(path).or_else(|_| gm.buffer(path))?)
+}
+
 /// The value as a tensor of floats, if it is one.
 pub(crate) fn as_floats(value: &Value) -> Option<Tensor> {
     let tensor = Tensor::from_value(value.clone()).ok()?;

@@ -6,13 +6,14 @@ use std::sync::Mutex;
 
 use fx_core::ir::{Argument, NodeRef, Op};
 use fx_core::passes::backend::StepReport;
-use fx_core::trace::FromValue;
 use fx_core::value::{DType, NodeId};
 use fx_core::{Error, GraphModule, Result};
 use fx_kernels::Level;
 use fx_kernels::integer::{IntegerConv, IntegerSpec, Rounding, Term, Windows};
 use fx_nn::Tensor;
 use rustc_hash::FxHashMap;
+
+use crate::run::tensor_at;
 
 use super::form::{Form, range_of, scale_of};
 use super::program::{Id, Kernel, Program, Rooms, Step};
@@ -214,11 +215,7 @@ impl<'p> Builder<'p> {
         let Op::GetAttr(path) = self.part.graph().node(id)?.op() else {
             return Err(Error::msg("it is no parameter"));
         };
-        let value = self
-            .part
-            .buffer(path)
-            .or_else(|_| self.part.parameter(path))?;
-        Tensor::from_value(value)
+        tensor_at(self.part, path)
     }
 
     fn call(&mut self, node: NodeRef<'p>) -> Result<Item> {
