@@ -178,10 +178,10 @@ impl Quantize {
 
     /// The node of a name in the plan.
     #[must_use]
-    pub fn node(mut self, name: &str, config: impl Into<Option<QConfig>>) -> Self {
-        let statement = (self.statements.len(), config.into());
-        self.nodes.insert(name.to_string(), statement);
-        self
+    pub fn node(self, name: &str, config: impl Into<Option<QConfig>>) -> Self {
+        let Quantize { mut nodes, .. } = self;
+        nodes.insert(name.to_string(), (self.statements.len(), config.into()));
+        Quantize { nodes, ..self }
     }
 
     /// Whether a statement is about a node by its name.
