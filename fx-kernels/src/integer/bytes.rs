@@ -2,7 +2,9 @@
 //!
 //! Invariant: a pixel begins at a word of four channels; what stands behind the last channel is read by no result.
 
-use super::super::error::{SizeError, check};
+use rayon::prelude::*;
+
+use crate::error::{SizeError, check};
 
 /// Images of bytes: pixel by pixel, with the channels of each side by side, in words of four. Rows of a matrix are images
 /// of one pixel.
@@ -92,6 +94,19 @@ impl Bytes {
     /// All words, to be written.
     pub fn words_mut(&mut self) -> &mut [u32] {
         &mut self.words
+    }
+
+    /// Runs a function of the index and the words of each row of all images, on rayon's threads if that is worth it.
+    pub(super) fn each_row(
+        &mut self,
+        is_worth: bool,
+        run: impl Fn((usize, &mut [u32])) + Sync + Send,
+    ) {
+        let size = (self.width * self.stride).max(1);
+        match is_worth {
+            false => self.words.chunks_mut(size).enumerate().for_each(run),
+            true => self.words.par_chunks_mut(size).enumerate().for_each(run),
+        }
     }
 
     /// The memory, to be used again.

@@ -5,7 +5,6 @@
 #[cfg(target_arch = "x86_64")]
 use fx_simd::{Kernel, Vnni};
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 use super::block::Ends;
@@ -267,14 +266,6 @@ impl Depthwise {
                 Way::Portable(level) => level.run(Portable(row)),
             }
         };
-        let size = (out.width() * stride).max(1);
-        match work < 1 << 15 {
-            true => out.words_mut().chunks_mut(size).enumerate().for_each(row),
-            false => out
-                .words_mut()
-                .par_chunks_mut(size)
-                .enumerate()
-                .for_each(row),
-        }
+        out.each_row(work >= 1 << 15, row);
     }
 }

@@ -53,17 +53,24 @@ impl<F: Fn(u8, u8) -> u8> WithSimd for Each<'_, F> {
     }
 }
 
-fn each(level: Level, a: &[u32], b: &[u32], out: &mut [u32], of: impl Fn(u8, u8) -> u8 + Sync) {
-    let run = |(out, (a, b)): (&mut [u32], (&[u32], &[u32]))| {
-        level.run(Each { a, b, out, of: &of });
-    };
-    match out.len() <= TASK {
-        true => run((out, (a, b))),
-        false => out
-            .par_chunks_mut(TASK)
-            .zip(a.par_chunks(TASK).zip(b.par_chunks(TASK)))
-            .for_each(run),
+/// Runs a function of the words at the same place of each image, in tasks.
+fn in_tasks(
+    (a, b): (&[u32], &[u32]),
+    out: &mut [u32],
+    run: impl Fn(&mut [u32], &[u32], &[u32]) + Sync,
+) {
+    if out.len() <= TASK {
+        return run(out, a, b);
     }
+    out.par_chunks_mut(TASK)
+        .zip(a.par_chunks(TASK).zip(b.par_chunks(TASK)))
+        .for_each(|(out, (a, b))| run(out, a, b));
+}
+
+fn each(level: Level, a: &[u32], b: &[u32], out: &mut [u32], of: impl Fn(u8, u8) -> u8 + Sync) {
+    in_tasks((a, b), out, |out, a, b| {
+        level.run(Each { a, b, out, of: &of });
+    });
 }
 
 fn like(x: &Bytes, words: Vec<u32>) -> Bytes {
@@ -96,28 +103,19 @@ pub fn add(
 ) -> Result<Bytes, SizeError> {
     check("an image", a.words().len(), b.words().len())?;
     check("a pixel", a.channels(), b.channels())?;
-    let (zero_a, zero_b) = (f32::from(of_a.zero_point), f32::from(of_b.zero_point));
     let mut out = like(a, words);
     #[cfg(target_arch = "x86_64")]
     if let Way::Vnni(simd) = Way::of(level) {
-        let (a, b) = (a.words(), b.words());
-        let run = |(out, (a, b)): (&mut [u32], (&[u32], &[u32]))| {
+        in_tasks((a.words(), b.words()), out.words_mut(), |out, a, b| {
             simd.run(FastSum {
                 sides: [(a, of_a), (b, of_b)],
                 rounding,
                 out,
             });
-        };
-        let to = out.words_mut();
-        match to.len() <= TASK {
-            true => run((to, (a, b))),
-            false => to
-                .par_chunks_mut(TASK)
-                .zip(a.par_chunks(TASK).zip(b.par_chunks(TASK)))
-                .for_each(run),
-        }
+        });
         return Ok(out);
     }
+    let (zero_a, zero_b) = (f32::from(of_a.zero_point), f32::from(of_b.zero_point));
     each(level, a.words(), b.words(), out.words_mut(), |a, b| {
         let (a, b) = (f32::from(a) - zero_a, f32::from(b) - zero_b);
         rounding.byte(a * of_a.scale + b * of_b.scale)

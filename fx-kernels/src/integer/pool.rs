@@ -3,7 +3,6 @@
 //! Invariant: a window beside the image has no bytes for what is outside; a mean is one product of an exact sum.
 
 use pulp::{Simd, WithSimd};
-use rayon::prelude::*;
 
 use super::bytes::{Bytes, Rounding, line, put_line};
 use crate::error::{SizeError, check};
@@ -136,7 +135,6 @@ fn pooled(
         return Ok(Bytes::reusing(words, (x.batch(), 0, 0, x.channels())));
     };
     let mut out = Bytes::reusing(words, (x.batch(), height, width, x.channels()));
-    let size = (width * out.stride()).max(1);
     let work = out.words().len() * windows.kernel[0] * windows.kernel[1];
     let row = |(at, out): (usize, &mut [u32])| {
         let (image, y) = (at / height, at % height);
@@ -149,14 +147,7 @@ fn pooled(
             out,
         });
     };
-    match work < 1 << 15 {
-        true => out.words_mut().chunks_mut(size).enumerate().for_each(row),
-        false => out
-            .words_mut()
-            .par_chunks_mut(size)
-            .enumerate()
-            .for_each(row),
-    }
+    out.each_row(work >= 1 << 15, row);
     Ok(out)
 }
 
