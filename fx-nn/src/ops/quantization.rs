@@ -123,10 +123,11 @@ pub fn fake_quantize_affine(
     let dtype = x.dtype()?;
     require(name, dtype.is_floating_point() && quant_min < quant_max)?;
     let affine = Affine::checked(name, x, scale, zero_point, axis)?;
-    let still = x.cast(DType::F32)?.detach()?;
-    let steps = affine.steps(&still, quant_min, quant_max)?.cast(dtype)?;
+    let rounded = affine.rounded(&x.cast(DType::F32)?.detach()?)?;
+    let levels = ops::clamp(&rounded, quant_min as f64, quant_max as f64)?;
+    let steps = affine.values(&levels)?.cast(dtype)?;
     // The same number, with the gradient of x where it is within the range.
-    let within = affine.is_within(&still, quant_min, quant_max)?;
+    let within = is_within(&rounded, quant_min, quant_max)?;
     let passed = ops::r#where(&within, x, 0.0)?;
     steps + (&passed - passed.detach()?)?
 }
@@ -248,12 +249,16 @@ impl Affine {
 
     /// Whether the integers of numbers are within a range.
     pub(crate) fn is_within(&self, x: &Tensor, quant_min: i64, quant_max: i64) -> Result<Tensor> {
-        let rounded = self.rounded(x)?;
-        ops::logical_and(
-            &rounded.ge(quant_min as f64)?,
-            &rounded.le(quant_max as f64)?,
-        )
+        is_within(&self.rounded(x)?, quant_min, quant_max)
     }
+}
+
+/// Whether integers, as floats, are within a range.
+fn is_within(rounded: &Tensor, quant_min: i64, quant_max: i64) -> Result<Tensor> {
+    ops::logical_and(
+        &rounded.ge(quant_min as f64)?,
+        &rounded.le(quant_max as f64)?,
+    )
 }
 
 /// Whether a type of integers of 8 or 16 bits holds a range, which is not empty.
