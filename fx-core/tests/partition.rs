@@ -244,6 +244,58 @@ fn lowered_parts_run_the_code_and_come_back() -> Result<()> {
     Ok(())
 }
 
+/// Adds up, with what it multiplies for that.
+struct SumsOfProducts;
+
+impl Backend for SumsOfProducts {
+    fn name(&self) -> &str {
+        "sums"
+    }
+
+    fn supports(&self, call: &Call<'_>, _: &Metas<'_>) -> Support {
+        match call.function() {
+            Some(function) if function == operator::add => Support::Yes,
+            Some(function) if function == operator::mul => Support::WithReader,
+            _ => Support::no("it is no sum"),
+        }
+    }
+
+    fn compile(&self, part: &GraphModule, _: &[Option<ValueMeta>]) -> Result<Arc<dyn Executable>> {
+        Ok(Arc::new(Code(part.clone())))
+    }
+}
+
+#[test]
+fn each_part_has_its_own_call_of_what_goes_with_a_reader() -> Result<()> {
+    let f = traced!(|x: Float| {
+        let (y, z) = ((x * 2.0)?, (x * 7.0)?);
+        let a = (y + 1.0)?;
+        // Behind a quotient is another part; a product that no part reads stands in the first one.
+        (((a / 3.0)? + y)? - z)? / 2.0
+    });
+    let mut gm = symbolic_trace(f)?;
+    let expected: f64 = gm.forward(4.0)?;
+    let report = gm.lower(&SumsOfProducts)?;
+    assert_eq!(report.parts.len(), 2);
+    for (part, count) in report.parts.iter().zip([2, 1]) {
+        let part = gm.submodule_as::<GraphModule>(&part.path)?;
+        let names: Vec<String> = (part.graph().nodes())
+            .filter(|node| node.function() == Some(operator::mul))
+            .map(|node| node.name().to_string())
+            .collect();
+        assert_eq!(names.len(), count, "{}", part.print_readable());
+        assert!(
+            part.graph()
+                .placeholders()
+                .all(|x| !x.name().to_string().starts_with("mul"))
+        );
+    }
+    // Each part adds 1000: ((8 + 1 + 1000) / 3 + 8 + 1000 - 28) / 2.
+    let found: f64 = gm.forward(4.0)?;
+    assert!((found - (expected + (1000.0 / 3.0 + 1000.0) / 2.0)).abs() < 1e-9);
+    Ok(())
+}
+
 #[test]
 fn a_part_that_cannot_be_compiled_stays() -> Result<()> {
     let mut gm = net()?;

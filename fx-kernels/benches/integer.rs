@@ -50,8 +50,8 @@ fn main() {
             groups,
             ..IntegerSpec::matrix(inputs, outputs)
         };
-        let weights: Vec<i8> = (0..outputs * inputs / groups * kernel * kernel)
-            .map(|i| (i * 37 % 255) as i8)
+        let weights: Vec<i16> = (0..outputs * inputs / groups * kernel * kernel)
+            .map(|i| ((i * 37 % 255) as i16) - 127)
             .collect();
         let conv = IntegerConv::new(
             spec,
@@ -88,8 +88,8 @@ fn main() {
     }
     for rows in [1, 16, 128] {
         let (inputs, outputs) = (1024, 4096);
-        let weights: Vec<i8> = (0..inputs * outputs)
-            .map(|i| (i * 37 % 255) as i8)
+        let weights: Vec<i16> = (0..inputs * outputs)
+            .map(|i| ((i * 37 % 255) as i16) - 127)
             .collect();
         let spec = IntegerSpec::matrix(inputs, outputs);
         let conv = IntegerConv::new(
@@ -125,6 +125,7 @@ fn main() {
         kernel: [3, 3],
         stride: [2, 2],
         padding: [1, 1],
+        ceil: false,
     };
     let time = least(|| {
         drop(black_box(max_pool(

@@ -3,7 +3,7 @@
 use fx_kernels::Level;
 use fx_kernels::integer::{
     Bytes, IntegerConv, IntegerSpec, Rounding, Term, Windows, add, average_pool, clamp, dequantize,
-    max_pool, quantize, rescale,
+    lookup, max_pool, multiply, quantize, rescale,
 };
 use proptest::prelude::*;
 
@@ -113,7 +113,7 @@ fn cases() -> impl Strategy<Value = Case> {
 }
 
 /// The sums of a convolution with its biases, `[batch, channels, height, width]`.
-fn sums(case: &Case, x: &[u8], weights: &[i8], bias: &[i32]) -> Vec<i32> {
+fn sums(case: &Case, x: &[u8], weights: &[i16], bias: &[i32]) -> Vec<i32> {
     let IntegerSpec {
         in_channels,
         out_channels,
@@ -171,7 +171,12 @@ proptest! {
         let [height, width] = case.side;
         let x = drawn(case.batch * in_channels * height * width, case.seed);
         let weights = drawn(out_channels * in_channels / groups * kernel[0] * kernel[1], case.seed ^ 1);
-        let weights: Vec<i8> = weights.into_iter().map(u8::cast_signed).collect();
+        // Beside a zero point for each channel, or of 8 bits.
+        let depth = in_channels / groups * kernel[0] * kernel[1];
+        let zeros = drawn(out_channels, case.seed ^ 4).into_iter().map(|zero| if case.seed % 3 == 0 { zero } else { 128 });
+        let zeros: Vec<u8> = zeros.collect();
+        let beside = |(at, weight): (usize, u8)| i16::from(weight) - i16::from(zeros[at / depth]);
+        let weights: Vec<i16> = weights.into_iter().enumerate().map(beside).collect();
         let bias: Vec<i32> = drawn(out_channels, case.seed ^ 2).into_iter().map(|b| i32::from(b) * 300 - 40_000).collect();
         let scale: Vec<f32> = drawn(out_channels, case.seed ^ 3).into_iter().map(|s| (f32::from(s) + 1.0) * 3e-6).collect();
         let (oh, ow) = case.spec.out_size(height, width).expect("a window fits");
@@ -209,13 +214,20 @@ proptest! {
             let held = clamp(level, &x, 10, 99, Vec::new());
             let expected: Vec<u8> = a.iter().map(|a| (*a).clamp(10, 99)).collect();
             prop_assert_eq!(bytes_of(&held), expected);
+            let product = multiply(level, (&x, z.0), (&y, z.1), 0.013, rounding, Vec::new()).expect("the sizes fit");
+            let beside = |q: u8, zero: u8| f32::from(q) - f32::from(zero);
+            let expected: Vec<u8> = a.iter().zip(&b).map(|(a, b)| of(beside(*a, z.0) * beside(*b, z.1) * 0.013)).collect();
+            prop_assert_eq!(bytes_of(&product), expected);
+            let table = std::array::from_fn(|byte| (byte * 7 % 256) as u8);
+            let expected: Vec<u8> = a.iter().map(|a| table[usize::from(*a)]).collect();
+            prop_assert_eq!(bytes_of(&lookup(level, &x, &table, Vec::new())), expected);
         }
     }
 
     #[test]
-    fn pools_are_those_of_windows(seed in any::<u64>(), channels in 1..40usize, side in (4..9usize, 4..9usize), k in (1..4usize, 1..4usize), s in (1..3usize, 1..3usize), z in any::<(u8, u8)>(), counts in any::<bool>()) {
+    fn pools_are_those_of_windows(seed in any::<u64>(), channels in 1..40usize, side in (4..9usize, 4..9usize), k in (1..4usize, 1..4usize), s in (1..3usize, 1..3usize), z in any::<(u8, u8)>(), (counts, ceil) in any::<(bool, bool)>()) {
         let (height, width) = side;
-        let windows = Windows { kernel: [k.0, k.1], stride: [s.0, s.1], padding: [k.0 / 2, k.1 / 2] };
+        let windows = Windows { kernel: [k.0, k.1], stride: [s.0, s.1], padding: [k.0 / 2, k.1 / 2], ceil };
         let bytes = drawn(2 * channels * height * width, seed);
         let x = image(&bytes, (2, height, width, channels));
         let (oh, ow) = windows.out_size(height, width).expect("a window fits");
@@ -247,7 +259,7 @@ proptest! {
 fn rows_become_floats() {
     let spec = IntegerSpec::matrix(70, 37);
     let (x, weights) = (drawn(9 * 70, 1), drawn(70 * 37, 2));
-    let weights: Vec<i8> = weights.into_iter().map(u8::cast_signed).collect();
+    let weights: Vec<i16> = weights.into_iter().map(|w| i16::from(w) - 100).collect();
     let (bias, scale) = (vec![5; 37], vec![0.25f32; 37]);
     let all = Rounding {
         zero_point: 0,
@@ -270,6 +282,13 @@ fn rows_become_floats() {
         conv.run_to_floats(level, &rows, &mut out)
             .expect("the sizes fit");
         assert_eq!(out, expected, "{level:?}");
+        // With another zero point than the one that it was made with.
+        let other = IntegerConv::new(spec, &weights, &bias, &scale, 200, all);
+        let other = other.expect("the sizes fit");
+        other
+            .run_to_floats_beside(level, &rows, 3, &mut out)
+            .expect("the sizes fit");
+        assert_eq!(out, expected, "{level:?}");
     }
     assert!(
         conv.run(
@@ -289,9 +308,9 @@ fn any_number_of_threads_gives_the_same() {
         padding: [1, 1],
         ..IntegerSpec::matrix(64, 80)
     };
-    let weights: Vec<i8> = drawn(64 * 80 * 9, 4)
+    let weights: Vec<i16> = drawn(64 * 80 * 9, 4)
         .into_iter()
-        .map(u8::cast_signed)
+        .map(|w| i16::from(w) - 120)
         .collect();
     let rounding = Rounding {
         zero_point: 128,

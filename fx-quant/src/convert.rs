@@ -3,7 +3,7 @@
 //! Invariant: a reader in floats of a value that exists in floats keeps them; all others read what the integers stand for.
 
 use fx_core::ir::{Argument, InsertionPoint, NodeRef, Op};
-use fx_core::value::NodeId;
+use fx_core::value::{DType, NodeId};
 use fx_core::{Error, GraphModule, Result, function};
 use fx_nn::{Tensor, ops};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -34,7 +34,7 @@ enum Scale {
 impl Plan {
     /// The graph in reference form: [`quantize_affine`](ops::quantize_affine) and
     /// [`dequantize_affine`](ops::dequantize_affine) around the functions that become integers, whose weights are
-    /// integers with a scale for each channel. It runs, prints, saves, and exports to ONNX as `QuantizeLinear` and
+    /// integers with a scale for each channel, and whose biases are integers of 32 bits with the scale of their sums. It runs, prints, saves, and exports to ONNX as `QuantizeLinear` and
     /// `DequantizeLinear` pairs, which other engines compute in integers.
     ///
     /// # Errors
@@ -189,6 +189,7 @@ impl Plan {
     fn round_weights(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
         let mut made: FxHashMap<(String, Scheme, bool), Integers> = FxHashMap::default();
         let mut at_path: FxHashMap<String, usize> = FxHashMap::default();
+        let mut biases = Biases::default();
         let mut former = Vec::new();
         for product in self.products(gm, calibration)? {
             let Product {
@@ -231,8 +232,98 @@ impl Plan {
                 Ok(back)
             })?;
             former.push(product.from);
+            former.extend(round_bias(gm, &product, &integers.scale, &mut biases)?);
         }
         gm.graph_mut().erase_unused(&former)
+    }
+}
+
+/// The paths of biases as integers, by the path of the bias and the steps that it is in.
+type Biases = FxHashMap<(String, Vec<u32>), (String, String)>;
+
+/// Has a product read its bias from integers of 32 bits, whose scale is that of its sums, if they hold it. Gives the node that
+/// read it before.
+fn round_bias(
+    gm: &mut GraphModule,
+    product: &Product<'_>,
+    of_weight: &Scale,
+    made: &mut Biases,
+) -> Result<Option<NodeId>> {
+    let node = gm.graph().node(product.node)?;
+    let (Ok(Argument::Node(from)), Ok(Argument::Node(x))) =
+        (node.argument("bias"), node.argument("x"))
+    else {
+        return Ok(None);
+    };
+    let (Op::GetAttr(path), Ok(Argument::Float(of_x))) = (
+        gm.graph().node(from)?.op(),
+        gm.graph().node(x)?.argument("scale"),
+    ) else {
+        return Ok(None);
+    };
+    let path = path.to_string();
+    let bias = tensor_at(gm, &path)?.detach()?;
+    let &[count] = bias.dims()? else {
+        return Ok(None);
+    };
+    let of_weight = match of_weight {
+        Scale::Channels(path) => tensor_at(gm, path)?.to_vec()?,
+        Scale::One(params) => vec![params.scale; count],
+    };
+    let scales: Vec<f32> = of_weight.iter().map(|own| (own * of_x) as f32).collect();
+    let key = (
+        path.clone(),
+        scales.iter().map(|own| own.to_bits()).collect(),
+    );
+    let (held, scale) = match made.get(&key) {
+        Some(paths) => paths.clone(),
+        None => {
+            let each = bias.to_vec()?.into_iter().zip(&scales);
+            let steps: Vec<f64> = each
+                .map(|(bias, scale)| (bias / f64::from(*scale)).round_ties_even())
+                .collect();
+            let holds = |steps: &f64| steps.abs() <= f64::from(i32::MAX);
+            if !steps.iter().all(holds) {
+                return Ok(None);
+            }
+            let others = made.keys().filter(|(own, _)| *own == path).count();
+            let suffix = suffix(others);
+            let (held, scale) = (
+                format!("{path}_quantized{suffix}"),
+                format!("{path}_scale{suffix}"),
+            );
+            let whole = Tensor::from_vec(steps, count)?.to_dtype(DType::I32)?;
+            gm.set_buffer(&held, &whole)?;
+            gm.set_buffer(&scale, &Tensor::from_vec(scales, count)?)?;
+            made.insert(key, (held.clone(), scale.clone()));
+            (held, scale)
+        }
+    };
+    let bias = Product {
+        weight: "bias",
+        from,
+        path: path.clone(),
+        ..*product
+    };
+    bias.read(gm, |at| {
+        let (whole, scale) = (at.get_attr(&held)?, at.get_attr(&scale)?);
+        let back = at.call_function(
+            function!(ops::dequantize_affine),
+            (whole, scale, 0i64, 0i64),
+            (),
+        )?;
+        at.node_mut(back)?
+            .rename(&format!("{}_dequantized", path.replace('.', "_")));
+        Ok(back)
+    })?;
+    Ok(Some(from))
+}
+
+/// The end of a path, where others are made of the same tensor.
+fn suffix(others: usize) -> String {
+    match others {
+        0 => String::new(),
+        others => format!("_{others}"),
     }
 }
 
@@ -282,10 +373,7 @@ fn add_weight(
 ) -> Result<Integers> {
     let weight = tensor_at(gm, path)?.detach()?;
     let scheme = config.weight;
-    let suffix = match others {
-        0 => String::new(),
-        others => format!("_{others}"),
-    };
+    let suffix = suffix(others);
     let held = format!("{path}_quantized{suffix}");
     let along = config.per_channel.then_some(axis);
     let params = weight_range(&weight, along)?

@@ -104,6 +104,7 @@ impl<'a> ColorBy<'a> {
             let label = match support.supports(&call, &Metas::of(gm.graph(), node)) {
                 Support::Yes => "supported".into(),
                 Support::IfFused => "supported if fused".into(),
+                Support::WithReader => "supported with its reader".into(),
                 Support::No(reason) => format!("not supported: {reason}"),
             };
             Some(label)

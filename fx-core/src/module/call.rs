@@ -101,6 +101,11 @@ impl<'g> Call<'g> {
         self.node
     }
 
+    /// The modules, parameters and constants that the call's graph names.
+    pub fn graph_attributes(&self) -> &'g Attributes {
+        self.attributes
+    }
+
     /// The callee.
     pub fn callee(&self) -> &Callee<'g> {
         &self.callee

@@ -45,6 +45,25 @@ pub(super) struct Columns {
 pub(super) struct Ending<'a> {
     pub bias: &'a [i32],
     pub scale: &'a [f32],
+    pub offsets: Option<Offsets<'a>>,
+}
+
+/// What all weights of a column have in common beyond their bytes, and the sum of the pixels of each row that it is
+/// multiplied with.
+#[derive(Clone, Copy)]
+pub(super) struct Offsets<'a> {
+    pub columns: &'a [i32],
+    pub rows: &'a [i32],
+}
+
+impl Offsets<'_> {
+    /// What a row has in the columns of a panel.
+    #[inline(always)]
+    fn of(self, row: usize, column: usize) -> [i32; PANEL] {
+        let columns = self.columns[column..].first_chunk::<PANEL>();
+        let (row, columns) = (self.rows[row], columns.copied().unwrap_or([0; PANEL]));
+        columns.map(|column| row.wrapping_mul(column))
+    }
 }
 
 /// Where the results of a block go, and what they are.
@@ -128,6 +147,14 @@ impl<const R: usize, const P: usize> Kernel for Fast<'_, '_, R, P> {
                 }
             }
         }
+        if let Some(offsets) = self.ending.offsets {
+            for (r, sums) in sums.iter_mut().enumerate() {
+                for (p, sum) in sums.iter_mut().enumerate() {
+                    let more = pulp::cast(offsets.of(r, first + p * PANEL));
+                    *sum = v4.wrapping_add_i32x16(*sum, more);
+                }
+            }
+        }
         let scale: [f32x16; P] = std::array::from_fn(|p| pulp::cast(scale[p]));
         match self.results {
             Results::Bytes(rows, rounding) => {
@@ -193,6 +220,11 @@ impl WithSimd for Portable<'_, '_> {
                             let products = word.iter().zip(weights).map(|(x, w)| x * w);
                             *sum = sum.wrapping_add(products.sum());
                         }
+                    }
+                }
+                if let Some(offsets) = self.ending.offsets {
+                    for (sum, more) in sums.iter_mut().zip(offsets.of(r, column)) {
+                        *sum = sum.wrapping_add(more);
                     }
                 }
                 match &mut results {

@@ -129,9 +129,16 @@ impl Bytes {
         Ok(self)
     }
 
-    /// The images with sides of `padding` more rows and pixels, whose channels are all `byte`, in the memory of others.
-    pub(super) fn padded(&self, [rows, pixels]: [usize; 2], byte: u8, words: Vec<u32>) -> Bytes {
-        let (height, width) = (self.height + 2 * rows, self.width + 2 * pixels);
+    /// The images with more rows above and below, and more pixels left and right, whose channels are all `byte`, in the
+    /// memory of others.
+    pub fn padded(
+        &self,
+        [above, below]: [usize; 2],
+        [before, after]: [usize; 2],
+        byte: u8,
+        words: Vec<u32>,
+    ) -> Bytes {
+        let (height, width) = (self.height + above + below, self.width + before + after);
         let mut out = Bytes::reusing(words, (self.batch, height, width, self.channels));
         let (stride, fill) = (self.stride, u32::from_ne_bytes([byte; 4]));
         let (line, own) = (width * stride, self.width * stride);
@@ -141,12 +148,12 @@ impl Bytes {
             .enumerate()
         {
             for (y, to) in to.chunks_exact_mut(line.max(1)).enumerate() {
-                if y < rows || y >= rows + self.height {
+                if y < above || y >= above + self.height {
                     to.fill(fill);
                     continue;
                 }
-                let from = (image * self.height + y - rows) * own;
-                let (left, rest) = to.split_at_mut(pixels * stride);
+                let from = (image * self.height + y - above) * own;
+                let (left, rest) = to.split_at_mut(before * stride);
                 let (middle, right) = rest.split_at_mut(own);
                 left.fill(fill);
                 middle.copy_from_slice(&self.words[from..from + own]);

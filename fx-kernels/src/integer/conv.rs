@@ -2,9 +2,11 @@
 //!
 //! Invariant: a weight is packed once, in the order in which blocks read it; the zero points of inputs are in the bias.
 
+use std::borrow::Cow;
+
 use rayon::prelude::*;
 
-use super::block::{Columns, Ending, PANEL, PANELS, ROWS, Results, Walk, Way, Words};
+use super::block::{Columns, Ending, Offsets, PANEL, PANELS, ROWS, Results, Walk, Way, Words};
 use super::bytes::{Bytes, Rounding};
 use super::depthwise::Depthwise;
 use super::spec::IntegerSpec;
@@ -12,6 +14,8 @@ use crate::error::{SizeError, check};
 use crate::level::Level;
 
 /// A convolution of bytes with its weights, biases, and what makes its sums bytes.
+///
+/// A weight is an integer beside its zero point, from -255 to 255; those of a channel span at most 255.
 ///
 /// ```
 /// use fx_kernels::Level;
@@ -33,7 +37,11 @@ pub struct IntegerConv {
     rounding: Rounding,
     weights: Weights,
     bias: Vec<i32>,
+    /// The sum of the weights of each channel, of which the bias has as many as the zero point says.
+    sums: Vec<i32>,
     scale: Vec<f32>,
+    /// What the weights of each channel have in common, if they are no `int8` without it.
+    offsets: Option<Vec<i32>>,
 }
 
 #[derive(Debug)]
@@ -64,10 +72,10 @@ impl IntegerConv {
     /// result: a byte is `round((sum + bias) * scale)`, where the sum is over `(x - zero_point) * weight`.
     ///
     /// # Errors
-    /// Returns an error if a slice has another length than the sizes say.
+    /// Returns an error if a slice has another length than the sizes say, or the weights of a channel span more than 255.
     pub fn new(
         spec: IntegerSpec,
-        weights: &[i8],
+        weights: &[i16],
         bias: &[i32],
         scale: &[f32],
         zero_point: u8,
@@ -77,18 +85,29 @@ impl IntegerConv {
         check("a weight", spec.out_channels * depth, weights.len())?;
         check("a bias", spec.out_channels, bias.len())?;
         check("the scales", spec.out_channels, scale.len())?;
-        let sums = weights
-            .chunks(depth.max(1))
-            .map(|own| own.iter().map(|w| i32::from(*w)).sum());
-        let moved = |(bias, sum): (&i32, i32)| bias.wrapping_sub(i32::from(zero_point) * sum);
+        let channels = || weights.chunks(depth.max(1));
+        let sums = channels().map(|own| own.iter().map(|w| i32::from(*w)).sum());
+        let sums: Vec<i32> = sums.collect();
+        let moved = |(bias, sum): (&i32, &i32)| bias.wrapping_sub(i32::from(zero_point) * sum);
         let room = spec.out_channels.next_multiple_of(PANEL);
-        let mut bias: Vec<i32> = bias.iter().zip(sums).map(moved).collect();
+        let mut bias: Vec<i32> = bias.iter().zip(&sums).map(moved).collect();
         let mut scale = scale.to_vec();
         bias.resize(room, 0);
         scale.resize(room, 0.0);
-        let weights = match spec.is_depthwise() {
-            true => Weights::Depthwise(Depthwise::new(&spec, weights)),
-            false => Weights::Panels(packed(&spec, weights)),
+        let mut offsets = channels()
+            .map(offset_of)
+            .collect::<Result<Vec<i32>, SizeError>>()?;
+        offsets.resize(room, 0);
+        let offsets = offsets.iter().any(|own| *own != 0).then_some(offsets);
+        let (weights, offsets) = match (spec.is_depthwise(), &offsets) {
+            (true, _) => (Weights::Depthwise(Depthwise::new(&spec, weights)), None),
+            (false, own) => {
+                let small = |at: usize| {
+                    let offset = own.as_ref().map_or(0, |own| own[at / depth.max(1)]);
+                    (i32::from(weights[at]) - offset) as i8
+                };
+                (Weights::Panels(packed(&spec, small)), offsets)
+            }
         };
         Ok(IntegerConv {
             spec,
@@ -96,7 +115,9 @@ impl IntegerConv {
             rounding,
             weights,
             bias,
+            sums,
             scale,
+            offsets,
         })
     }
 
@@ -140,9 +161,10 @@ impl IntegerConv {
                     &mut out,
                 );
             }
-            Weights::Panels(all) => self.with_sides(x, scratch, |x| {
+            Weights::Panels(all) => self.with_sides(x, self.zero_point, scratch, |x| {
                 let to = (out.words_mut(), stride, 4);
-                self.blocks(level, x, (height, width), all, to, |rows| {
+                let size = (height, width);
+                self.blocks(level, x, size, (all, &self.bias), to, |rows| {
                     Results::Bytes(rows, rounding)
                 });
             }),
@@ -150,11 +172,32 @@ impl IntegerConv {
         Ok(out)
     }
 
-    /// The result as floats, `(sum + bias) * scale`, of a product with a matrix: rows of `out_channels`.
+    /// The result as floats, `(sum + bias) * scale`: for each pixel, its `out_channels`.
     ///
     /// # Errors
-    /// Returns an error if it is none, or the input or the result has other sizes.
+    /// Returns an error if each channel is convolved alone, or the input or the result has other sizes.
     pub fn run_to_floats(&self, level: Level, x: &Bytes, out: &mut [f32]) -> Result<(), SizeError> {
+        self.run_to_floats_beside(level, x, self.zero_point, out)
+    }
+
+    /// [`run_to_floats`](IntegerConv::run_to_floats) of an input with another zero point.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run_to_floats_beside(
+        &self,
+        level: Level,
+        x: &Bytes,
+        zero_point: u8,
+        out: &mut [f32],
+    ) -> Result<(), SizeError> {
+        let mut bias = Cow::Borrowed(&*self.bias);
+        if zero_point != self.zero_point {
+            let moved = i32::from(self.zero_point) - i32::from(zero_point);
+            for (bias, sum) in bias.to_mut().iter_mut().zip(&self.sums) {
+                *bias = bias.wrapping_add(moved * sum);
+            }
+        }
         let channels = self.spec.out_channels;
         let (height, width) = self.out_size(x)?;
         check(
@@ -165,9 +208,9 @@ impl IntegerConv {
         let Weights::Panels(all) = &self.weights else {
             return check("a matrix", 1, self.spec.groups);
         };
-        self.with_sides(x, &mut Vec::new(), |x| {
+        self.with_sides(x, zero_point, &mut Vec::new(), |x| {
             let to = (out, channels, 1);
-            self.blocks(level, x, (height, width), all, to, |rows| {
+            self.blocks(level, x, (height, width), (all, &bias), to, |rows| {
                 Results::Floats(rows)
             });
         });
@@ -186,13 +229,60 @@ impl IntegerConv {
     }
 
     /// Lends the input with its sides.
-    fn with_sides(&self, x: &Bytes, scratch: &mut Vec<u32>, run: impl FnOnce(&Bytes)) {
+    fn with_sides(
+        &self,
+        x: &Bytes,
+        zero_point: u8,
+        scratch: &mut Vec<u32>,
+        run: impl FnOnce(&Bytes),
+    ) {
         if self.spec.padding == [0, 0] {
             return run(x);
         }
-        let padded = x.padded(self.spec.padding, self.zero_point, std::mem::take(scratch));
+        let [rows, pixels] = self.spec.padding.map(|size| [size; 2]);
+        let padded = x.padded(rows, pixels, zero_point, std::mem::take(scratch));
         run(&padded);
         *scratch = padded.into_words();
+    }
+
+    /// For each group, the sum of the bytes of each window.
+    fn window_sums(&self, x: &Bytes, (height, width): (usize, usize), count: usize) -> Vec<i32> {
+        let IntegerSpec {
+            kernel,
+            stride: steps,
+            dilation,
+            groups,
+            ..
+        } = self.spec;
+        let own = self.spec.in_channels / groups;
+        let mut sums = Vec::with_capacity(groups * count);
+        for group in 0..groups {
+            // Of each pixel, the bytes of the group.
+            let pixels = x.words().chunks_exact(x.stride().max(1));
+            let pixels: Vec<i32> = pixels
+                .map(|words| {
+                    let words = &words[group * own / 4..];
+                    let whole = words[..own / 4].iter();
+                    let whole: u32 = whole.map(|word| sum_of_bytes(*word)).sum();
+                    let rest = words.get(own / 4).map_or(0, |word| {
+                        let bytes = word.to_ne_bytes();
+                        bytes[..own % 4].iter().map(|byte| u32::from(*byte)).sum()
+                    });
+                    (whole + rest) as i32
+                })
+                .collect();
+            for at in 0..count {
+                let (image, at) = (at / (height * width), at % (height * width));
+                let (oy, ox) = (at / width, at % width);
+                let taps = (0..kernel[0]).flat_map(|ky| (0..kernel[1]).map(move |kx| (ky, kx)));
+                let sum = taps.map(|(ky, kx)| {
+                    let row = image * x.height() + oy * steps[0] + ky * dilation[0];
+                    pixels[row * x.width() + ox * steps[1] + kx * dilation[1]]
+                });
+                sums.push(sum.sum());
+            }
+        }
+        sums
     }
 
     /// Computes all blocks: `out` has rows of `stride` elements, of which one holds `per` channels.
@@ -201,7 +291,7 @@ impl IntegerConv {
         level: Level,
         x: &Bytes,
         (height, width): (usize, usize),
-        all: &[Vec<Words>],
+        (all, bias): (&[Vec<Words>], &[i32]),
         (out, stride, per): (&mut [T], usize, usize),
         results: impl for<'a, 'r> Fn(&'a mut [&'r mut [T]]) -> Results<'a, 'r> + Sync,
     ) {
@@ -250,6 +340,10 @@ impl IntegerConv {
             })
         };
         let count = out.len().checked_div(stride).unwrap_or(0);
+        let sums = match self.offsets {
+            Some(_) => self.window_sums(x, (height, width), count),
+            None => Vec::new(),
+        };
         let per_group: Vec<(usize, usize)> = sets(own_out).collect();
         let work = count * self.spec.depth() * self.spec.out_channels;
         let tasks = if work < SERIAL {
@@ -296,10 +390,6 @@ impl IntegerConv {
         }
         let way = Way::of(level);
         let run = |mut part: Part<'_, T>| {
-            let ending = Ending {
-                bias: &self.bias,
-                scale: &self.scale,
-            };
             let origin = {
                 let (group, set) = (
                     part.sets.start / per_group.len(),
@@ -328,6 +418,15 @@ impl IntegerConv {
                         panels,
                         at: (column - origin) / per,
                     };
+                    let offsets = self.offsets.as_ref().map(|columns| Offsets {
+                        columns,
+                        rows: &sums[group * count + part.first + done..],
+                    });
+                    let ending = Ending {
+                        bias,
+                        scale: &self.scale,
+                        offsets,
+                    };
                     let rows = &mut part.rows[done..next];
                     way.run(walk, &starts[done..next], of, ending, results(rows));
                     done = next;
@@ -353,8 +452,29 @@ const SERIAL: usize = 1 << 18;
 /// The multiplications of a task.
 const TASK: usize = 1 << 20;
 
-/// The weights in the order in which blocks read them.
-fn packed(spec: &IntegerSpec, weights: &[i8]) -> Vec<Vec<Words>> {
+fn sum_of_bytes(word: u32) -> u32 {
+    word.to_ne_bytes().map(u32::from).iter().sum()
+}
+
+/// What the weights of a channel have in common, so that the rest is `int8`: 0 if they are so.
+fn offset_of(weights: &[i16]) -> Result<i32, SizeError> {
+    let most = i32::from(weights.iter().copied().max().unwrap_or(0));
+    let least = i32::from(weights.iter().copied().min().unwrap_or(0));
+    if most - least > 255 {
+        check(
+            "the span of a channel's weights",
+            255,
+            (most - least) as usize,
+        )?;
+    }
+    Ok(match most <= 127 && least >= -128 {
+        true => 0,
+        false => most - 127,
+    })
+}
+
+/// The weights in the order in which blocks read them; `weight` gives each by its index.
+fn packed(spec: &IntegerSpec, weight: impl Fn(usize) -> i8) -> Vec<Vec<Words>> {
     let (own_in, own_out) = (
         spec.in_channels / spec.groups,
         spec.out_channels / spec.groups,
@@ -381,7 +501,7 @@ fn packed(spec: &IntegerSpec, weights: &[i8]) -> Vec<Vec<Words>> {
                         let channel = word * 4 + byte;
                         let at = ((group * own_out + out) * own_in + channel) * rows * pixels + tap;
                         match channel < own_in {
-                            true => weights[at].cast_unsigned(),
+                            true => weight(at).cast_unsigned(),
                             false => 0,
                         }
                     };

@@ -194,23 +194,31 @@ fn planes(x: &Bytes, [rows, pixels]: [usize; 2], byte: u8, words: &mut Vec<u32>)
 }
 
 impl Depthwise {
-    pub fn new(spec: &IntegerSpec, weights: &[i8]) -> Self {
+    pub fn new(spec: &IntegerSpec, weights: &[i16]) -> Self {
         let [rows, pixels] = spec.kernel;
-        let count = rows * pixels;
+        let own = rows * pixels;
+        // Weights beyond `int8` are two: the pixels of a window are read twice.
+        let is_small = weights.iter().all(|w| i8::try_from(*w).is_ok());
+        let times = if is_small { 1 } else { 2 };
+        let count = times * own;
         let fours = count.div_ceil(TAPS);
         let mut all = vec![[0u32; LANES]; spec.out_channels.div_ceil(LANES) * fours];
         for (at, weight) in weights.iter().enumerate() {
-            let (channel, tap) = (at / count, at % count);
-            let word = &mut all[channel / LANES * fours + tap / TAPS][channel % LANES];
-            let mut bytes = word.to_ne_bytes();
-            bytes[tap % TAPS] = weight.cast_unsigned();
-            *word = u32::from_ne_bytes(bytes);
+            let channel = at / own;
+            let first = (*weight).clamp(-128, 127);
+            for (time, part) in [first, weight - first].into_iter().take(times).enumerate() {
+                let tap = time * own + at % own;
+                let word = &mut all[channel / LANES * fours + tap / TAPS][channel % LANES];
+                let mut bytes = word.to_ne_bytes();
+                bytes[tap % TAPS] = (part as i8).cast_unsigned();
+                *word = u32::from_ne_bytes(bytes);
+            }
         }
         // What fills the last four has weights of 0.
         let taps = (0..fours * TAPS).map(|tap| match tap < count {
             true => (
-                tap / pixels * spec.dilation[0],
-                tap % pixels * spec.dilation[1],
+                tap % own / pixels * spec.dilation[0],
+                tap % own % pixels * spec.dilation[1],
             ),
             false => (0, 0),
         });
@@ -243,7 +251,8 @@ impl Depthwise {
         let taps = self.taps.iter().map(|(row, pixel)| row * line + pixel);
         let taps: Vec<usize> = taps.collect();
         let (taps, _) = taps.as_chunks::<TAPS>();
-        let three = spec.kernel == [3, 3] && spec.dilation == [1, 1];
+        let is_once = taps.len() == (spec.kernel[0] * spec.kernel[1]).div_ceil(TAPS);
+        let three = spec.kernel == [3, 3] && spec.dilation == [1, 1] && is_once;
         let work = out.pixels() * out.channels() * taps.len();
         let way = Way::of(level);
         let row = |(at, out): (usize, &mut [u32])| {

@@ -170,6 +170,60 @@ pub fn rescale(
     out
 }
 
+/// The product of two images element by element, in the memory of `words`: `round((a - a0) * (b - b0) * scale)`.
+///
+/// ```
+/// use fx_kernels::Level;
+/// use fx_kernels::integer::{Bytes, Rounding, multiply};
+/// let (mut a, mut b) = (Bytes::zeros(1, 1, 1, 4), Bytes::zeros(1, 1, 1, 4));
+/// a.words_mut()[0] = u32::from_ne_bytes([10, 20, 30, 40]);
+/// b.words_mut()[0] = u32::from_ne_bytes([1, 2, 3, 4]);
+/// let rounding = Rounding { zero_point: 5, low: 0, high: 60 };
+/// let product = multiply(Level::best(), (&a, 10), (&b, 1), 0.5, rounding, Vec::new())?;
+/// assert_eq!(product.words()[0].to_ne_bytes(), [5, 10, 25, 50]);
+/// # Ok::<(), fx_kernels::SizeError>(())
+/// ```
+///
+/// # Errors
+/// Returns an error if the images have other sizes.
+pub fn multiply(
+    level: Level,
+    (a, zero_of_a): (&Bytes, u8),
+    (b, zero_of_b): (&Bytes, u8),
+    scale: f32,
+    rounding: Rounding,
+    words: Vec<u32>,
+) -> Result<Bytes, SizeError> {
+    check("an image", a.words().len(), b.words().len())?;
+    check("a pixel", a.channels(), b.channels())?;
+    let mut out = like(a, words);
+    let (zero_of_a, zero_of_b) = (f32::from(zero_of_a), f32::from(zero_of_b));
+    each(level, a.words(), b.words(), out.words_mut(), |a, b| {
+        let (a, b) = (f32::from(a) - zero_of_a, f32::from(b) - zero_of_b);
+        rounding.byte(a * b * scale)
+    });
+    Ok(out)
+}
+
+/// The image with each byte as a table has it, in the memory of `words`.
+///
+/// ```
+/// use fx_kernels::Level;
+/// use fx_kernels::integer::{Bytes, lookup};
+/// let mut x = Bytes::zeros(1, 1, 1, 4);
+/// x.words_mut()[0] = u32::from_ne_bytes([0, 1, 2, 255]);
+/// let negative = std::array::from_fn(|byte| 255 - byte as u8);
+/// let y = lookup(Level::best(), &x, &negative, Vec::new());
+/// assert_eq!(y.words()[0].to_ne_bytes(), [255, 254, 253, 0]);
+/// ```
+pub fn lookup(level: Level, x: &Bytes, table: &[u8; 256], words: Vec<u32>) -> Bytes {
+    let mut out = like(x, words);
+    each(level, x.words(), x.words(), out.words_mut(), |x, _| {
+        table[usize::from(x)]
+    });
+    out
+}
+
 /// The image with each byte held between two, in the memory of `words`.
 pub fn clamp(level: Level, x: &Bytes, low: u8, high: u8, words: Vec<u32>) -> Bytes {
     let mut out = like(x, words);

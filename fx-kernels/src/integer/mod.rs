@@ -16,6 +16,6 @@ mod spec;
 pub use bytes::{Bytes, Rounding};
 pub use conv::IntegerConv;
 pub use convert::{dequantize, quantize};
-pub use elementwise::{Term, add, clamp, rescale};
+pub use elementwise::{Term, add, clamp, lookup, multiply, rescale};
 pub use pool::{Windows, average_pool, max_pool};
 pub use spec::IntegerSpec;

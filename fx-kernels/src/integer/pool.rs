@@ -17,14 +17,19 @@ pub struct Windows {
     pub stride: [usize; 2],
     /// The rows and pixels that windows reach beyond the image.
     pub padding: [usize; 2],
+    /// Whether the last window may reach further, as long as it begins inside (PyTorch's `ceil_mode`).
+    pub ceil: bool,
 }
 
 impl Windows {
     /// How many windows there are along the sides of an image; `None` if none fits.
     pub fn out_size(&self, height: usize, width: usize) -> Option<(usize, usize)> {
         let side = |size: usize, at: usize| {
+            let stride = self.stride[at].max(1);
             let room = (size + 2 * self.padding[at]).checked_sub(self.kernel[at])?;
-            Some(room / self.stride[at].max(1) + 1)
+            let more = self.ceil && !room.is_multiple_of(stride);
+            let begins = (room / stride + 1) * stride < size + self.padding[at];
+            Some(room / stride + 1 + usize::from(more && begins))
         };
         Some((side(height, 0)?, side(width, 1)?))
     }
@@ -160,7 +165,7 @@ fn pooled(
 /// for (word, byte) in x.words_mut().iter_mut().zip([3u8, 9, 4, 1]) {
 ///     *word = u32::from_ne_bytes([byte, 0, 0, 0]);
 /// }
-/// let windows = Windows { kernel: [2, 2], stride: [2, 2], padding: [0, 0] };
+/// let windows = Windows { kernel: [2, 2], stride: [2, 2], padding: [0, 0], ceil: false };
 /// let most = max_pool(Level::best(), &x, windows, Vec::new())?;
 /// assert_eq!(most.words()[0].to_ne_bytes()[0], 9);
 /// # Ok::<(), fx_kernels::SizeError>(())

@@ -64,6 +64,10 @@ pub(super) struct Reader<'m> {
     pub symbols: &'m FxHashMap<String, (Tensor, i64)>,
     /// An input that a run gives.
     pub any: Option<Tensor>,
+    /// The inputs that a run gives, by their names in the file; functions have names of their own.
+    pub given: Option<&'m FxHashSet<String>>,
+    /// Whether quantized operators are read in reference form.
+    pub is_reference: bool,
 }
 
 /// The matrices of the file that were turned: the path and the matrix of the file, by the identity of the turned one.
@@ -326,6 +330,8 @@ impl Reader<'_> {
             known: Known::default(),
             symbols: self.symbols,
             any: self.any.clone(),
+            given: None,
+            is_reference: self.is_reference,
         };
         let mut scopes = vec![Scope {
             values: scope,

@@ -14,6 +14,7 @@ use fx_nn::{Result, operator};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::graph::Turned;
+use super::operator::Operator;
 use super::ops as table;
 use crate::proto::NodeProto;
 
@@ -42,12 +43,15 @@ struct Layer {
     put: Put,
 }
 
-/// The constants that nodes read where layers have weights.
-pub(super) fn weights(nodes: &[NodeProto]) -> FxHashSet<&str> {
+/// The values that nodes read at places that the entries of their operators name.
+pub(super) fn read_at(
+    nodes: &[NodeProto],
+    places: fn(&Operator) -> &'static [usize],
+) -> FxHashSet<&str> {
     let mut all = FxHashSet::default();
     for node in nodes {
         let entries = table::entries(&node.domain, &node.op_type);
-        let places = entries.flat_map(|entry| entry.weights);
+        let places = entries.flat_map(places);
         let names = places.filter_map(|at| node.input.get(*at));
         all.extend(names.map(String::as_str));
     }

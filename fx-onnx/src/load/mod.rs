@@ -124,6 +124,7 @@ pub struct Load {
     inputs: FxHashMap<String, Spec>,
     ordered: Vec<Spec>,
     absent: FxHashSet<String>,
+    is_reference: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -172,6 +173,17 @@ impl Load {
     /// Leaves an input out that may be missing: it is no input of the graph module.
     pub fn absent(mut self, input: &str) -> Self {
         self.absent.insert(input.to_string());
+        self
+    }
+
+    /// Reads a quantized file in reference form: its weights stay integers, and quantized operators are those of floats
+    /// between [`dequantize_affine`](fx_nn::ops::dequantize_affine) and
+    /// [`quantize_affine`](fx_nn::ops::quantize_affine). `fx_quant::Integers` runs that in integers. Without it weights become floats
+    /// while they are read.
+    ///
+    /// Results may differ by a step of the scale from those of the operators, which round sums of integers.
+    pub fn reference_form(mut self) -> Self {
+        self.is_reference = true;
         self
     }
 
@@ -226,7 +238,12 @@ impl Load {
             dense.push(tensors::dense(&constant, folder, limit)?);
         }
         let constants = std::mem::take(&mut graph.initializer);
-        let weights = layers::weights(&graph.node);
+        let weights = layers::read_at(&graph.node, |entry| entry.weights);
+        let integers = match self.is_reference {
+            true => layers::read_at(&graph.node, |entry| entry.integers),
+            false => FxHashSet::default(),
+        };
+        let mut kept = FxHashSet::default();
         for constant in constants {
             if self.constants.contains_key(&constant.name) {
                 continue;
@@ -247,6 +264,10 @@ impl Load {
                     "two constants have the name `{}`",
                     constant.name
                 )));
+            }
+            let dtype = Tensor::dtype(&tensor)?;
+            if integers.contains(&*constant.name) && !dtype.is_floating_point() {
+                kept.insert(path.clone());
             }
             tensors.insert(path, (constant.name, tensor));
         }
@@ -321,6 +342,8 @@ impl Load {
             folder: folder.map(Path::to_path_buf),
             limits: self.limits.of_file(size),
             bytes: size,
+            is_reference: self.is_reference,
+            integers: kept,
             turned: Arc::default(),
         };
         let mut trace = Trace::new(&root).inputs(specs.clone());

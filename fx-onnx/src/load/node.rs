@@ -75,6 +75,14 @@ impl NodeCx<'_> {
         known.or_else(|| self.reader.hints.get(name).cloned())
     }
 
+    /// Whether an input is one of the whole graph, which a run gives.
+    pub fn is_given(&self, at: usize) -> bool {
+        let name = self.node.input.get(at);
+        let given = self.reader.given;
+        name.zip(given)
+            .is_some_and(|(name, given)| given.contains(name))
+    }
+
     pub fn is_float(&self, at: usize) -> bool {
         self.input(at).dtype().is_none_or(DType::is_floating_point)
     }

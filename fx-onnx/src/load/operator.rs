@@ -26,6 +26,8 @@ pub(super) struct Operator {
     pub rule: Rule,
     /// The inputs where a layer has its weights.
     pub weights: &'static [usize],
+    /// The inputs whose integers stay integers in reference form.
+    pub integers: &'static [usize],
     /// Whether the result shares the elements of its input.
     pub is_view: bool,
     /// Whether it may draw random numbers.
@@ -63,6 +65,7 @@ pub(super) const fn op(name: &'static str, rule: Rule) -> Operator {
         made: None,
         rule,
         weights: &[],
+        integers: &[],
         is_view: false,
         draws: false,
         any_numbers: false,
@@ -95,6 +98,11 @@ impl Operator {
 
     pub const fn weights(mut self, inputs: &'static [usize]) -> Self {
         self.weights = inputs;
+        self
+    }
+
+    pub const fn integers(mut self, inputs: &'static [usize]) -> Self {
+        self.integers = inputs;
         self
     }
 

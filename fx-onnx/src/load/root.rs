@@ -10,7 +10,7 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::{Error, Result};
 use indexmap::IndexMap;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::blocks::block;
 use super::flow::Flow;
@@ -51,6 +51,9 @@ pub(super) struct Root {
     pub limits: Limits,
     /// The bytes of the file with its weights.
     pub bytes: u64,
+    /// Whether quantized operators are read in reference form, and the paths of the integers that it keeps.
+    pub is_reference: bool,
+    pub integers: FxHashSet<String>,
     /// What was turned while the file was read.
     pub turned: Arc<Mutex<Turned>>,
 }
@@ -110,8 +113,11 @@ impl Root {
                 any.get_or_insert_with(|| x.clone());
             }
         }
+        let inputs = self.inputs.iter().map(|(name, _)| name.clone()).collect();
         let reader = Reader {
             rules: read::RULES,
+            given: Some(&inputs),
+            is_reference: self.is_reference,
             symbols: &symbols,
             any,
             paths: &paths,
@@ -153,8 +159,11 @@ impl Component for Root {
     fn visit(&self, walk: &mut Walk<'_, '_>) {
         walk.component(self, |walk| {
             for (path, (_, tensor)) in &self.tensors {
-                // What layers have as weights is trained; other constants belong to the computation.
-                match Object::requires_grad(tensor) == Some(true) {
+                // What layers have as weights is trained, and integers that are kept are read by the graph; other constants
+                // belong to the computation.
+                let is_read =
+                    Object::requires_grad(tensor) == Some(true) || self.integers.contains(path);
+                match is_read {
                     true => walk.child(path, tensor),
                     false => walk.buffer(path, TensorKind::Buffer, tensor),
                 }

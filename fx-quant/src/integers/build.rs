@@ -4,95 +4,36 @@
 
 use std::sync::Mutex;
 
-use fx_core::ir::{Argument, NodeRef, Op};
+use fx_core::ir::{Argument, Graph, NodeRef, Op, ValueMeta};
+use fx_core::module::Attributes;
 use fx_core::passes::backend::StepReport;
 use fx_core::value::{DType, NodeId};
-use fx_core::{Error, GraphModule, Result};
+use fx_core::{Error, GraphModule, Result, function};
 use fx_kernels::Level;
-use fx_kernels::integer::{IntegerConv, IntegerSpec, Rounding, Term, Windows};
-use fx_nn::Tensor;
+use fx_kernels::integer::{IntegerConv, IntegerSpec, Rounding, Windows};
+use fx_nn::{Tensor, ops};
 use rustc_hash::FxHashMap;
 
-use crate::run::tensor_at;
-
-use super::form::{Form, range_of, scale_of};
-use super::program::{Id, Kernel, Program, Rooms, Step};
-
-/// What bytes stand for: the zero point is that of bytes from 0 on.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Affine {
-    scale: f64,
-    zero_point: u8,
-    low: u8,
-    high: u8,
-}
-
-impl Affine {
-    /// The integers of a quantization; those of `int8` are moved by 128.
-    fn of(node: NodeRef<'_>) -> Result<Self> {
-        let lacks = || node.blame("compiling", Error::msg("its integers are not of 8 bits"));
-        let (scale, zero_point) = scale_of(node).ok_or_else(lacks)?;
-        let (dtype, low, high) = range_of(node).ok_or_else(lacks)?;
-        let moved = if dtype == DType::I8 { 128 } else { 0 };
-        let byte = |whole: i64| u8::try_from(whole + moved).map_err(|_| lacks());
-        Ok(Affine {
-            scale,
-            zero_point: byte(zero_point)?,
-            low: byte(low)?,
-            high: byte(high)?,
-        })
-    }
-
-    fn rounding(&self) -> Rounding {
-        Rounding {
-            zero_point: self.zero_point,
-            low: self.low,
-            high: self.high,
-        }
-    }
-
-    /// Held between two floats.
-    fn bounded(&self, bounds: Option<(f64, f64)>) -> Rounding {
-        let Some((low, high)) = bounds else {
-            return self.rounding();
-        };
-        let byte = |x: f64| {
-            let at = (x / self.scale).round_ties_even() + f64::from(self.zero_point);
-            at.clamp(f64::from(self.low), f64::from(self.high)) as u8
-        };
-        Rounding {
-            zero_point: self.zero_point,
-            low: byte(low),
-            high: byte(high),
-        }
-    }
-
-    fn over(&self, other: &Affine) -> Term {
-        Term {
-            scale: (self.scale / other.scale) as f32,
-            zero_point: self.zero_point,
-        }
-    }
-}
-
-/// Weights of integers.
-struct Weight {
-    integers: Vec<i8>,
-    dims: Vec<usize>,
-    /// A scale for each channel, or one.
-    scales: Vec<f64>,
-}
+use super::affine::{Affine, Weight, constant, moved};
+use super::form::{Form, Forms};
+use super::layout::bytes_of;
+use super::program::{Floats, Id, Kernel, OfRun, Program, Rooms, Scalar, Shape, Step};
+use super::read::{input, is_call, is_matmul, range_of, scale_of, two_nodes};
 
 /// What is not rounded yet.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 enum Pending {
-    Product(NodeId),
+    Product(NodeId, Option<NodeId>),
     Add(Side, Side),
-    MaxPool(Side, Windows),
-    Mean(Side, Option<Windows>, bool),
-    Flatten(Side, NodeId),
+    Mul(Side, Side),
+    Cat(Vec<Side>, i64),
+    Mean(Side, Windows, bool),
+    /// Of all pixels, and whether their dims stay.
+    MeanOfAll(Side, bool),
     /// A value itself, behind bounds.
     Plain(Side),
+    /// What functions of each element make of each byte.
+    Table(Side, Vec<f32>),
 }
 
 /// Bytes in a register, and what they stand for.
@@ -105,16 +46,21 @@ struct Side {
 enum Item {
     /// An input of the part.
     Input(usize),
-    Attr,
-    Weight(Weight),
+    /// A constant, or what a constant stands for.
+    Constant,
+    /// Integers, and their type.
+    Integers(Id, DType),
     /// Integers, and the floats that they stand for.
     Bytes(Side),
     Pending(Pending, Option<(f64, f64)>),
     Floats(Id),
+    /// Integers of a type whose scale or zero point a run decides.
+    OfRun(Id, DType, OfRun),
 }
 
 struct Builder<'p> {
     part: &'p GraphModule,
+    forms: Forms<'p>,
     items: FxHashMap<NodeId, Item>,
     steps: Vec<Step>,
     registers: usize,
@@ -124,6 +70,9 @@ struct Builder<'p> {
 pub(super) fn program(part: &GraphModule, level: Level) -> Result<Program> {
     let mut builder = Builder {
         part,
+        forms: Forms {
+            attributes: part.attributes(),
+        },
         items: FxHashMap::default(),
         steps: Vec::new(),
         registers: 0,
@@ -136,7 +85,7 @@ pub(super) fn program(part: &GraphModule, level: Level) -> Result<Program> {
                 inputs += 1;
                 Item::Input(inputs - 1)
             }
-            Op::GetAttr(_) => Item::Attr,
+            Op::GetAttr(_) => Item::Constant,
             Op::Output => {
                 let mut of = Vec::new();
                 match node.args() {
@@ -186,7 +135,7 @@ impl<'p> Builder<'p> {
     fn free(&mut self, results: &[Id]) {
         let mut last: FxHashMap<Id, usize> = FxHashMap::default();
         for (at, step) in self.steps.iter().enumerate() {
-            for id in reads(&step.kernel) {
+            for id in step.kernel.reads() {
                 last.insert(id, at);
             }
         }
@@ -204,45 +153,81 @@ impl<'p> Builder<'p> {
             .ok_or_else(|| Error::msg(format_args!("`{name}` is not one tensor")))
     }
 
-    fn side(&self, id: NodeId) -> Result<Side> {
-        match self.items.get(&id) {
-            Some(Item::Bytes(side)) => Ok(*side),
-            _ => Err(Error::msg("an input of it is not of integers")),
-        }
+    fn at(&self, id: NodeId) -> Result<NodeRef<'p>> {
+        self.part.graph().node(id)
     }
 
-    fn attribute(&self, id: NodeId) -> Result<Tensor> {
-        let Op::GetAttr(path) = self.part.graph().node(id)?.op() else {
-            return Err(Error::msg("it is no parameter"));
-        };
-        tensor_at(self.part, path)
+    fn attributes(&self) -> &'p Attributes {
+        self.part.attributes()
+    }
+
+    /// The bytes of a value; those of a constant get a register here.
+    fn side(&mut self, id: NodeId) -> Result<Side> {
+        match self.items.get(&id) {
+            Some(Item::Bytes(side)) => return Ok(*side),
+            Some(Item::Constant) => {}
+            _ => return Err(Error::msg("an input of it is not of integers")),
+        }
+        let node = self.at(id)?;
+        let integers = input(node, "x")
+            .ok()
+            .and_then(|x| constant(x, self.attributes()))
+            .ok_or_else(|| Error::msg("a constant beside integers is one of them"))?;
+        let dtype = integers.dtype()?;
+        let affine = Affine::read(node, dtype)?;
+        let (bytes, dims) = (
+            bytes_of(&integers, dtype == DType::I8)?,
+            integers.dims()?.to_vec(),
+        );
+        let name = vec![node.name().to_string()];
+        let id = self.push(Kernel::Constant { bytes, dims }, "constant", name);
+        Ok(Side { id, affine })
     }
 
     fn call(&mut self, node: NodeRef<'p>) -> Result<Item> {
-        let form = Form::of(node).map_err(Error::msg)?;
+        let form = self.forms.of(node).map_err(Error::msg)?;
+        let mut side_of = |name: &str| self.side(self.node(node, name)?);
         Ok(match form {
             Form::Quantize => self.quantize(node)?,
-            Form::Dequantize => Item::Bytes(self.side(self.node(node, "x")?)?),
-            Form::Weight => Item::Weight(self.weight(node)?),
-            Form::Linear | Form::Conv(_) => {
-                let is_read_as_floats = form == Form::Linear && !is_rounded_later(node);
-                match is_read_as_floats {
-                    true => Item::Floats(self.product(node, None)?),
-                    false => Item::Pending(Pending::Product(node.id()), None),
+            Form::QuantizeOfRun => self.quantize_of_run(node)?,
+            Form::Dequantize => self.dequantize(node)?,
+            Form::DequantizeOfRun => {
+                let (id, dtype) = self.integers(node)?;
+                Item::OfRun(id, dtype, self.of_run(node)?)
+            }
+            Form::Constant => Item::Constant,
+            Form::Linear | Form::Conv(_) => match self.forms.is_rounded(node) {
+                true => Item::Pending(Pending::Product(node.id(), None), None),
+                false => Item::Floats(self.product(node, None, None)?),
+            },
+            Form::Bias => {
+                let of = self.forms.product_of_sum(node);
+                let (product, bias) = of.ok_or_else(|| Error::msg("it adds no bias"))?;
+                Item::Pending(Pending::Product(product.id(), Some(bias.id())), None)
+            }
+            Form::Add | Form::Mul => {
+                let two = two_nodes(node).ok_or_else(|| Error::msg("it is of two tensors"))?;
+                let (a, b) = (self.side(two[0].id())?, self.side(two[1].id())?);
+                match form == Form::Add {
+                    true => Item::Pending(Pending::Add(a, b), None),
+                    false => Item::Pending(Pending::Mul(a, b), None),
                 }
             }
-            Form::Add => {
-                let sides: Vec<NodeId> = node.args().iter().filter_map(Argument::as_node).collect();
-                let [a, b] = sides[..] else {
-                    return Err(Error::msg("a sum is of two tensors"));
+            Form::Cat(dim) => {
+                let all: Vec<NodeId> = match &node.argument("tensors")? {
+                    Argument::List(items) | Argument::Tuple(items) => {
+                        items.iter().filter_map(Argument::as_node).collect()
+                    }
+                    _ => Vec::new(),
                 };
-                Item::Pending(Pending::Add(self.side(a)?, self.side(b)?), None)
+                let sides = all.into_iter().map(|id| self.side(id));
+                Item::Pending(Pending::Cat(sides.collect::<Result<_>>()?, dim), None)
             }
             Form::Bound(low, high) => {
                 let x = self.node(node, "x")?;
                 match self.items.get(&x) {
                     Some(Item::Pending(pending, None)) => {
-                        Item::Pending(*pending, Some((low, high)))
+                        Item::Pending(pending.clone(), Some((low, high)))
                     }
                     Some(Item::Bytes(side)) => {
                         Item::Pending(Pending::Plain(*side), Some((low, high)))
@@ -250,64 +235,283 @@ impl<'p> Builder<'p> {
                     _ => return Err(Error::msg("its input is not of integers")),
                 }
             }
-            Form::MaxPool(windows) => Item::Pending(
-                Pending::MaxPool(self.side(self.node(node, "x")?)?, windows),
-                None,
-            ),
-            Form::AveragePool(windows, counts) => Item::Pending(
-                Pending::Mean(self.side(self.node(node, "x")?)?, Some(windows), counts),
-                None,
-            ),
-            Form::Mean => Item::Pending(
-                Pending::Mean(self.side(self.node(node, "x")?)?, None, false),
-                None,
-            ),
-            Form::View => Item::Pending(
-                Pending::Flatten(self.side(self.node(node, "x")?)?, node.id()),
-                None,
-            ),
+            Form::Each => self.each(node)?,
+            Form::MaxPool(windows) => {
+                let side = side_of("x")?;
+                let kernel = Kernel::MaxPool {
+                    x: side.id,
+                    windows,
+                };
+                let id = self.push(kernel, "max pool", vec![node.name().to_string()]);
+                Item::Bytes(Side { id, ..side })
+            }
+            Form::Pad(by) => {
+                let side = side_of("x")?;
+                let kernel = Kernel::Pad {
+                    x: side.id,
+                    by,
+                    byte: side.affine.zero_point,
+                };
+                let id = self.push(kernel, "pad", vec![node.name().to_string()]);
+                Item::Bytes(Side { id, ..side })
+            }
+            Form::AveragePool(windows, counts) => {
+                Item::Pending(Pending::Mean(side_of("x")?, windows, counts), None)
+            }
+            Form::Mean => {
+                let keeps = is_call(node, function!(ops::adaptive_avg_pool2d))
+                    || matches!(node.argument("keepdim"), Ok(Argument::Bool(true)));
+                Item::Pending(Pending::MeanOfAll(side_of("x")?, keeps), None)
+            }
+            Form::View => self.view(node)?,
         })
     }
 
-    fn weight(&self, node: NodeRef<'_>) -> Result<Weight> {
-        let integers = self.attribute(self.node(node, "x")?)?;
-        let scales = match node.argument("scale")? {
-            Argument::Float(scale) => vec![scale],
-            Argument::Node(scale) => self.attribute(scale)?.to_vec()?,
-            _ => return Err(Error::msg("a weight has a scale")),
+    /// What a call of one tensor computes, as a graph of its own.
+    fn alone(&self, node: NodeRef<'_>) -> Result<GraphModule> {
+        let mut graph = Graph::new();
+        let x = graph.placeholder("x")?;
+        let y = graph.node_copy(node, |_| Argument::Node(x))?;
+        graph.output(y)?;
+        GraphModule::new(Attributes::default(), graph, "call")
+    }
+
+    /// A function of each element, as a table of its results.
+    fn each(&mut self, node: NodeRef<'_>) -> Result<Item> {
+        let mut inputs = node.all_input_nodes();
+        let x = inputs.next().ok_or_else(|| Error::msg("it has no input"))?;
+        let (side, values) = match self.items.get(&x.id()) {
+            Some(Item::Bytes(side)) => (*side, side.affine.values()),
+            Some(Item::Pending(Pending::Table(side, values), None)) => (*side, values.clone()),
+            _ => return Err(Error::msg("its input is not of integers")),
         };
-        Ok(Weight {
-            dims: integers.dims()?.to_vec(),
-            integers: integers.to_vec()?.into_iter().map(|w| w as i8).collect(),
-            scales,
+        let count = values.len();
+        let made: Tensor = self
+            .alone(node)?
+            .forward(&Tensor::from_vec(values, count)?)?;
+        if made.dims()? != [count] {
+            return Err(Error::msg("it does not give one number for each"));
+        }
+        let made = made.to_vec()?.into_iter().map(|x| x as f32).collect();
+        Ok(Item::Pending(Pending::Table(side, made), None))
+    }
+
+    /// The same elements in another shape: of integers, or of what they stand for.
+    fn view(&mut self, node: NodeRef<'_>) -> Result<Item> {
+        let mut inputs = node.all_input_nodes();
+        let x = inputs.next().ok_or_else(|| Error::msg("it has no input"))?;
+        let (from, side, dtype) = match self.items.get(&x.id()) {
+            Some(Item::Bytes(side)) => (side.id, Some(*side), DType::U8),
+            Some(Item::Integers(id, dtype)) => (*id, None, *dtype),
+            Some(Item::Input(input)) => {
+                let (input, dtype) = (*input, self.integers_of(x)?);
+                (self.loaded(input, dtype, x), None, dtype)
+            }
+            _ => return Err(Error::msg("its input is not of integers")),
+        };
+        let call = Box::new(self.alone(node)?);
+        let nodes = vec![node.name().to_string()];
+        let id = self.push(Kernel::View { x: from, call }, "view", nodes);
+        Ok(match side {
+            Some(side) => Item::Bytes(Side { id, ..side }),
+            None => Item::Integers(id, dtype),
         })
+    }
+
+    /// The type of an input of integers.
+    fn integers_of(&self, node: NodeRef<'_>) -> Result<DType> {
+        let meta: Option<&ValueMeta> = node.meta();
+        let dtype = meta.and_then(|meta| meta.tensor()?.dtype);
+        dtype
+            .filter(|dtype| matches!(dtype, DType::U8 | DType::I8))
+            .ok_or_else(|| Error::msg("an input is not known to be of integers of 8 bits"))
+    }
+
+    fn loaded(&mut self, input: usize, dtype: DType, node: NodeRef<'_>) -> Id {
+        let kernel = Kernel::Load {
+            input,
+            is_signed: dtype == DType::I8,
+        };
+        self.push(kernel, "load", vec![node.name().to_string()])
+    }
+
+    /// The register of the integers that a call reads as floats, and their type.
+    fn integers(&mut self, node: NodeRef<'_>) -> Result<(Id, DType)> {
+        let x = self.at(self.node(node, "x")?)?;
+        match self.items.get(&x.id()) {
+            Some(Item::Integers(id, dtype)) => Ok((*id, *dtype)),
+            Some(Item::Input(input)) => {
+                let (input, dtype) = (*input, self.integers_of(x)?);
+                Ok((self.loaded(input, dtype, x), dtype))
+            }
+            _ => Err(Error::msg("its input is not of integers")),
+        }
+    }
+
+    /// The scale and the zero point of a call, as a run reads them.
+    fn of_run(&self, node: NodeRef<'_>) -> Result<OfRun> {
+        let scalar = |name: &str| -> Result<Scalar> {
+            let id = match node.argument(name)? {
+                Argument::Float(number) => return Ok(Scalar::Number(number)),
+                Argument::Int(number) => return Ok(Scalar::Number(number as f64)),
+                Argument::Node(id) => id,
+                _ => return Err(Error::msg(format_args!("`{name}` is not one number"))),
+            };
+            match self.items.get(&id) {
+                Some(Item::Input(input)) => Ok(Scalar::Input(*input)),
+                _ => {
+                    let own = constant(self.at(id)?, self.attributes());
+                    let own = own.and_then(|own| own.to_vec().ok()?.first().copied());
+                    own.map(Scalar::Number)
+                        .ok_or_else(|| Error::msg(format_args!("`{name}` is no input")))
+                }
+            }
+        };
+        Ok(OfRun {
+            scale: scalar("scale")?,
+            zero_point: scalar("zero_point")?,
+        })
+    }
+
+    fn quantize_of_run(&mut self, node: NodeRef<'_>) -> Result<Item> {
+        let (dtype, low, high) =
+            range_of(node).ok_or_else(|| Error::msg("its integers are not of 8 bits"))?;
+        let from = match self.items.get(&self.node(node, "x")?) {
+            Some(Item::Floats(id)) => Floats::Register(*id),
+            Some(Item::Input(input)) => Floats::Input(*input),
+            _ => return Err(Error::msg("it is not of floats")),
+        };
+        let kernel = Kernel::QuantizeOfRun {
+            from,
+            of: self.of_run(node)?,
+            moved: moved(dtype),
+            ends: (low, high),
+        };
+        let id = self.push(kernel, "quantize", vec![node.name().to_string()]);
+        Ok(Item::Integers(id, dtype))
+    }
+
+    fn dequantize(&mut self, node: NodeRef<'_>) -> Result<Item> {
+        let x = self.at(self.node(node, "x")?)?;
+        let (id, dtype) = self.integers(node)?;
+        let mut affine = Affine::read(node, dtype)?;
+        // Of a quantization, the ends are known.
+        if is_call(x, function!(ops::quantize_affine)) {
+            let of = Affine::of(x)?;
+            (affine.low, affine.high) = (of.low, of.high);
+        }
+        Ok(Item::Bytes(Side { id, affine }))
+    }
+
+    /// The bias of a product in steps of its sums.
+    fn bias(
+        &self,
+        node: Option<NodeId>,
+        channels: usize,
+        step: impl Fn(usize) -> f64,
+    ) -> Result<Vec<i32>> {
+        let Some(node) = node else {
+            return Ok(vec![0; channels]);
+        };
+        let node = self.at(node)?;
+        let lacks = || Error::msg("a bias is a vector of the module");
+        let whole = |x: f64| {
+            x.round_ties_even()
+                .clamp(f64::from(i32::MIN), f64::from(i32::MAX)) as i32
+        };
+        if let Some(bias) = constant(node, self.attributes()) {
+            let each = bias.to_vec()?.into_iter().enumerate();
+            return Ok(each.map(|(at, bias)| whole(bias / step(at))).collect());
+        }
+        let integers = input(node, "x").ok();
+        let integers = integers.and_then(|x| constant(x, self.attributes()));
+        let integers = integers.ok_or_else(lacks)?.to_vec()?;
+        let (scales, zero) = match (scale_of_constant(node, self.attributes()), scale_of(node)) {
+            (Some(scales), _) => (scales, 0.0),
+            (None, Some((scale, zero))) => (vec![scale], zero as f64),
+            _ => return Err(lacks()),
+        };
+        let each = integers.into_iter().enumerate().map(|(at, bias)| {
+            let own = scales.get(at).or(scales.first()).copied().unwrap_or(1.0);
+            let ratio = own / step(at);
+            // Integers with the scale of the sums are taken as they are.
+            match (ratio - 1.0).abs() < 1e-5 {
+                true => whole(bias - zero),
+                false => whole((bias - zero) * ratio),
+            }
+        });
+        Ok(each.collect())
+    }
+
+    /// A bias in floats.
+    fn floats_of_bias(&self, node: Option<NodeId>) -> Result<Vec<f32>> {
+        let Some(node) = node else {
+            return Ok(Vec::new());
+        };
+        let bias = constant(self.at(node)?, self.attributes());
+        let bias = bias.ok_or_else(|| Error::msg("a bias is a vector of the module"))?;
+        Ok(bias.to_vec()?.into_iter().map(|bias| bias as f32).collect())
     }
 
     /// A product: bytes by a rounding, or floats.
-    fn product(&mut self, node: NodeRef<'_>, to: Option<(Affine, Rounding)>) -> Result<Id> {
-        let side = self.side(self.node(node, "x")?)?;
-        let Some(Item::Weight(weight)) = self.items.get(&self.node(node, "weight")?) else {
-            return Err(Error::msg("its weight is not of integers"));
+    fn product(
+        &mut self,
+        node: NodeRef<'p>,
+        bias: Option<NodeId>,
+        to: Option<(Affine, Rounding)>,
+    ) -> Result<Id> {
+        let (x, from) = match is_matmul(node) {
+            true => {
+                let [x, weight] =
+                    two_nodes(node).ok_or_else(|| Error::msg("it is of two tensors"))?;
+                (x.id(), weight)
+            }
+            false => (self.node(node, "x")?, self.at(self.node(node, "weight")?)?),
         };
-        let form = Form::of(node).map_err(Error::msg)?;
-        let spec = match (&form, &weight.dims[..]) {
-            (Form::Conv(steps), dims) => steps
-                .spec(dims)
-                .ok_or_else(|| Error::msg("its groups have no kernel of integers"))?,
-            (_, &[out, inputs]) => IntegerSpec::matrix(inputs, out),
-            _ => return Err(Error::msg("the weight of a linear layer has two dims")),
+        let of_run = match self.items.get(&x) {
+            Some(Item::OfRun(id, dtype, of)) => Some((*id, *dtype, *of)),
+            _ => None,
         };
-        let bias = match node.argument("bias")? {
-            Argument::Node(bias) => self.attribute(bias)?.to_vec()?,
-            _ => vec![0.0; spec.out_channels],
+        let side = match of_run {
+            // As if the scale were 1: that of a run comes to the sums.
+            Some((id, ..)) => Side {
+                id,
+                affine: Affine::STEPS,
+            },
+            None => self.side(x)?,
         };
-        let scale_of =
-            |at: usize| side.affine.scale * weight.scales[at.min(weight.scales.len() - 1)];
-        let whole = |(at, bias): (usize, &f64)| {
-            let steps = (bias / scale_of(at)).round_ties_even();
-            steps.clamp(f64::from(i32::MIN), f64::from(i32::MAX)) as i32
+        let weight = Weight::of(from, self.attributes()).map_err(Error::msg)?;
+        let (spec, integers, shape) =
+            match (self.forms.of(node).map_err(Error::msg)?, &weight.dims[..]) {
+                (Form::Conv(spec), dims) => {
+                    let shape = match dims.len() {
+                        3 => Shape::Sequence,
+                        _ => Shape::Image,
+                    };
+                    (spec, weight.apart()?, shape)
+                }
+                (_, &[a, b]) => match is_matmul(node) {
+                    true => (
+                        IntegerSpec::matrix(a, b),
+                        weight.apart_turned()?,
+                        Shape::Rows,
+                    ),
+                    false => (IntegerSpec::matrix(b, a), weight.apart()?, Shape::Rows),
+                },
+                _ => return Err(Error::msg("the weight of a linear layer has two dims")),
+            };
+        let bias = match (bias, node.argument("bias")) {
+            (Some(bias), _) => Some(bias),
+            (None, Ok(Argument::Node(bias))) => Some(bias),
+            _ => None,
         };
-        let bias: Vec<i32> = bias.iter().enumerate().map(whole).collect();
+        let scales = weight.scales()?;
+        let scale_of = |at: usize| side.affine.scale * scales[at.min(scales.len() - 1)];
+        let (bias, bias_of_run) = match of_run {
+            Some(_) => (None, self.floats_of_bias(bias)?),
+            None => (bias, Vec::new()),
+        };
+        let bias = self.bias(bias, spec.out_channels, scale_of)?;
         let result = to.map_or(1.0, |(affine, _)| affine.scale);
         let scale: Vec<f32> = (0..spec.out_channels)
             .map(|at| (scale_of(at) / result) as f32)
@@ -318,38 +522,41 @@ impl<'p> Builder<'p> {
             high: 255,
         };
         let rounding = to.map_or(none, |(_, rounding)| rounding);
-        let conv = IntegerConv::new(
-            spec,
-            &weight.integers,
-            &bias,
-            &scale,
-            side.affine.zero_point,
-            rounding,
-        )
-        .map_err(Error::other)?;
+        let zero_point = side.affine.zero_point;
+        let conv = IntegerConv::new(spec, &integers, &bias, &scale, zero_point, rounding)
+            .map_err(Error::other)?;
         let nodes = vec![node.name().to_string()];
-        let (x, of_rows) = (side.id, form == Form::Linear);
+        let x = side.id;
         Ok(match to {
-            Some(_) => self.push(Kernel::Product { x, conv, of_rows }, "product", nodes),
-            None => self.push(Kernel::ToFloats { x, conv }, "product to floats", nodes),
+            Some(_) => self.push(Kernel::Product { x, conv, shape }, "product", nodes),
+            None => {
+                let of = of_run.map(|(_, dtype, of)| (of, moved(dtype), bias_of_run));
+                let kernel = Kernel::ToFloats { x, conv, shape, of };
+                self.push(kernel, "product to floats", nodes)
+            }
         })
     }
 
-    fn quantize(&mut self, node: NodeRef<'_>) -> Result<Item> {
+    fn quantize(&mut self, node: NodeRef<'p>) -> Result<Item> {
         let affine = Affine::of(node)?;
         let x = self.node(node, "x")?;
         let nodes = vec![node.name().to_string()];
         let (pending, bounds) = match self.items.get(&x) {
-            Some(Item::Input(input)) => {
+            Some(Item::Input(_) | Item::Floats(_)) => {
+                let from = match self.items.get(&x) {
+                    Some(Item::Floats(id)) => Floats::Register(*id),
+                    Some(Item::Input(input)) => Floats::Input(*input),
+                    _ => return Err(Error::msg("it is not of floats")),
+                };
                 let kernel = Kernel::Quantize {
-                    input: *input,
+                    from,
                     inverse: (1.0 / affine.scale) as f32,
                     rounding: affine.rounding(),
                 };
                 let id = self.push(kernel, "quantize", nodes);
-                return Ok(Item::Bytes(Side { id, affine }));
+                return Ok(integers(node, id));
             }
-            Some(Item::Pending(pending, bounds)) => (*pending, *bounds),
+            Some(Item::Pending(pending, bounds)) => (pending.clone(), *bounds),
             Some(Item::Bytes(side)) => (Pending::Plain(*side), None),
             _ => {
                 return Err(Error::msg(
@@ -359,9 +566,9 @@ impl<'p> Builder<'p> {
         };
         let rounding = affine.bounded(bounds);
         let id = match pending {
-            Pending::Product(product) => {
-                let product = self.part.graph().node(product)?;
-                self.product(product, Some((affine, rounding)))?
+            Pending::Product(product, bias) => {
+                let product = self.at(product)?;
+                self.product(product, bias, Some((affine, rounding)))?
             }
             Pending::Add(a, b) => {
                 let (a, b) = (
@@ -370,35 +577,41 @@ impl<'p> Builder<'p> {
                 );
                 self.push(Kernel::Add { a, b, rounding }, "add", nodes)
             }
-            Pending::Plain(side) => self.rounded(side, affine, rounding, nodes),
-            Pending::MaxPool(side, windows) => {
-                let id = self.push(
-                    Kernel::MaxPool {
-                        x: side.id,
-                        windows,
-                    },
-                    "max pool",
-                    nodes.clone(),
-                );
-                self.rounded(Side { id, ..side }, affine, rounding, nodes)
-            }
-            Pending::Flatten(side, view) => {
-                let view = self.part.graph().node(view)?;
-                let dim = |name: &str| match view.argument(name)? {
-                    Argument::Int(dim) => Ok(dim),
-                    _ => Err(Error::msg(format_args!("`{name}` is not a known number"))),
+            Pending::Mul(a, b) => {
+                let scale = (a.affine.scale * b.affine.scale / affine.scale) as f32;
+                let (a, b) = ((a.id, a.affine.zero_point), (b.id, b.affine.zero_point));
+                let kernel = Kernel::Mul {
+                    a,
+                    b,
+                    scale,
+                    rounding,
                 };
-                let (start, end) = (dim("start_dim")?, dim("end_dim")?);
-                let id = self.push(
-                    Kernel::Flatten {
-                        x: side.id,
-                        start,
-                        end,
-                    },
-                    "flatten",
-                    nodes.clone(),
-                );
-                self.rounded(Side { id, ..side }, affine, rounding, nodes)
+                self.push(kernel, "mul", nodes)
+            }
+            Pending::Cat(sides, dim) => {
+                let each = sides
+                    .into_iter()
+                    .map(|side| self.rounded(side, affine, rounding, nodes.clone()));
+                let all = each.collect();
+                self.push(Kernel::Cat { all, dim }, "cat", nodes)
+            }
+            Pending::Plain(side) => self.rounded(side, affine, rounding, nodes),
+            Pending::Table(side, values) => {
+                let inverse = (1.0 / affine.scale) as f32;
+                let mut table = Box::new([0u8; 256]);
+                for (to, value) in table.iter_mut().zip(values) {
+                    *to = rounding.byte(value * inverse);
+                }
+                self.push(Kernel::Each { x: side.id, table }, "table", nodes)
+            }
+            Pending::MeanOfAll(side, keeps) => {
+                let kernel = Kernel::Mean {
+                    x: side.id,
+                    term: side.affine.over(&affine),
+                    keeps,
+                    rounding,
+                };
+                self.push(kernel, "mean", nodes)
             }
             Pending::Mean(side, windows, counts) => {
                 let kernel = Kernel::AveragePool {
@@ -412,7 +625,7 @@ impl<'p> Builder<'p> {
                 self.push(kernel, "average pool", nodes)
             }
         };
-        Ok(Item::Bytes(Side { id, affine }))
+        Ok(integers(node, id))
     }
 
     /// Bytes by another affine, or between other bounds; as they are if neither differs.
@@ -444,23 +657,24 @@ impl<'p> Builder<'p> {
         )
     }
 
-    /// The register of a result, in floats.
+    /// The register of a result: floats, or integers.
     fn result(&mut self, id: NodeId) -> Result<Id> {
+        let name = self.at(id)?.name().to_string();
         match self.items.get(&id) {
             Some(Item::Floats(id)) => Ok(*id),
+            Some(Item::Integers(id, dtype)) => {
+                let kernel = Kernel::Store {
+                    x: *id,
+                    is_signed: *dtype == DType::I8,
+                };
+                Ok(self.push(kernel, "store", vec![name]))
+            }
             Some(Item::Bytes(side)) => {
-                let side = *side;
-                let is_float = self.part.graph().node(id)?.function()
-                    == Some(fx_core::function!(fx_nn::ops::dequantize_affine));
-                if !is_float {
-                    return Err(Error::msg("a part gives floats, and not integers"));
-                }
                 let kernel = Kernel::Dequantize {
                     x: side.id,
                     scale: side.affine.scale as f32,
                     zero_point: side.affine.zero_point,
                 };
-                let name = self.part.graph().node(id)?.name().to_string();
                 Ok(self.push(kernel, "dequantize", vec![name]))
             }
             _ => Err(Error::msg("a result of the part is not rounded")),
@@ -468,27 +682,14 @@ impl<'p> Builder<'p> {
     }
 }
 
-/// Whether a product's result is rounded, by its reader or behind bounds.
-fn is_rounded_later(node: NodeRef<'_>) -> bool {
-    let is_output = |node: NodeRef<'_>| matches!(node.op(), Op::Output);
-    node.num_users() == 1
-        && node.users().next().is_some_and(|user| {
-            !is_output(user) && matches!(Form::of(user), Ok(Form::Quantize | Form::Bound(..)))
-        })
+/// The integers that a quantization gives.
+fn integers(node: NodeRef<'_>, id: Id) -> Item {
+    let dtype = range_of(node).map_or(DType::U8, |(dtype, ..)| dtype);
+    Item::Integers(id, dtype)
 }
 
-/// The registers that a step reads.
-fn reads(kernel: &Kernel) -> Vec<Id> {
-    match kernel {
-        Kernel::Quantize { .. } => Vec::new(),
-        Kernel::Add { a, b, .. } => vec![a.0, b.0],
-        Kernel::Rescale { x, .. } => vec![x.0],
-        Kernel::Product { x, .. }
-        | Kernel::ToFloats { x, .. }
-        | Kernel::Clamp { x, .. }
-        | Kernel::MaxPool { x, .. }
-        | Kernel::AveragePool { x, .. }
-        | Kernel::Flatten { x, .. }
-        | Kernel::Dequantize { x, .. } => vec![*x],
-    }
+/// The scales of a constant that are a tensor.
+fn scale_of_constant(node: NodeRef<'_>, attributes: &Attributes) -> Option<Vec<f64>> {
+    let scale = input(node, "scale").ok()?;
+    constant(scale, attributes)?.to_vec().ok()
 }

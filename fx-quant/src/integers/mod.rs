@@ -3,9 +3,12 @@
 //! Invariant: what it takes gives the integers that the steps of [`program`] say, on every machine; what it leaves has a
 //! reason.
 
+mod affine;
 mod build;
 mod form;
+mod layout;
 mod program;
+mod read;
 
 use std::sync::Arc;
 
@@ -15,7 +18,7 @@ use fx_core::passes::backend::{Backend, Executable, Metas, Support};
 use fx_core::{GraphModule, Result};
 use fx_kernels::Level;
 
-use form::Form;
+use form::{Form, Forms};
 
 /// Runs quantized graphs on kernels of integers: products of linear layers and convolutions with what follows them, sums,
 /// pools, and views between them stay bytes.
@@ -81,14 +84,23 @@ impl Backend for Integers {
     }
 
     fn supports(&self, call: &Call<'_>, _: &Metas<'_>) -> Support {
-        match Form::of(call.node()) {
-            Ok(Form::Quantize | Form::Dequantize | Form::Weight) => Support::IfFused,
+        let forms = Forms {
+            attributes: call.graph_attributes(),
+        };
+        match forms.of(call.node()) {
+            Ok(Form::Dequantize | Form::DequantizeOfRun | Form::Constant) => Support::WithReader,
+            Ok(Form::Quantize | Form::QuantizeOfRun | Form::Pad(_) | Form::View) => {
+                Support::IfFused
+            }
             Ok(_) => Support::Yes,
             Err(reason) => Support::no(reason),
         }
     }
 
     fn compile(&self, part: &GraphModule, _: &[Option<ValueMeta>]) -> Result<Arc<dyn Executable>> {
+        if std::env::var_os("FX_DEBUG").is_some() {
+            eprintln!("PART {}", part.print_readable());
+        }
         Ok(Arc::new(build::program(part, self.level)?))
     }
 }

@@ -9,41 +9,112 @@ use std::time::Instant;
 use fx_core::passes::backend::{Executable, StepReport, StepRun};
 use fx_core::trace::FromValue;
 use fx_core::value::{DType, Value};
-use fx_core::{Error, Result};
+use fx_core::{Error, GraphModule, Result};
 use fx_kernels::Level;
 use fx_kernels::integer::{
-    Bytes, IntegerConv, Rounding, Term, Windows, add, average_pool, clamp, dequantize, max_pool,
-    quantize, rescale,
+    Bytes, IntegerConv, Rounding, Term, Windows, add, average_pool, clamp, dequantize, lookup,
+    max_pool, multiply, quantize, rescale,
 };
-use fx_nn::Tensor;
+use fx_nn::{Tensor, ops};
+
+use super::layout::{
+    broadcast, bytes_of, image_of, imaged, plain, rows_as_images, spread, with_floats,
+};
 
 /// A register of bytes.
 pub(super) type Id = usize;
 
+/// Where floats come from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Floats {
+    Input(usize),
+    Register(Id),
+}
+
+/// A number, or an input that has one element.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Scalar {
+    Number(f64),
+    Input(usize),
+}
+
+/// A scale and a zero point that a run decides.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OfRun {
+    pub scale: Scalar,
+    pub zero_point: Scalar,
+}
+
+/// What a tensor of a product is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Rows whose elements are the last dim.
+    Rows,
+    /// `[batch, channels, height, width]`.
+    Image,
+    /// `[batch, channels, length]`.
+    Sequence,
+}
+
 /// What a step does.
 #[derive(Debug)]
 pub(super) enum Kernel {
-    /// The floats of an input, times the inverse of the scale.
+    /// Floats times the inverse of the scale.
     Quantize {
-        input: usize,
+        from: Floats,
         inverse: f32,
         rounding: Rounding,
     },
-    /// A product of images, or of rows.
+    /// Floats by a scale and a zero point that a run decides, held between two integers, and how far bytes are from these.
+    QuantizeOfRun {
+        from: Floats,
+        of: OfRun,
+        moved: i64,
+        ends: (i64, i64),
+    },
+    /// Integers of an input.
+    Load {
+        input: usize,
+        is_signed: bool,
+    },
+    Constant {
+        bytes: Vec<u8>,
+        dims: Vec<usize>,
+    },
     Product {
         x: Id,
         conv: IntegerConv,
-        of_rows: bool,
+        shape: Shape,
     },
-    /// A product of rows, whose result is floats.
+    /// A product whose result is floats. If a run decides the scale of its input: by which, how far bytes are from its integers,
+    /// and a bias.
     ToFloats {
         x: Id,
         conv: IntegerConv,
+        shape: Shape,
+        of: Option<(OfRun, i64, Vec<f32>)>,
     },
     Add {
         a: (Id, Term),
         b: (Id, Term),
         rounding: Rounding,
+    },
+    /// The two sides with their zero points.
+    Mul {
+        a: (Id, u8),
+        b: (Id, u8),
+        scale: f32,
+        rounding: Rounding,
+    },
+    /// Bytes of one scale behind each other.
+    Cat {
+        all: Vec<Id>,
+        dim: i64,
+    },
+    /// Each byte by a table.
+    Each {
+        x: Id,
+        table: Box<[u8; 256]>,
     },
     Clamp {
         x: Id,
@@ -58,25 +129,70 @@ pub(super) enum Kernel {
         x: Id,
         windows: Windows,
     },
+    /// A byte around images: above, below, left, right.
+    Pad {
+        x: Id,
+        by: [usize; 4],
+        byte: u8,
+    },
     AveragePool {
         x: Id,
-        windows: Option<Windows>,
+        windows: Windows,
         scale: f32,
         zero_point: u8,
         counts: bool,
         rounding: Rounding,
     },
-    /// Dims from one up to another as one.
-    Flatten {
+    /// The mean of all pixels of images, or of rows of channels, and whether their dims stay.
+    Mean {
         x: Id,
-        start: i64,
-        end: i64,
+        term: Term,
+        keeps: bool,
+        rounding: Rounding,
+    },
+    /// The same elements in another shape or order, as a call gives them.
+    View {
+        x: Id,
+        call: Box<GraphModule>,
     },
     Dequantize {
         x: Id,
         scale: f32,
         zero_point: u8,
     },
+    /// A tensor of integers.
+    Store {
+        x: Id,
+        is_signed: bool,
+    },
+}
+
+impl Kernel {
+    /// The registers that it reads.
+    pub fn reads(&self) -> Vec<Id> {
+        match self {
+            Kernel::Load { .. } | Kernel::Constant { .. } => Vec::new(),
+            Kernel::Quantize { from, .. } | Kernel::QuantizeOfRun { from, .. } => match from {
+                Floats::Input(_) => Vec::new(),
+                Floats::Register(x) => vec![*x],
+            },
+            Kernel::Add { a, b, .. } => vec![a.0, b.0],
+            Kernel::Mul { a, b, .. } => vec![a.0, b.0],
+            Kernel::Cat { all, .. } => all.clone(),
+            Kernel::Rescale { x, .. } => vec![x.0],
+            Kernel::Product { x, .. }
+            | Kernel::ToFloats { x, .. }
+            | Kernel::Each { x, .. }
+            | Kernel::Clamp { x, .. }
+            | Kernel::MaxPool { x, .. }
+            | Kernel::Pad { x, .. }
+            | Kernel::AveragePool { x, .. }
+            | Kernel::Mean { x, .. }
+            | Kernel::View { x, .. }
+            | Kernel::Dequantize { x, .. }
+            | Kernel::Store { x, .. } => vec![*x],
+        }
+    }
 }
 
 /// A step, and the registers that nothing reads after it.
@@ -112,62 +228,8 @@ enum Register {
     Empty,
     /// Bytes, and the sizes of the tensor that they are.
     Bytes(Bytes, Vec<usize>),
-    Floats(Tensor),
-}
-
-/// The sizes of the images that a tensor is: four dims are images, others rows.
-fn image_of(dims: &[usize]) -> (usize, usize, usize, usize) {
-    match *dims {
-        [batch, channels, height, width] => (batch, height, width, channels),
-        [.., last] => (dims[..dims.len() - 1].iter().product(), 1, 1, last),
-        [] => (1, 1, 1, 1),
-    }
-}
-
-/// The bytes in the order of a tensor's elements.
-fn plain(x: &Bytes) -> Vec<u8> {
-    let (batch, height, width, channels) = x.sizes();
-    let (pixels, stride) = (height * width, x.stride());
-    let mut out = vec![0; batch * pixels * channels];
-    for (pixel, words) in x.words().chunks_exact(stride.max(1)).enumerate() {
-        let (image, at) = (pixel / pixels.max(1), pixel % pixels.max(1));
-        for channel in 0..channels {
-            let byte = words[channel / 4].to_ne_bytes()[channel % 4];
-            out[(image * channels + channel) * pixels + at] = byte;
-        }
-    }
-    out
-}
-
-/// Bytes in the order of a tensor's elements as images.
-fn imaged(bytes: &[u8], dims: &[usize], words: Vec<u32>) -> Bytes {
-    let (batch, height, width, channels) = image_of(dims);
-    let mut out = Bytes::reusing(words, (batch, height, width, channels));
-    let (pixels, stride) = (height * width, out.stride());
-    for (pixel, words) in out.words_mut().chunks_exact_mut(stride.max(1)).enumerate() {
-        let (image, at) = (pixel / pixels.max(1), pixel % pixels.max(1));
-        for (word, to) in words.iter_mut().enumerate() {
-            let of = |byte: usize| match word * 4 + byte < channels {
-                true => bytes[(image * channels + word * 4 + byte) * pixels + at],
-                false => 0,
-            };
-            *to = u32::from_ne_bytes([of(0), of(1), of(2), of(3)]);
-        }
-    }
-    out
-}
-
-/// Runs a function on the floats of a tensor.
-fn with_floats<R>(x: &Tensor, run: impl FnOnce(&[f32]) -> Result<R>) -> Result<R> {
-    let x = x.candle()?.contiguous().map_err(Error::other)?;
-    let (storage, layout) = x.storage_and_layout();
-    match &*storage {
-        candle_core::Storage::Cpu(candle_core::CpuStorage::F32(all)) => {
-            let start = layout.start_offset();
-            run(&all[start..start + layout.shape().elem_count()])
-        }
-        _ => Err(Error::msg("an input is not `float32` on the CPU")),
-    }
+    /// Floats, or integers as a tensor.
+    Tensor(Tensor),
 }
 
 struct Run<'p, 'v> {
@@ -185,6 +247,46 @@ impl Run<'_, '_> {
         }
     }
 
+    fn input(&self, at: usize) -> Result<Tensor> {
+        Tensor::from_value((*self.inputs[at]).clone())
+    }
+
+    fn floats(&self, from: Floats) -> Result<Tensor> {
+        match from {
+            Floats::Input(input) => self.input(input),
+            Floats::Register(id) => match &self.registers[id] {
+                Register::Tensor(x) => Ok(x.clone()),
+                _ => Err(Error::msg("a register has no floats")),
+            },
+        }
+    }
+
+    fn scalar(&self, of: Scalar) -> Result<f64> {
+        match of {
+            Scalar::Number(number) => Ok(number),
+            Scalar::Input(input) => {
+                let all = self.input(input)?.to_vec()?;
+                let one = all.first().copied();
+                one.ok_or_else(|| Error::msg("a scale or a zero point has no element"))
+            }
+        }
+    }
+
+    /// Two registers with the sizes that they have together.
+    fn two(&self, a: Id, b: Id) -> Result<(Cow<'_, Bytes>, Cow<'_, Bytes>, Vec<usize>)> {
+        let ((x, of_x), (y, of_y)) = (self.bytes(a)?, self.bytes(b)?);
+        if of_x == of_y {
+            return Ok((Cow::Borrowed(x), Cow::Borrowed(y), of_x.to_vec()));
+        }
+        let dims = broadcast(of_x, of_y)?;
+        let wide = |x: &Bytes, own: &[usize]| match *own == dims[..] {
+            true => x.clone(),
+            false => spread(x, own, &dims),
+        };
+        let (x, y) = (wide(x, of_x), wide(y, of_y));
+        Ok((Cow::Owned(x), Cow::Owned(y), dims))
+    }
+
     fn room(&mut self) -> Vec<u32> {
         self.rooms.free.pop().unwrap_or_default()
     }
@@ -194,84 +296,121 @@ impl Run<'_, '_> {
         let words = self.room();
         let made = match &step.kernel {
             Kernel::Quantize {
-                input,
+                from,
                 inverse,
                 rounding,
             } => {
-                let x = Tensor::from_value((*self.inputs[*input]).clone())?;
-                let dims = x.dims()?.to_vec();
-                let mut out = Bytes::reusing(words, image_of(&dims));
-                with_floats(&x, |x| {
-                    quantize(level, x, *inverse, *rounding, &mut out).map_err(Error::other)
-                })?;
-                Register::Bytes(out, dims)
+                let x = self.floats(*from)?;
+                quantized(level, &x, *inverse, *rounding, words)?
             }
-            Kernel::Product { x, conv, of_rows } => {
+            Kernel::QuantizeOfRun {
+                from,
+                of,
+                moved,
+                ends: (low, high),
+            } => {
+                let x = self.floats(*from)?;
+                let rounding = Rounding {
+                    zero_point: byte_of(self.scalar(of.zero_point)?, *moved),
+                    low: byte_of(*low as f64, *moved),
+                    high: byte_of(*high as f64, *moved),
+                };
+                let inverse = 1.0 / self.scalar(of.scale)? as f32;
+                quantized(level, &x, inverse, rounding, words)?
+            }
+            Kernel::Load { input, is_signed } => {
+                let x = self.input(*input)?;
+                let dims = x.dims()?.to_vec();
+                Register::Bytes(imaged(&bytes_of(&x, *is_signed)?, &dims, words), dims)
+            }
+            Kernel::Constant { bytes, dims } => {
+                Register::Bytes(imaged(bytes, dims, words), dims.clone())
+            }
+            Kernel::Product { x, conv, shape } => {
                 let mut scratch = std::mem::take(&mut self.rooms.scratch);
                 let (x, dims) = self.bytes(*x)?;
-                let mut dims = dims.to_vec();
-                let out = match (*of_rows, &dims[..]) {
-                    (false, [_, _, _, _]) => conv.run(level, x, words, &mut scratch),
-                    // The last dim of four is not that of channels.
-                    (true, [_, _, _, _]) => {
-                        let (batch, height, width) = (dims[0] * dims[1], 1, dims[2]);
-                        let rows =
-                            imaged(&plain(x), &[batch * height * width, dims[3]], Vec::new());
-                        conv.run(level, &rows, words, &mut scratch)
-                    }
-                    (true, _) => conv.run(level, x, words, &mut scratch),
-                    (false, _) => return Err(Error::msg("an image has four dims")),
+                let x = as_images(x, dims, *shape)?;
+                let made = conv.run(level, &x, words, &mut scratch);
+                let made = made.map_err(Error::other)?;
+                let dims = product_dims(&made.sizes(), dims, *shape);
+                // What is no image by its number of dims is laid out as rows, and an image of rows as one.
+                let stays = *shape == Shape::Image || *shape == Shape::Rows && dims.len() != 4;
+                let out = match stays {
+                    true => made,
+                    false => imaged(&plain(&made), &dims, Vec::new()),
                 };
-                let mut out = out.map_err(Error::other)?;
-                match *of_rows {
-                    true => {
-                        if let Some(last) = dims.last_mut() {
-                            *last = out.channels();
-                        }
-                        if dims.len() == 4 {
-                            out = imaged(&plain(&out), &dims, Vec::new());
-                        }
-                    }
-                    false => dims = vec![out.batch(), out.channels(), out.height(), out.width()],
-                }
                 self.rooms.scratch = scratch;
                 Register::Bytes(out, dims)
             }
-            Kernel::ToFloats { x, conv } => {
+            Kernel::ToFloats { x, conv, shape, of } => {
                 let (x, dims) = self.bytes(*x)?;
-                let mut dims = dims.to_vec();
-                let rows = match dims.len() {
-                    4 => Cow::Owned(imaged(
-                        &plain(x),
-                        &[dims[0] * dims[1] * dims[2], dims[3]],
-                        words,
-                    )),
-                    _ => Cow::Borrowed(x),
-                };
-                let channels = conv.spec().out_channels;
-                let mut out = vec![0.0; rows.pixels() * channels];
-                conv.run_to_floats(level, &rows, &mut out)
-                    .map_err(Error::other)?;
-                if let Some(last) = dims.last_mut() {
-                    *last = channels;
+                let x = as_images(x, dims, *shape)?;
+                let (height, width) = (conv.spec().out_size(x.height(), x.width()))
+                    .ok_or_else(|| Error::msg("no window fits into the image"))?;
+                let sizes = (x.batch(), height, width, conv.spec().out_channels);
+                let mut out = vec![0.0; sizes.0 * sizes.1 * sizes.2 * sizes.3];
+                match of {
+                    None => conv.run_to_floats(level, &x, &mut out),
+                    Some((of, moved, bias)) => {
+                        let zero_point = byte_of(self.scalar(of.zero_point)?, *moved);
+                        let scale = self.scalar(of.scale)? as f32;
+                        let made = conv.run_to_floats_beside(level, &x, zero_point, &mut out);
+                        scaled(&mut out, scale, bias);
+                        made
+                    }
                 }
-                Register::Floats(Tensor::from_vec(out, dims)?)
+                .map_err(Error::other)?;
+                let dims = product_dims(&sizes, dims, *shape);
+                Register::Tensor(match shape {
+                    Shape::Rows => Tensor::from_vec(out, dims)?,
+                    // Channels are side by side.
+                    _ => {
+                        let pixels = [sizes.0, sizes.1 * sizes.2, sizes.3];
+                        let turned = Tensor::from_vec(out, pixels.to_vec())?;
+                        let turned = ops::transpose(&turned, 1, 2)?.contiguous()?;
+                        let dims: Vec<i64> = dims.iter().map(|size| *size as i64).collect();
+                        ops::reshape(&turned, dims)?
+                    }
+                })
             }
             Kernel::Add { a, b, rounding } => {
                 let ((x, of_x), (y, of_y)) = (a, b);
-                let ((x, x_dims), (y, y_dims)) = (self.bytes(*x)?, self.bytes(*y)?);
-                if x_dims == y_dims {
-                    let sum = add(level, (x, *of_x), (y, *of_y), *rounding, words);
-                    Register::Bytes(sum.map_err(Error::other)?, x_dims.to_vec())
-                } else {
-                    let dims = broadcast(x_dims, y_dims)?;
-                    let spread = |x: &Bytes, own: &[usize]| {
-                        imaged(&expanded(&plain(x), own, &dims), &dims, Vec::new())
-                    };
-                    let (x, y) = (spread(x, x_dims), spread(y, y_dims));
-                    let sum = add(level, (&x, *of_x), (&y, *of_y), *rounding, words);
-                    Register::Bytes(sum.map_err(Error::other)?, dims)
-                }
+                let (x, y, dims) = self.two(*x, *y)?;
+                let sum = add(level, (&x, *of_x), (&y, *of_y), *rounding, words);
+                Register::Bytes(sum.map_err(Error::other)?, dims)
+            }
+            Kernel::Mul {
+                a,
+                b,
+                scale,
+                rounding,
+            } => {
+                let (x, y, dims) = self.two(a.0, b.0)?;
+                let product = multiply(level, (&x, a.1), (&y, b.1), *scale, *rounding, words);
+                Register::Bytes(product.map_err(Error::other)?, dims)
+            }
+            Kernel::Cat { all, dim } => {
+                let each = all.iter().map(|x| {
+                    let (x, dims) = self.bytes(*x)?;
+                    Tensor::from_vec(plain(x), dims.to_vec())
+                });
+                let all = each.collect::<Result<Vec<Tensor>>>()?;
+                let made = ops::cat(&all, *dim)?;
+                let dims = made.dims()?.to_vec();
+                Register::Bytes(imaged(&bytes_of(&made, false)?, &dims, words), dims)
+            }
+            Kernel::Each { x, table } => {
+                let (x, dims) = self.bytes(*x)?;
+                Register::Bytes(lookup(level, x, table, words), dims.to_vec())
+            }
+            Kernel::Pad {
+                x,
+                by: [above, below, left, right],
+                byte,
+            } => {
+                let (x, dims) = self.bytes(*x)?;
+                is_image(dims)?;
+                image(x.padded([*above, *below], [*left, *right], *byte, words))
             }
             Kernel::Clamp { x, low, high } => {
                 let (x, dims) = self.bytes(*x)?;
@@ -299,35 +438,64 @@ impl Run<'_, '_> {
             } => {
                 let (x, dims) = self.bytes(*x)?;
                 is_image(dims)?;
-                let windows = windows.unwrap_or(Windows {
-                    kernel: [x.height(), x.width()],
-                    stride: [1, 1],
-                    padding: [0, 0],
-                });
                 let made = average_pool(
                     level,
                     x,
-                    windows,
+                    *windows,
                     (*scale, *zero_point, *counts),
                     *rounding,
                     words,
                 );
                 image(made.map_err(Error::other)?)
             }
-            Kernel::Flatten { x, start, end } => {
+            Kernel::Mean {
+                x,
+                term,
+                keeps,
+                rounding,
+            } => {
                 let (x, dims) = self.bytes(*x)?;
-                let rank = dims.len() as i64;
-                let at = |dim: i64| {
-                    usize::try_from(if dim < 0 { dim + rank } else { dim }).map_err(Error::other)
+                let shape = match dims.len() {
+                    3 => Shape::Sequence,
+                    _ => Shape::Image,
                 };
-                let (start, end) = (at(*start)?, at(*end)?);
-                if start > end || end >= dims.len() {
-                    return Err(Error::msg("the dims to flatten do not exist"));
+                let x = as_images(x, dims, shape)?;
+                let windows = Windows {
+                    kernel: [x.height(), x.width()],
+                    stride: [1, 1],
+                    padding: [0, 0],
+                    ceil: false,
+                };
+                let of = (term.scale, term.zero_point, false);
+                let made = average_pool(level, &x, windows, of, *rounding, words);
+                let made = made.map_err(Error::other)?;
+                let mut dims = dims.to_vec();
+                for dim in dims.iter_mut().skip(2) {
+                    *dim = 1;
                 }
-                let mut flat = dims[..start].to_vec();
-                flat.push(dims[start..=end].iter().product());
-                flat.extend(&dims[end + 1..]);
-                Register::Bytes(imaged(&plain(x), &flat, words), flat)
+                if !keeps {
+                    dims.truncate(2);
+                }
+                // An image of one pixel is a row of its channels; a row of channels has them in another dim.
+                match dims.len() {
+                    3 => Register::Bytes(imaged(&plain(&made), &dims, Vec::new()), dims),
+                    _ => Register::Bytes(made, dims),
+                }
+            }
+            Kernel::View { x, call } => {
+                let (x, dims) = self.bytes(*x)?;
+                let x = Tensor::from_vec(plain(x), dims.to_vec())?;
+                let made: Tensor = call.forward(&x)?;
+                let dims = made.dims()?.to_vec();
+                Register::Bytes(imaged(&bytes_of(&made, false)?, &dims, words), dims)
+            }
+            Kernel::Store { x, is_signed } => {
+                let (x, dims) = self.bytes(*x)?;
+                let made = Tensor::from_vec(plain(x), dims.to_vec())?;
+                Register::Tensor(match is_signed {
+                    false => made,
+                    true => (made.to_dtype(DType::I64)? - 128)?.to_dtype(DType::I8)?,
+                })
             }
             Kernel::Dequantize {
                 x,
@@ -337,7 +505,7 @@ impl Run<'_, '_> {
                 let (x, dims) = self.bytes(*x)?;
                 let mut out = vec![0.0; x.pixels() * x.channels()];
                 dequantize(level, x, *scale, *zero_point, &mut out).map_err(Error::other)?;
-                Register::Floats(Tensor::from_vec(out, dims.to_vec())?)
+                Register::Tensor(Tensor::from_vec(out, dims.to_vec())?)
             }
         };
         self.registers[step.to] = made;
@@ -349,6 +517,77 @@ impl Run<'_, '_> {
             }
         }
         Ok(())
+    }
+}
+
+/// The byte of an integer; beyond the ends, the last one.
+fn byte_of(whole: f64, moved: i64) -> u8 {
+    (whole + moved as f64).clamp(0.0, 255.0) as u8
+}
+
+fn quantized(
+    level: Level,
+    x: &Tensor,
+    inverse: f32,
+    rounding: Rounding,
+    words: Vec<u32>,
+) -> Result<Register> {
+    let dims = x.dims()?.to_vec();
+    let mut out = Bytes::reusing(words, image_of(&dims));
+    with_floats(x, |x| {
+        quantize(level, x, inverse, rounding, &mut out).map_err(Error::other)
+    })?;
+    Ok(Register::Bytes(out, dims))
+}
+
+/// Rows times a scale, with a bias if there is one.
+fn scaled(out: &mut [f32], scale: f32, bias: &[f32]) {
+    if scale == 1.0 && bias.is_empty() {
+        return;
+    }
+    if bias.is_empty() {
+        out.iter_mut().for_each(|x| *x *= scale);
+        return;
+    }
+    for row in out.chunks_mut(bias.len()) {
+        for (x, bias) in row.iter_mut().zip(bias) {
+            *x = *x * scale + bias;
+        }
+    }
+}
+
+/// The bytes of a product's input as it reads them.
+fn as_images<'x>(x: &'x Bytes, dims: &[usize], shape: Shape) -> Result<Cow<'x, Bytes>> {
+    Ok(match (shape, dims) {
+        (Shape::Image, _) => {
+            is_image(dims)?;
+            Cow::Borrowed(x)
+        }
+        (Shape::Sequence, _) => Cow::Owned(imaged(&plain(x), &rows_as_images(dims)?, Vec::new())),
+        // The last dim of four is not that of channels.
+        (Shape::Rows, [a, b, c, last]) => {
+            Cow::Owned(imaged(&plain(x), &[a * b * c, *last], Vec::new()))
+        }
+        (Shape::Rows, _) => Cow::Borrowed(x),
+    })
+}
+
+/// The sizes of a product's result, of images of these sizes.
+fn product_dims(
+    &(batch, height, width, channels): &(usize, usize, usize, usize),
+    dims: &[usize],
+    shape: Shape,
+) -> Vec<usize> {
+    match shape {
+        Shape::Image => vec![batch, channels, height, width],
+        Shape::Sequence => vec![batch, channels, width],
+        Shape::Rows => {
+            let mut dims = dims.to_vec();
+            if let Some(last) = dims.last_mut() {
+                *last = channels;
+            }
+            dims
+        }
     }
 }
 
@@ -364,48 +603,23 @@ fn image(x: Bytes) -> Register {
     Register::Bytes(x, dims)
 }
 
-/// The sizes that two shapes have together.
-fn broadcast(a: &[usize], b: &[usize]) -> Result<Vec<usize>> {
-    let rank = a.len().max(b.len());
-    let of = |dims: &[usize], at: usize| match at + dims.len() >= rank {
-        true => dims[at + dims.len() - rank],
-        false => 1,
-    };
-    (0..rank)
-        .map(|at| match (of(a, at), of(b, at)) {
-            (a, b) if a == b || b == 1 => Ok(a),
-            (1, b) => Ok(b),
-            _ => Err(Error::msg(format_args!(
-                "the shapes {a:?} and {b:?} do not broadcast"
-            ))),
-        })
-        .collect()
-}
-
-/// Bytes of a shape, repeated in a wider one.
-fn expanded(bytes: &[u8], own: &[usize], dims: &[usize]) -> Vec<u8> {
-    let count: usize = dims.iter().product();
-    (0..count)
-        .map(|index| {
-            let (mut rest, mut at, mut stride) = (index, 0, 1);
-            for (from_end, size) in dims.iter().rev().enumerate() {
-                let place = rest % size;
-                rest /= size;
-                if let Some(own) = own.iter().rev().nth(from_end) {
-                    at += if *own == 1 { 0 } else { place * stride };
-                    stride *= own;
-                }
-            }
-            bytes[at]
-        })
-        .collect()
-}
-
 impl Executable for Program {
     fn covers(&self, inputs: &[&Value]) -> std::result::Result<(), Cow<'static, str>> {
         for step in &self.steps {
-            let Kernel::Quantize { input, .. } = &step.kernel else {
-                continue;
+            let (input, dtype) = match &step.kernel {
+                Kernel::Quantize {
+                    from: Floats::Input(input),
+                    ..
+                }
+                | Kernel::QuantizeOfRun {
+                    from: Floats::Input(input),
+                    ..
+                } => (input, DType::F32),
+                Kernel::Load { input, is_signed } => match is_signed {
+                    true => (input, DType::I8),
+                    false => (input, DType::U8),
+                },
+                _ => continue,
             };
             let tensor = inputs
                 .get(*input)
@@ -413,8 +627,8 @@ impl Executable for Program {
             let Some(tensor) = tensor else {
                 return Err("an input is no tensor".into());
             };
-            if tensor.dtype().ok() != Some(DType::F32) || tensor.candle().is_err() {
-                return Err("an input is not of `float32`".into());
+            if tensor.dtype().ok() != Some(dtype) || tensor.candle().is_err() {
+                return Err(format!("an input is not of {dtype}").into());
             }
             if tensor.requires_grad().unwrap_or(true) {
                 return Err("an input needs a gradient".into());
@@ -463,8 +677,8 @@ impl Executable for Program {
         let mut results = Vec::with_capacity(self.results.len());
         for id in &self.results {
             match &run.registers[*id] {
-                Register::Floats(tensor) => results.push(Value::object(tensor.clone())),
-                _ => return Err(Error::msg("a result has no floats")),
+                Register::Tensor(tensor) => results.push(Value::object(tensor.clone())),
+                _ => return Err(Error::msg("a result is no tensor")),
             }
         }
         for register in run.registers {

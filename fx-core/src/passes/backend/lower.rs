@@ -5,7 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::partition::{Colour, Partitioner, colours};
+use super::partition::{Partitioner, colours, part_from_readers};
 use super::support::{Metas, Support};
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -161,6 +161,8 @@ impl GraphModule {
             }
             _ => backend.supports(call, metas),
         };
+        let first = colours(self, supports, |_, _| ())?;
+        part_from_readers(self, &first)?;
         let before = colours(self, supports, |node, reason| {
             left.push(LeftNode::new(node, reason));
         })?;
@@ -169,7 +171,7 @@ impl GraphModule {
         let (paths, part_of) = self.assign(&regions, backend.name(), "lowering")?;
         for node in self.graph().nodes() {
             let at = node.index();
-            if matches!(before[at], Colour::Counts | Colour::Joins) && part_of[at].is_none() {
+            if before[at].is_taken() && part_of[at].is_none() {
                 left.push(LeftNode::new(node, "its part is not worth it"));
             }
         }

@@ -9,6 +9,7 @@ use std::borrow::Cow;
 use super::support::{Metas, OperatorSupport, Support};
 use crate::error::Result;
 use crate::graph_module::GraphModule;
+use crate::ir::argument::Argument;
 use crate::ir::graph::Graph;
 use crate::ir::node::NodeRef;
 use crate::ir::op::Op;
@@ -130,7 +131,7 @@ impl Partitioner {
         let mut last_ordered: Option<usize> = None;
         // Supported calls are on odd levels, all others on even ones. What is given is on none, but a tensor that a
         // call changes: its reads come before and after that call.
-        let takes = |at: usize| matches!(colours[at], Colour::Counts | Colour::Joins);
+        let takes = |at: usize| colours[at].is_taken();
         let mut has_level = vec![false; graph.index_bound()];
         let mut inputs: Vec<usize> = Vec::new();
         for node in graph.nodes() {
@@ -158,13 +159,13 @@ impl Partitioner {
                 }
             }
         }
-        self.defer_constants(graph, ordered, &takes, &mut levels, &mut groups);
+        follow_readers(graph, colours, ordered, &mut levels, &mut groups);
         let mut part_of: Vec<Option<u32>> = vec![None; graph.index_bound()];
         let mut of_key: Vec<Option<u32>> = Vec::new();
         let mut parts = 0;
         for node in graph.nodes() {
             let at = node.index();
-            if !matches!(colours[at], Colour::Counts | Colour::Joins) {
+            if !takes(at) {
                 continue;
             }
             let key = match self.horizontal {
@@ -194,39 +195,85 @@ impl Partitioner {
         }
         Region::of_parts(graph, &part_of, parts as usize)
     }
+}
 
-    /// Has what is made of the module's tensors alone stand beside its first reader, which it waits for.
-    fn defer_constants(
-        &self,
-        graph: &Graph,
-        ordered: &Ordered,
-        takes: &dyn Fn(usize) -> bool,
-        levels: &mut [u32],
-        groups: &mut Groups,
-    ) {
-        let mut is_constant = vec![false; graph.index_bound()];
-        let mut constants = Vec::new();
-        for node in graph.nodes() {
-            let at = node.index();
-            let of_tensors = |input: NodeRef<'_>| {
-                matches!(input.op(), Op::GetAttr(_)) || is_constant[input.index()]
-            };
-            if takes(at) && !ordered.contains(node) && node.all_input_nodes().all(of_tensors) {
-                is_constant[at] = true;
-                constants.push(node);
-            }
+/// Has calls that are supported with their readers stand beside these, which they wait for.
+fn follow_readers(
+    graph: &Graph,
+    colours: &[Colour],
+    ordered: &Ordered,
+    levels: &mut [u32],
+    groups: &mut Groups,
+) {
+    for node in graph.nodes().rev() {
+        let at = node.index();
+        if colours[at] != Colour::Follows || ordered.contains(node) {
+            continue;
         }
-        for node in constants.into_iter().rev() {
-            let readers = || node.users().map(NodeRef::index);
-            let Some(first) = readers().min_by_key(|reader| levels[*reader]) else {
-                continue;
-            };
-            if readers().all(takes) && levels[first] > levels[node.index()] {
-                levels[node.index()] = levels[first];
-                groups.join(node.index(), first);
-            }
+        let readers = || node.users().map(NodeRef::index);
+        let Some(first) = readers().min_by_key(|reader| levels[*reader]) else {
+            continue;
+        };
+        if readers().all(|reader| colours[reader].is_taken()) && levels[first] >= levels[at] {
+            levels[at] = levels[first];
+            groups.join(at, first);
         }
     }
+}
+
+/// Gives each reader that is taken a call of its own of what is supported with its readers, and such a call tensors of its
+/// own.
+///
+/// # Errors
+/// Returns an error if a node cannot be copied.
+pub(super) fn part_from_readers(gm: &mut GraphModule, colours: &[Colour]) -> Result<()> {
+    let is_taken = |node: NodeRef<'_>| colours.get(node.index()).is_some_and(|c| c.is_taken());
+    let ordered = gm.ordered();
+    let mut wanted: Vec<(NodeId, NodeId)> = Vec::new();
+    let mut followers = Vec::new();
+    for node in gm.graph().nodes() {
+        if colours.get(node.index()) != Some(&Colour::Follows) {
+            continue;
+        }
+        followers.push(node.id());
+        let mut readers = node.users().filter(|reader| is_taken(*reader));
+        // The call itself stays with the first, if all are taken.
+        if node.users().all(is_taken) {
+            readers.next();
+        }
+        wanted.extend(readers.map(|reader| (node.id(), reader.id())));
+    }
+    let source = gm.graph().clone();
+    let is_tensor =
+        |input: &NodeRef<'_>| matches!(input.op(), Op::GetAttr(_)) && !ordered.contains(*input);
+    let mut edit = gm.graph_mut();
+    // A tensor that two parts read would be an input of both.
+    let own_tensors = |edit: &mut Graph, id: NodeId, least: usize| -> Result<()> {
+        let read: Vec<NodeId> = edit.node(id)?.all_input_nodes().map(NodeRef::id).collect();
+        for tensor in read {
+            let tensor = source.node(tensor)?;
+            if !is_tensor(&tensor) || tensor.num_users() <= least {
+                continue;
+            }
+            let mut at = edit.inserting_before(id)?;
+            let own = at.node_copy(tensor, Argument::Node)?;
+            drop(at);
+            edit.node_mut(id)?.replace_input_with(tensor.id(), own)?;
+        }
+        Ok(())
+    };
+    for id in followers {
+        own_tensors(&mut edit, id, 1)?;
+    }
+    for (id, reader) in wanted {
+        let mut at = edit.inserting_before(reader)?;
+        let of = source.node(id)?;
+        let copy = at.node_copy(of, Argument::Node)?;
+        drop(at);
+        edit.node_mut(reader)?.replace_input_with(id, copy)?;
+        own_tensors(&mut edit, copy, 0)?;
+    }
+    Ok(())
 }
 
 /// What is said of each call, by index; `left` gets those that are not supported, with the reason.
@@ -242,6 +289,7 @@ pub(super) fn colours(
         *colour = match supports(&call, &Metas::of(gm.graph(), node)) {
             Support::Yes => Colour::Counts,
             Support::IfFused => Colour::Joins,
+            Support::WithReader => Colour::Follows,
             Support::No(reason) => {
                 left(node, reason);
                 Colour::Left
@@ -260,8 +308,17 @@ pub(super) enum Colour {
     Counts,
     /// Supported beside others.
     Joins,
+    /// Supported with what reads it.
+    Follows,
     /// Not supported.
     Left,
+}
+
+impl Colour {
+    /// Whether a part can have it.
+    pub fn is_taken(self) -> bool {
+        matches!(self, Colour::Counts | Colour::Joins | Colour::Follows)
+    }
 }
 
 /// Sets of nodes that are joined, by index.

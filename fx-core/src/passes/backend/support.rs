@@ -17,6 +17,9 @@ pub enum Support {
     Yes,
     /// It can, beside others that can: a view is not worth a part of its own.
     IfFused,
+    /// It can, as a part of what reads it: [`lower`](crate::GraphModule::lower) gives each reader that is taken a call of its
+    /// own. The bytes of a weight as floats are worth no part, and are not to be passed from one part to another.
+    WithReader,
     /// It cannot, for a reason that a report names.
     No(Cow<'static, str>),
 }
@@ -126,6 +129,7 @@ impl<A: OperatorSupport, B: OperatorSupport> OperatorSupport for AllOf<A, B> {
     fn supports(&self, call: &Call<'_>, metas: &Metas<'_>) -> Support {
         match (self.0.supports(call, metas), self.1.supports(call, metas)) {
             (no @ Support::No(_), _) | (_, no @ Support::No(_)) => no,
+            (Support::WithReader, _) | (_, Support::WithReader) => Support::WithReader,
             (Support::IfFused, _) | (_, Support::IfFused) => Support::IfFused,
             (Support::Yes, Support::Yes) => Support::Yes,
         }
@@ -143,6 +147,10 @@ impl<A: OperatorSupport, B: OperatorSupport> OperatorSupport for AnyOf<A, B> {
             Support::IfFused => match self.1.supports(call, metas) {
                 Support::Yes => Support::Yes,
                 _ => Support::IfFused,
+            },
+            Support::WithReader => match self.1.supports(call, metas) {
+                Support::No(_) => Support::WithReader,
+                other => other,
             },
             Support::No(_) => self.1.supports(call, metas),
         }

@@ -3,8 +3,9 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
+use super::affine::Affine;
 use super::contrib::DOMAIN;
-use super::quant::{Scaled, held};
+use super::quant::{Bytes, Scaled, held};
 use super::quant::{dequantized, quantized};
 use super::windows::{image, pool, pool_windows};
 use crate::load::checks::at_least;
@@ -20,9 +21,14 @@ pub(super) const TABLE: &[Operator] = &[
     op("DequantizeLinear", dequantized)
         .domain(DOMAIN)
         .any_type()
+        .integers(&[0])
         .makes(|of| of.first()),
     op("QLinearAdd", sum).domain(DOMAIN).any_type(),
     op("QLinearMul", |cx| {
+        if cx.reader.is_reference {
+            let dtype = cx.dtype(0)?;
+            return packed(cx, &(apart(cx, 0)? * apart(cx, 3)?)?, 6, dtype);
+        }
         let of = |at: usize| as_type(&cx.tensor(at)?, DType::F32);
         let beside = |at: usize| match cx.has(at + 2) {
             true => of(at)? - of(at + 2)?,
@@ -64,7 +70,7 @@ pub(super) const TABLE: &[Operator] = &[
         let shape = cx.shape(0)?;
         let count = dims.iter().map(|dim| shape[*dim as usize].as_number());
         let count: Option<i64> = count.product();
-        let Some(count) = count else {
+        let Some(count) = count.filter(|_| !cx.reader.is_reference) else {
             return alone(cx, |x| ops::mean(x, dims.clone(), true));
         };
         let of = |at: usize| as_type(&cx.tensor(at)?, DType::F32);
@@ -105,14 +111,20 @@ pub(super) const TABLE: &[Operator] = &[
     .domain(DOMAIN)
     .any_type(),
     op("QGemm", |cx| {
+        if cx.reader.is_reference && cx.has(7) && cx.float("alpha", 1.0) == 1.0 {
+            return reference_gemm(cx);
+        }
         let turned = |x: Tensor, name: &str| match cx.flag(name) {
             true => ops::t(&x),
             false => Ok(x),
         };
-        let (a, b) = (
-            turned(whole(cx, 0)?, "transA")?,
-            turned(whole(cx, 3)?, "transB")?,
-        );
+        // Of the right matrix, several zero points are one for each column of the product.
+        let b = turned(as_type(&cx.tensor(3)?, DType::F64)?, "transB")?;
+        let b = match cx.optional(5)? {
+            Some(zero) => (b - as_type(&zero, DType::F64)?)?,
+            None => b,
+        };
+        let a = turned(beside_zero(cx, 0, 2, DType::F64)?, "transA")?;
         let mut sum = ops::matmul(&a, &b)?;
         if cx.has(6) {
             sum = (sum + as_type(&cx.tensor(6)?, DType::F64)?)?;
@@ -128,8 +140,14 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .domain(DOMAIN)
     .any_type()
-    .makes(|of| of.products()),
+    .makes(|of| of.products())
+    .integers(&[3, 6]),
     op("MatMulIntegerToFloat", |cx| {
+        if cx.reader.is_reference {
+            let x = Affine::of(cx, 2, 4, -2)?.values(&cx.tensor(0)?)?;
+            let other = Affine::of(cx, 3, 5, -1)?.values(&cx.tensor(1)?)?;
+            return cx.of(with_bias(cx, ops::matmul(&x, &other)?, 6)?, DType::F32);
+        }
         let (a, b) = (
             beside_zero(cx, 0, 4, DType::F64)?,
             beside_zero(cx, 1, 5, DType::F64)?,
@@ -140,8 +158,14 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .domain(DOMAIN)
     .any_type()
-    .makes(|of| of.products()),
+    .makes(|of| of.products())
+    .integers(&[1]),
     op("DynamicQuantizeMatMul", |cx| {
+        if cx.reader.is_reference {
+            let x = requantized(&cx.tensor(0)?)?;
+            let other = Affine::of(cx, 2, 3, -1)?.values(&cx.tensor(1)?)?;
+            return cx.of(with_bias(cx, ops::matmul(&x, &other)?, 4)?, DType::F32);
+        }
         let rank = cx.rank(1)?;
         let rows = cx
             .shape(1)?
@@ -155,7 +179,8 @@ pub(super) const TABLE: &[Operator] = &[
     })
     .domain(DOMAIN)
     .any_type()
-    .makes(|of| of.products()),
+    .makes(|of| of.products())
+    .integers(&[1]),
     op("MatMulNBits", |cx| {
         let weight = unpacked(cx)?;
         let bias = cx.has(5).then(|| cx.single(5)).transpose()?;
@@ -174,14 +199,38 @@ pub(super) const TABLE: &[Operator] = &[
     .makes(|of| of.products()),
 ];
 
-/// A quantized input, whose scale and zero point stand behind it.
-fn apart(cx: &NodeCx<'_>, at: usize) -> Result<Tensor> {
-    beside_zero(cx, at, at + 2, DType::F32)? * cx.tensor(at + 1)?
+/// Numbers as bytes stand for them, by a scale and a zero point that are made for them.
+fn requantized(x: &Tensor) -> Result<Tensor> {
+    let (levels, scale, zero) = Bytes::levels(x)?;
+    ops::dequantize_affine(&levels, &scale, &zero, None)
 }
 
-/// A quantized input as whole numbers beside its zero point, two places behind it; of a matrix, one for each column.
-fn whole(cx: &NodeCx<'_>, at: usize) -> Result<Tensor> {
-    beside_zero(cx, at, at + 2, DType::F64)
+/// A quantized input, whose scale and zero point stand behind it.
+fn apart(cx: &NodeCx<'_>, at: usize) -> Result<Tensor> {
+    Affine::of(cx, at + 1, at + 2, -1)?.values(&cx.tensor(at)?)
+}
+
+/// `QGemm` in reference form.
+fn reference_gemm(cx: &NodeCx<'_>) -> Given {
+    let of_rows = cx.flag("transB");
+    let (of_a, of_b) = (
+        Affine::of(cx, 1, 2, -1)?,
+        Affine::of(cx, 4, 5, if of_rows { 0 } else { 1 })?,
+    );
+    let (mut a, b) = (of_a.values(&cx.tensor(0)?)?, of_b.values(&cx.tensor(3)?)?);
+    if cx.flag("transA") {
+        a = ops::t(&a)?;
+    }
+    let bias = match cx.optional(6)? {
+        Some(bias) => Some(Affine::of_products(&of_a, &of_b)?.values(&bias)?),
+        None => None,
+    };
+    let y = match (of_rows, &bias) {
+        (true, bias) => ops::linear(&a, &b, bias.as_ref())?,
+        (false, None) => ops::matmul(&a, &b)?,
+        (false, Some(bias)) => (ops::matmul(&a, &b)? + bias)?,
+    };
+    packed(cx, &y, 7, cx.dtype(0)?)
 }
 
 /// A quantized input as numbers of a type beside its zero point, if it has one.
@@ -203,6 +252,9 @@ fn with_bias(cx: &NodeCx<'_>, y: Tensor, at: usize) -> Result<Tensor> {
 
 /// Numbers as those of few bits, by the scale and the zero point at a place.
 fn packed(cx: &NodeCx<'_>, y: &Tensor, at: usize, dtype: DType) -> Given {
+    if cx.reader.is_reference {
+        return Ok(vec![Affine::of(cx, at, at + 1, -1)?.levels(y, dtype)?]);
+    }
     let y = ops::round(&(y / cx.tensor(at)?)?, 0)?;
     behind(cx, y, at + 1, dtype)
 }
@@ -219,6 +271,10 @@ fn behind(cx: &NodeCx<'_>, y: Tensor, at: usize, dtype: DType) -> Given {
 /// The sum of two quantized inputs, with each product and sum rounded as ONNX Runtime does, which adds to a product before it
 /// rounds: else numbers between two steps would go the other way.
 fn sum(cx: &mut NodeCx<'_>) -> Given {
+    if cx.reader.is_reference {
+        let dtype = cx.dtype(0)?;
+        return packed(cx, &(apart(cx, 0)? + apart(cx, 3)?)?, 6, dtype);
+    }
     let of = |at: usize| as_type(&cx.tensor(at)?, DType::F32);
     let zero = |at: usize| match cx.has(at) {
         true => of(at),

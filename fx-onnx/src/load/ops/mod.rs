@@ -3,6 +3,7 @@
 //! Invariant: an operator is known by its entry alone; a rule gives ONNX's numbers, or an error that says what fx does
 //! not have.
 
+mod affine;
 mod attention;
 mod boxes;
 mod classic;

@@ -3,6 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
+use super::affine::{Affine, ends};
 use super::windows::convolved;
 use crate::load::checks::{at_least, rank, windows};
 use crate::load::node::NodeCx;
@@ -15,9 +16,19 @@ pub(super) const TABLE: &[Operator] = &[
         .makes(|of| of.first()),
     op("DequantizeLinear", dequantized)
         .any_type()
+        .integers(&[0])
         .makes(|of| of.first()),
     op("DynamicQuantizeLinear", |cx| {
-        let Bytes { y, scale, zero } = Bytes::of(&cx.tensor(0)?)?;
+        let x = cx.tensor(0)?;
+        if cx.reader.is_reference {
+            let (y, scale, zero) = Bytes::levels(&x)?;
+            return Ok(vec![
+                V::of(y, DType::U8),
+                V::of(scale, DType::F32),
+                V::of(zero, DType::U8),
+            ]);
+        }
+        let Bytes { y, scale, zero } = Bytes::of(&x)?;
         Ok(vec![
             V::of(as_type(&y, DType::U8)?, DType::U8),
             V::of(scale, DType::F32),
@@ -25,6 +36,15 @@ pub(super) const TABLE: &[Operator] = &[
         ])
     }),
     op("QLinearMatMul", |cx| {
+        if cx.reader.is_reference {
+            // Of the left matrix, several are one for each row.
+            let x = Affine::of(cx, 1, 2, -2)?.values(&cx.tensor(0)?)?;
+            let other = Affine::of(cx, 4, 5, -1)?.values(&cx.tensor(3)?)?;
+            let dtype = cx.dtype(7)?;
+            return Ok(vec![
+                Affine::of(cx, 6, 7, -2)?.levels(&ops::matmul(&x, &other)?, dtype)?,
+            ]);
+        }
         let y = ops::matmul(&apart(cx, 0, DType::F64)?, &apart(cx, 3, DType::F64)?)?;
         let mut scale = as_type(&cx.tensor(1)?, DType::F32)?;
         if cx.rank(1)? == 1 && cx.known_shape(1)? != [1] {
@@ -37,8 +57,21 @@ pub(super) const TABLE: &[Operator] = &[
         Ok(vec![held(&y, cx.dtype(7)?)?])
     })
     .any_type()
-    .makes(|of| of.products()),
+    .makes(|of| of.products())
+    .integers(&[3]),
     op("QLinearConv", |cx| {
+        if cx.reader.is_reference {
+            let (of_x, of_weight) = (Affine::of(cx, 1, 2, 1)?, Affine::of(cx, 4, 5, 0)?);
+            let (x, w) = (
+                of_x.values(&cx.tensor(0)?)?,
+                of_weight.values(&cx.tensor(3)?)?,
+            );
+            let of_bias = Affine::of_products(&of_x, &of_weight)?;
+            let bias = cx.optional(8)?.map(|bias| of_bias.values(&bias));
+            let y = convolved(cx, x, &w, 3, bias.transpose()?.as_ref())?;
+            let dtype = cx.dtype(7)?;
+            return Ok(vec![Affine::of(cx, 6, 7, 1)?.levels(&y, dtype)?]);
+        }
         let dims = cx.rank(3)?;
         // What there is for each result, beside the others.
         let each = |x: Tensor, dims: usize| -> Result<Tensor> {
@@ -61,6 +94,7 @@ pub(super) const TABLE: &[Operator] = &[
         Ok(vec![held(&y, cx.dtype(7)?)?])
     })
     .any_type()
+    .integers(&[3, 8])
     .check(|cx| {
         windows(cx)?;
         let dims = cx.rank(3)?;
@@ -69,6 +103,10 @@ pub(super) const TABLE: &[Operator] = &[
         at_least(cx, "group", 1)
     }),
     op("MatMulInteger", |cx| {
+        if cx.reader.is_reference {
+            let (x, other) = (steps(cx, 0, 2, -2)?, steps(cx, 1, 3, -1)?);
+            return cx.of(as_type(&ops::matmul(&x, &other)?, DType::I32)?, DType::I32);
+        }
         let wide = |at: usize, zero: usize| -> Result<Tensor> {
             let x = as_type(&cx.tensor(at)?, DType::F64)?;
             match cx.optional(zero)? {
@@ -86,12 +124,18 @@ pub(super) const TABLE: &[Operator] = &[
         cx.of(as_type(&y, DType::I32)?, DType::I32)
     })
     .any_type()
-    .makes(|of| of.products()),
+    .makes(|of| of.products())
+    .integers(&[1]),
 ];
+
+/// A quantized input beside its zero point, in steps of its scale.
+pub(super) fn steps(cx: &NodeCx<'_>, at: usize, zero: usize, axis: i64) -> Result<Tensor> {
+    Affine::of_steps(cx, zero, axis)?.values(&cx.tensor(at)?)
+}
 
 /// `QuantizeLinear`: numbers as those of few bits.
 pub(super) fn quantized(cx: &mut NodeCx<'_>) -> Given {
-    let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
+    let x = as_type(&cx.tensor(0)?, DType::F32)?;
     let dtype = match (cx.has(2), cx.int("output_dtype", 0)) {
         (true, _) => cx.dtype(2)?,
         (_, 0) => DType::U8,
@@ -100,34 +144,42 @@ pub(super) fn quantized(cx: &mut NodeCx<'_>) -> Given {
             Error::msg(format_args!("quantizing to {name}"))
         })?,
     };
-    let scale = along(cx, &scale, 1)?;
-    let mut y = ops::round(
-        &(as_type(&x, DType::F32)? / as_type(&scale, DType::F32)?)?,
-        0,
-    )?;
-    if cx.has(2) {
-        let zero = along(cx, &cx.tensor(2)?, 2)?;
-        y = (y + as_type(&zero, DType::F32)?)?;
+    if is_blocked(cx) {
+        let scale = of_blocks(cx, &cx.tensor(1)?)?;
+        let mut y = ops::round(&(x / as_type(&scale, DType::F32)?)?, 0)?;
+        if cx.has(2) {
+            let zero = of_blocks(cx, &cx.tensor(2)?)?;
+            y = (y + as_type(&zero, DType::F32)?)?;
+        }
+        return Ok(vec![held(&y, dtype)?]);
     }
-    Ok(vec![held(&y, dtype)?])
+    let affine = Affine::of(cx, 1, 2, cx.int("axis", 1))?;
+    Ok(vec![match cx.is_given(0) {
+        true => affine.levels_of_input(&x, dtype)?,
+        false => affine.levels(&x, dtype)?,
+    }])
 }
 
 /// `DequantizeLinear`: the numbers that those of few bits stand for.
 pub(super) fn dequantized(cx: &mut NodeCx<'_>) -> Given {
-    let (x, scale) = (cx.tensor(0)?, cx.tensor(1)?);
-    let to = cx.dtype(1)?;
-    let scale = along(cx, &scale, 1)?;
-    let mut y = as_type(&x, DType::F32)?;
-    if cx.has(2) {
-        let zero = along(cx, &cx.tensor(2)?, 2)?;
-        y = (y - as_type(&zero, DType::F32)?)?;
-    }
-    let y = (y * as_type(&scale, DType::F32)?)?;
+    let (x, to) = (cx.tensor(0)?, cx.dtype(1)?);
+    let y = match is_blocked(cx) {
+        false => Affine::of(cx, 1, 2, cx.int("axis", 1))?.values(&x)?,
+        true => {
+            let scale = of_blocks(cx, &cx.tensor(1)?)?;
+            let mut y = as_type(&x, DType::F32)?;
+            if cx.has(2) {
+                let zero = of_blocks(cx, &cx.tensor(2)?)?;
+                y = (y - as_type(&zero, DType::F32)?)?;
+            }
+            (y * as_type(&scale, DType::F32)?)?
+        }
+    };
     cx.of(as_type(&y, to)?, to)
 }
 
 /// Numbers as bytes of a scale and a zero point that are made for them; as floats.
-struct Bytes {
+pub(super) struct Bytes {
     y: Tensor,
     scale: Tensor,
     zero: Tensor,
@@ -135,6 +187,21 @@ struct Bytes {
 
 impl Bytes {
     fn of(x: &Tensor) -> Result<Self> {
+        let (scale, zero) = Bytes::scale_of(x)?;
+        let y = ops::clamp(&(ops::round(&(x / &scale)?, 0)? + &zero)?, 0.0, 255.0)?;
+        Ok(Bytes { y, scale, zero })
+    }
+
+    /// Bytes of numbers with their scale and zero point, in reference form.
+    pub(super) fn levels(x: &Tensor) -> Result<(Tensor, Tensor, Tensor)> {
+        let (scale, zero) = Bytes::scale_of(x)?;
+        let zero = as_type(&zero, DType::U8)?;
+        let y = ops::quantize_affine(x, &scale, &zero, 0, 255, DType::U8, None)?;
+        Ok((y, scale, zero))
+    }
+
+    /// The scale and the zero point for numbers, as floats.
+    fn scale_of(x: &Tensor) -> Result<(Tensor, Tensor)> {
         let (low, high) = (ops::amin(x, .., false)?, ops::amax(x, .., false)?);
         let zero = ops::zeros_like(&low, None)?;
         let (low, high) = (ops::minimum(&low, &zero)?, ops::maximum(&high, &zero)?);
@@ -142,8 +209,7 @@ impl Bytes {
         let (one, range) = (ops::ones_like(&low, None)?, (&high - &low)?);
         let scale = ops::r#where(&range.eq(0.0)?, &one, &(&range / 255.0)?)?;
         let zero = ops::clamp(&ops::round(&((-low)? / &scale)?, 0)?, 0.0, 255.0)?;
-        let y = ops::clamp(&(ops::round(&(x / &scale)?, 0)? + &zero)?, 0.0, 255.0)?;
-        Ok(Bytes { y, scale, zero })
+        Ok((scale, zero))
     }
 }
 
@@ -184,14 +250,8 @@ impl Scaled {
 
 /// Numbers of a type of few bits: those that it does not hold are at its ends.
 pub(super) fn held(y: &Tensor, dtype: DType) -> Result<V> {
-    let (low, high) = match dtype {
-        DType::I8 => (f64::from(i8::MIN), f64::from(i8::MAX)),
-        DType::U8 => (0.0, 255.0),
-        DType::I16 => (f64::from(i16::MIN), f64::from(i16::MAX)),
-        DType::U16 => (0.0, f64::from(u16::MAX)),
-        other => return Err(Error::msg(format_args!("quantizing to {other}"))),
-    };
-    let y = ops::clamp(y, low, high)?;
+    let (low, high) = ends(dtype)?;
+    let y = ops::clamp(y, low as f64, high as f64)?;
     Ok(V::of(as_type(&y, dtype)?, dtype))
 }
 
@@ -206,18 +266,13 @@ fn apart(cx: &NodeCx<'_>, at: usize, dtype: DType) -> Result<Tensor> {
     }
 }
 
-/// A scale or a zero point for each element of the dim that it is for.
-fn along(cx: &NodeCx<'_>, of: &Tensor, at: usize) -> Result<Tensor> {
-    if cx.int("block_size", 0) != 0 {
-        let axis = cx.axis("axis", 1, cx.rank(0)?)?;
-        return ops::repeat_interleave(of, cx.int("block_size", 1), Some(axis));
-    }
-    if cx.rank(at)? != 1 || cx.known_shape(at)? == [1] {
-        return Ok(of.clone());
-    }
-    let rank = cx.rank(0)?;
-    let axis = cx.axis("axis", 1, rank)?;
-    let mut shape = vec![1i64; rank];
-    shape[axis as usize] = -1;
-    ops::reshape(of, shape)
+/// Whether a node has a scale for each block of elements.
+fn is_blocked(cx: &NodeCx<'_>) -> bool {
+    cx.int("block_size", 0) != 0
+}
+
+/// What there is for each block, for each element.
+fn of_blocks(cx: &NodeCx<'_>, of: &Tensor) -> Result<Tensor> {
+    let axis = cx.axis("axis", 1, cx.rank(0)?)?;
+    ops::repeat_interleave(of, cx.int("block_size", 1), Some(axis))
 }

@@ -3,6 +3,8 @@
 use fx_nn::prelude::*;
 use fx_nn::{Bound, Error, Result};
 
+use super::affine::Affine;
+use super::quant::steps;
 use crate::load::checks::{Constants, at_least, rank, windows};
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
@@ -12,6 +14,11 @@ use crate::load::whole::Whole;
 pub(super) const TABLE: &[Operator] = &[
     op("Conv", conv).check(convolution).weights(&[1, 2]),
     op("ConvInteger", |cx| {
+        if cx.reader.is_reference {
+            let (x, w) = (steps(cx, 0, 2, 1)?, steps(cx, 1, 3, 0)?);
+            let y = ops::round(&convolved(cx, x, &w, 1, None)?, 0)?;
+            return cx.of(as_type(&y, DType::I32)?, DType::I32);
+        }
         let wide = |at: usize, zero: usize| -> Result<Tensor> {
             let x = as_type(&cx.tensor(at)?, DType::F32)?;
             match cx.optional(zero)? {
@@ -36,6 +43,7 @@ pub(super) const TABLE: &[Operator] = &[
         cx.of(as_type(&ops::round(&y, 0)?, DType::I32)?, DType::I32)
     })
     .check(convolution)
+    .integers(&[1])
     .any_type(),
     op("ConvTranspose", transposed)
         .check(convolution)
@@ -467,10 +475,12 @@ pub(super) fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
     let with_places = cx.node.output.get(1).is_some_and(|name| !name.is_empty());
     let dtype = cx.dtype(0)?;
     if max {
-        let float = if dtype.is_floating_point() {
-            x.clone()
-        } else {
-            as_type(&x, DType::F32)?
+        let is_bytes = cx.reader.is_reference && matches!(dtype, DType::U8 | DType::I8);
+        let float = match dtype.is_floating_point() {
+            true => x.clone(),
+            // Elements as they are, by a scale of 1.
+            false if is_bytes => Affine::STEPS.values(&x)?,
+            false => as_type(&x, DType::F32)?,
         };
         let fits = |pads: &Vec<i64>| pads.iter().zip(&kernel).all(|(p, k)| 2 * p <= *k);
         let even = window.even().filter(fits);
@@ -560,6 +570,9 @@ pub(super) fn pool(cx: &mut NodeCx<'_>, max: bool) -> Given {
             )?,
             other => return Err(Error::msg(format_args!("a pool of {other} dims"))),
         };
+        if is_bytes {
+            return Ok(vec![Affine::STEPS.levels(&y, dtype)?]);
+        }
         return cx.of(as_type(&y, dtype)?, dtype);
     }
     let counts_pads = cx.flag("count_include_pad");

@@ -27,7 +27,9 @@ rules! {
     },
     dequantize_affine => |cx, call| {
         let x = call.tensor("x")?;
-        let name = if has_form(cx, x.dtype) {
+        // Integers of 32 bits have a form without a zero point alone.
+        let is_bias = x.dtype == DType::I32 && call.val("zero_point")?.as_f64() == Some(0.0);
+        let name = if has_form(cx, x.dtype) || is_bias {
             linear(cx, call, "DequantizeLinear", &x, x.dtype)?
         } else {
             let x = cx.cast(&x, DType::F32)?;
@@ -66,12 +68,17 @@ fn has_form(cx: &Cx, dtype: DType) -> bool {
     }
 }
 
-/// `QuantizeLinear` or `DequantizeLinear`, whose zero point has the type of the integers.
+/// `QuantizeLinear` or `DequantizeLinear`, whose zero point has the type of the integers; those of 32 bits have none.
 fn linear(cx: &mut Cx, call: &OpCall<'_>, op: &str, x: &Operand, integers: DType) -> Result<Name> {
     let scale = parameter(cx, call, "scale", DType::F32)?;
-    let zero_point = parameter(cx, call, "zero_point", integers)?;
-    let (scale, zero_point) = alike(cx, scale, zero_point)?;
-    let node = cx.node(op).input(&x.name).input(&scale).input(&zero_point);
+    let node = match integers {
+        DType::I32 => cx.node(op).input(&x.name).input(&scale.name),
+        _ => {
+            let zero_point = parameter(cx, call, "zero_point", integers)?;
+            let (scale, zero_point) = alike(cx, scale, zero_point)?;
+            cx.node(op).input(&x.name).input(&scale).input(&zero_point)
+        }
+    };
     let node = match call.is_none("axis")? {
         true => node,
         false => node.int("axis", call.place("axis", x.rank())?),
