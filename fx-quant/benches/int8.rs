@@ -1,7 +1,8 @@
 //! The fx side of `int8.py`, which compares quantized models with ONNX Runtime and OpenVINO and builds this program. It
 //! answers lines of standard input: `load FOLDER` (a model in floats, inputs to calibrate with, and one to run), `run ENGINE
 //! COUNT` (the least time of so many runs in ms; `int8` or `f32`), `result ENGINE FILE` (of `reference` too), `profile FILE`,
-//! `left` (the calls that stay in floats), `onnx FILE` (the reference form).
+//! `left` (the calls that stay in floats), `onnx FILE` (the reference form). `read FILE` reads a quantized file, which is
+//! the engine `file` from then on.
 
 #[path = "../../fx-nn/benches/support/lines.rs"]
 mod lines;
@@ -13,12 +14,23 @@ use fx_nn::cpu::Cpu;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 use fx_nn::weights::{self, Checkpoint};
-use fx_onnx::{Export, OnnxExt};
+use fx_onnx::{Export, Load, OnnxExt};
 use fx_quant::{Integers, MinMax, QConfig, Quantize};
 
 use lines::answer_each;
 
+/// What a graph in reference form is in integers, and the calls that it leaves to the compiler of floats.
+fn integers(reference: &GraphModule, x: &Tensor) -> Result<(GraphModule, String)> {
+    let mut int8 = reference.clone();
+    let report = int8.lower(&Integers::new())?;
+    if report.left.len() + report.failed.len() > 0 {
+        int8 = int8.compile(Compile::new(Cpu::new()).like(x))?;
+    }
+    Ok((int8, report.to_string().replace('\n', "; ")))
+}
+
 struct Loaded {
+    file: Option<GraphModule>,
     reference: GraphModule,
     int8: GraphModule,
     f32: GraphModule,
@@ -37,17 +49,14 @@ fn load(folder: &Path) -> Result<Loaded> {
     let config = QConfig::default().observer(MinMax::default);
     let plan = Quantize::new(config).plan(&gm)?;
     let reference = plan.convert(&plan.calibrate(&batches)?)?;
-    let mut int8 = reference.clone();
-    let report = int8.lower(&Integers::new())?;
-    if report.left.len() + report.failed.len() > 0 {
-        int8 = int8.compile(Compile::new(Cpu::new()).like(&x))?;
-    }
+    let (int8, left) = integers(&reference, &x)?;
     Ok(Loaded {
+        file: None,
         reference,
         int8,
         f32: gm.compile(Compile::new(Cpu::new()).like(&x))?,
         x,
-        left: report.to_string().replace('\n', "; "),
+        left,
     })
 }
 
@@ -60,9 +69,16 @@ fn main() {
             return Ok("loaded".to_string());
         }
         let loaded = loaded
-            .as_ref()
+            .as_mut()
             .ok_or_else(|| Error::msg("load a model first"))?;
+        if let ["read", file] = words[..] {
+            let reference = Load::new().reference_form().load(file)?.module;
+            let (made, left) = integers(&reference, &loaded.x)?;
+            loaded.file = Some(made);
+            return Ok(left);
+        }
         let engine = |name: &str| match name {
+            "file" => (loaded.file.as_ref()).ok_or_else(|| Error::msg("read a file first")),
             "int8" => Ok(&loaded.int8),
             "f32" => Ok(&loaded.f32),
             "reference" => Ok(&loaded.reference),
@@ -84,7 +100,8 @@ fn main() {
                 Ok("written".to_string())
             }
             ["profile", file] => {
-                let profile = loaded.int8.profile(10, &loaded.x)?;
+                let of = loaded.file.as_ref().unwrap_or(&loaded.int8);
+                let profile = of.profile(10, &loaded.x)?;
                 std::fs::write(file, profile.to_string()).map_err(Error::other)?;
                 Ok("written".to_string())
             }

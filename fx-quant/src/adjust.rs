@@ -97,12 +97,12 @@ impl Plan {
                 "there are no inputs to correct biases with: give some that are like those of use",
             ));
         }
-        let mut products: IndexMap<String, (usize, String)> = IndexMap::new();
+        let mut products: IndexMap<String, (usize, Bias)> = IndexMap::new();
         for (name, decision) in &self.decisions {
             let node = quantized.graph().find_name(name);
             if let (Decision::Quantized(_), Some(node)) = (decision, node)
                 && let Some(Role::Weighted { .. }) = Role::of_node(node)?
-                && let Some(bias) = tensor_path(node, "bias")
+                && let Some(bias) = Bias::of(node)
             {
                 let is_rows = node.function() == Some(function!(ops::linear));
                 products.insert(name.clone(), (if is_rows { usize::MAX } else { 1 }, bias));
@@ -110,17 +110,14 @@ impl Plan {
         }
         let expected = means(&self.gm, &inputs, &products)?;
         for (name, product) in &products {
-            let bias = &product.1;
+            let bias = product.1.clone();
             let alone = IndexMap::from([(name.clone(), product.clone())]);
             let found = means(quantized, &inputs, &alone)?;
             let (Some(expected), Some(found)) = (expected.get(name), found.get(name)) else {
                 continue;
             };
-            let own = tensor_at(quantized, bias)?.to_vec()?;
-            let moved = own.iter().zip(expected.iter().zip(found));
-            let moved: Vec<f32> = moved.map(|(own, (a, b))| (own + a - b) as f32).collect();
-            let count = moved.len();
-            set(quantized, bias, &Tensor::from_vec(moved, count)?)?;
+            let moved: Vec<f64> = expected.iter().zip(found).map(|(a, b)| a - b).collect();
+            bias.move_by(quantized, &moved)?;
         }
         Ok(())
     }
@@ -189,6 +186,55 @@ fn next_of(node: NodeRef<'_>) -> Option<NodeRef<'_>> {
             return is_its_input.then_some(user);
         }
         at = user;
+    }
+}
+
+/// The bias of a product: its path, and that of the scales if it is integers.
+#[derive(Clone)]
+struct Bias {
+    path: String,
+    scale: Option<String>,
+}
+
+impl Bias {
+    fn of(node: NodeRef<'_>) -> Option<Self> {
+        if let Some(path) = tensor_path(node, "bias") {
+            return Some(Bias { path, scale: None });
+        }
+        let from = node.argument("bias").ok()?.as_node()?;
+        let from = node.graph().node(from).ok()?;
+        (from.function() == Some(function!(ops::dequantize_affine))).then_some(())?;
+        Some(Bias {
+            path: tensor_path(from, "x")?,
+            scale: Some(tensor_path(from, "scale")?),
+        })
+    }
+
+    /// Adds numbers; integers are moved by whole steps.
+    fn move_by(&self, gm: &mut GraphModule, numbers: &[f64]) -> Result<()> {
+        let own = tensor_at(gm, &self.path)?;
+        let (dtype, own) = (own.dtype()?, own.to_vec()?);
+        let steps = match &self.scale {
+            None => numbers.to_vec(),
+            Some(scale) => {
+                let scales = tensor_at(gm, scale)?.to_vec()?;
+                let steps = numbers.iter().zip(scales);
+                steps
+                    .map(|(number, scale)| (number / scale).round_ties_even())
+                    .collect()
+            }
+        };
+        let moved: Vec<f64> = own
+            .iter()
+            .zip(steps)
+            .map(|(own, steps)| own + steps)
+            .collect();
+        let count = moved.len();
+        set(
+            gm,
+            &self.path,
+            &Tensor::from_vec(moved, count)?.to_dtype(dtype)?,
+        )
     }
 }
 
@@ -265,7 +311,7 @@ fn equalized(gm: &mut GraphModule, pair: &Pair) -> Result<()> {
 fn means<A: IntoArgs + Clone>(
     gm: &GraphModule,
     inputs: &[A],
-    products: &IndexMap<String, (usize, String)>,
+    products: &IndexMap<String, (usize, Bias)>,
 ) -> Result<IndexMap<String, Vec<f64>>> {
     let mut sums: IndexMap<String, (Vec<f64>, usize)> = IndexMap::new();
     for args in inputs {

@@ -22,6 +22,8 @@ pub struct Bytes {
     channels: usize,
     /// The words of a pixel.
     stride: usize,
+    /// How many words the images have; the memory may have more.
+    count: usize,
     words: Vec<u32>,
 }
 
@@ -40,13 +42,17 @@ impl Bytes {
             ..=12 => channels.div_ceil(4),
             _ => channels.div_ceil(16) * 4,
         };
-        words.resize(batch * height * width * stride, 0);
+        let count = batch * height * width * stride;
+        if words.len() < count {
+            words.resize(count, 0);
+        }
         Bytes {
             batch,
             height,
             width,
             channels,
             stride,
+            count,
             words,
         }
     }
@@ -88,12 +94,12 @@ impl Bytes {
 
     /// All words.
     pub fn words(&self) -> &[u32] {
-        &self.words
+        &self.words[..self.count]
     }
 
     /// All words, to be written.
     pub fn words_mut(&mut self) -> &mut [u32] {
-        &mut self.words
+        &mut self.words[..self.count]
     }
 
     /// Runs a function of the index and the words of each row of all images, on rayon's threads if that is worth it.
@@ -104,8 +110,8 @@ impl Bytes {
     ) {
         let size = (self.width * self.stride).max(1);
         match is_worth {
-            false => self.words.chunks_mut(size).enumerate().for_each(run),
-            true => self.words.par_chunks_mut(size).enumerate().for_each(run),
+            false => self.words_mut().chunks_mut(size).enumerate().for_each(run),
+            true => (self.words_mut().par_chunks_mut(size).enumerate()).for_each(run),
         }
     }
 
@@ -143,7 +149,7 @@ impl Bytes {
         let (stride, fill) = (self.stride, u32::from_ne_bytes([byte; 4]));
         let (line, own) = (width * stride, self.width * stride);
         for (image, to) in out
-            .words
+            .words_mut()
             .chunks_exact_mut((height * line).max(1))
             .enumerate()
         {

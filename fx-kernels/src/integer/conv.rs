@@ -3,6 +3,7 @@
 //! Invariant: a weight is packed once, in the order in which blocks read it; the zero points of inputs are in the bias.
 
 use std::borrow::Cow;
+use std::ops::Range;
 
 use rayon::prelude::*;
 
@@ -245,6 +246,31 @@ impl IntegerConv {
         *scratch = padded.into_words();
     }
 
+    /// Where the windows of so many pixels begin, from one on.
+    fn starts(
+        &self,
+        x: &Bytes,
+        (height, width): (usize, usize),
+        first: usize,
+        count: usize,
+    ) -> Vec<usize> {
+        let IntegerSpec { kernel, stride, .. } = self.spec;
+        if kernel == [1, 1] && stride == [1, 1] {
+            return (first..first + count).map(|at| at * x.stride()).collect();
+        }
+        let (line, step) = (x.width() * x.stride(), stride[1] * x.stride());
+        let mut starts = Vec::with_capacity(count);
+        let (mut row, mut from) = (first / width.max(1), first % width.max(1));
+        while starts.len() < count {
+            let to = width.min(from + count - starts.len());
+            let (image, y) = (row / height, row % height);
+            let start = (image * x.height() + y * stride[0]) * line;
+            starts.extend((from..to).map(|at| start + at * step));
+            (row, from) = (row + 1, 0);
+        }
+        starts
+    }
+
     /// For each group, the sum of the bytes of each window.
     fn window_sums(&self, x: &Bytes, (height, width): (usize, usize), count: usize) -> Vec<i32> {
         let IntegerSpec {
@@ -297,7 +323,6 @@ impl IntegerConv {
     ) {
         let IntegerSpec {
             kernel,
-            stride: steps,
             dilation,
             groups,
             ..
@@ -322,23 +347,6 @@ impl IntegerConv {
                 false => runs.extend((0..kernel[1]).map(|kx| row + kx * dilation[1] * x.stride())),
             }
         }
-        // Where the windows of pixels begin, one after another from one on.
-        let starts_from = |pixel: usize| {
-            let (mut image, at) = (pixel / (height * width), pixel % (height * width));
-            let (mut oy, mut ox) = (at / width, at % width);
-            std::iter::from_fn(move || {
-                let row = image * x.height() + oy * steps[0];
-                let start = row * line + ox * steps[1] * x.stride();
-                ox += 1;
-                if ox == width {
-                    (ox, oy) = (0, oy + 1);
-                    if oy == height {
-                        (oy, image) = (0, image + 1);
-                    }
-                }
-                Some(start)
-            })
-        };
         let count = out.len().checked_div(stride).unwrap_or(0);
         let sums = match self.offsets {
             Some(_) => self.window_sums(x, (height, width), count),
@@ -360,33 +368,41 @@ impl IntegerConv {
         let mut parts: Vec<Part<'_, T>> = Vec::new();
         for (first, rows) in out.chunks_mut(band * stride).enumerate() {
             let first = first * band;
-            let made = (0..all_sets.div_ceil(strip)).map(|s| {
-                let own = s * strip..(s * strip + strip).min(all_sets);
-                Part {
+            if strips == 1 {
+                parts.push(Part {
                     first,
-                    sets: own,
-                    rows: Vec::with_capacity(band),
-                }
-            });
-            let at = parts.len();
-            parts.extend(made);
+                    sets: 0..all_sets,
+                    rows: Rows::Whole(rows, stride),
+                });
+                continue;
+            }
+            let ranges =
+                (0..all_sets.div_ceil(strip)).map(|s| s * strip..(s * strip + strip).min(all_sets));
+            let mut made: Vec<(Range<usize>, Vec<&mut [T]>)> = ranges
+                .map(|sets| (sets, Vec::with_capacity(band)))
+                .collect();
             for mut row in rows.chunks_mut(stride) {
                 let mut from = 0;
-                for part in &mut parts[at..] {
-                    let end = part.sets.end;
+                for (sets, rows) in &mut made {
                     // The last strip has what stands behind the last channel too.
-                    let to = match end == all_sets {
+                    let to = match sets.end == all_sets {
                         true => stride,
                         false => {
-                            let (group, set) = (end / per_group.len(), end % per_group.len());
+                            let (group, set) =
+                                (sets.end / per_group.len(), sets.end % per_group.len());
                             (group * own_out + per_group[set].0 * PANEL) / per
                         }
                     };
                     let (own, rest) = row.split_at_mut(to - from);
-                    part.rows.push(own);
+                    rows.push(own);
                     (row, from) = (rest, to);
                 }
             }
+            parts.extend(made.into_iter().map(|(sets, rows)| Part {
+                first,
+                sets,
+                rows: Rows::Parts(rows),
+            }));
         }
         let way = Way::of(level);
         let run = |mut part: Part<'_, T>| {
@@ -397,7 +413,8 @@ impl IntegerConv {
                 );
                 group * own_out + per_group[set].0 * PANEL
             };
-            let starts: Vec<usize> = starts_from(part.first).take(part.rows.len()).collect();
+            let count_of_part = part.rows.len();
+            let starts = self.starts(x, (height, width), part.first, count_of_part);
             for set in part.sets.clone() {
                 let (group, at) = (set / per_group.len(), set % per_group.len());
                 let (panel, panels) = per_group[at];
@@ -408,11 +425,11 @@ impl IntegerConv {
                     len,
                     weights: &all[set],
                 };
-                let blocks = part.rows.len().div_ceil(ROWS);
+                let blocks = count_of_part.div_ceil(ROWS);
                 let mut done = 0;
                 for block in 0..blocks {
                     // Blocks of about the same number of pixels.
-                    let next = part.rows.len() * (block + 1) / blocks;
+                    let next = count_of_part * (block + 1) / blocks;
                     let of = Columns {
                         first: column,
                         panels,
@@ -427,8 +444,9 @@ impl IntegerConv {
                         scale: &self.scale,
                         offsets,
                     };
-                    let rows = &mut part.rows[done..next];
-                    way.run(walk, &starts[done..next], of, ending, results(rows));
+                    part.rows.lend(done..next, |rows| {
+                        way.run(walk, &starts[done..next], of, ending, results(rows));
+                    });
                     done = next;
                 }
             }
@@ -443,8 +461,39 @@ impl IntegerConv {
 /// What a task computes.
 struct Part<'a, T> {
     first: usize,
-    sets: std::ops::Range<usize>,
-    rows: Vec<&'a mut [T]>,
+    sets: Range<usize>,
+    rows: Rows<'a, T>,
+}
+
+/// Rows of the result, one for each pixel: whole ones of a length, or parts of each.
+enum Rows<'a, T> {
+    Whole(&'a mut [T], usize),
+    Parts(Vec<&'a mut [T]>),
+}
+
+impl<T> Rows<'_, T> {
+    fn len(&self) -> usize {
+        match self {
+            Rows::Whole(all, stride) => all.len().checked_div(*stride).unwrap_or(0),
+            Rows::Parts(rows) => rows.len(),
+        }
+    }
+
+    /// Lends the rows of a block, of which there are [`ROWS`] at most.
+    fn lend(&mut self, block: Range<usize>, run: impl FnOnce(&mut [&mut [T]])) {
+        match self {
+            Rows::Parts(rows) => run(&mut rows[block]),
+            Rows::Whole(all, stride) => {
+                let mut rows: [&mut [T]; ROWS] = Default::default();
+                let count = block.len();
+                let all = &mut all[block.start * *stride..block.end * *stride];
+                for (to, row) in rows.iter_mut().zip(all.chunks_exact_mut(*stride)) {
+                    *to = row;
+                }
+                run(&mut rows[..count]);
+            }
+        }
+    }
 }
 
 /// The multiplications below which one thread computes all.
