@@ -147,14 +147,14 @@ impl<const R: usize, const P: usize> Kernel for Fast<'_, '_, R, P> {
                 }
             }
         }
-        if let Some(offsets) = self.ending.offsets {
-            for (r, sums) in sums.iter_mut().enumerate() {
-                for (p, sum) in sums.iter_mut().enumerate() {
-                    let more = pulp::cast(offsets.of(r, first + p * PANEL));
-                    *sum = v4.wrapping_add_i32x16(*sum, more);
-                }
+        // The sums are read alone: written once more, they would not stay in registers.
+        let float = |r: usize, p: usize, sum: i32x16| match self.ending.offsets {
+            None => v4.convert_i32x16_to_f32x16(sum),
+            Some(offsets) => {
+                let more = pulp::cast(offsets.of(r, first + p * PANEL));
+                v4.convert_i32x16_to_f32x16(v4.wrapping_add_i32x16(sum, more))
             }
-        }
+        };
         let scale: [f32x16; P] = std::array::from_fn(|p| pulp::cast(scale[p]));
         match self.results {
             Results::Bytes(rows, rounding) => {
@@ -162,7 +162,7 @@ impl<const R: usize, const P: usize> Kernel for Fast<'_, '_, R, P> {
                 for r in 0..R {
                     let row = &mut rows[r][at..];
                     for p in 0..P {
-                        let y = v4.mul_f32x16(v4.convert_i32x16_to_f32x16(sums[r][p]), scale[p]);
+                        let y = v4.mul_f32x16(float(r, p, sums[r][p]), scale[p]);
                         let from = (p * PANEL / 4).min(row.len());
                         put_line(ends.bytes(v4, y), &mut row[from..]);
                     }
@@ -171,7 +171,7 @@ impl<const R: usize, const P: usize> Kernel for Fast<'_, '_, R, P> {
             Results::Floats(rows) => {
                 for r in 0..R {
                     for (p, to) in rows[r][at..].chunks_mut(PANEL).take(P).enumerate() {
-                        let y = v4.mul_f32x16(v4.convert_i32x16_to_f32x16(sums[r][p]), scale[p]);
+                        let y = v4.mul_f32x16(float(r, p, sums[r][p]), scale[p]);
                         let y: [f32; PANEL] = pulp::cast(y);
                         for (to, y) in to.iter_mut().zip(y) {
                             *to = y;

@@ -5,6 +5,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
+
 use super::partition::{Partitioner, colours, part_from_readers};
 use super::support::{Metas, Support};
 use crate::error::Result;
@@ -154,8 +156,20 @@ impl GraphModule {
     /// Lowers the graph itself, without branches and loops.
     fn lower_graph<B: Backend + ?Sized>(&mut self, backend: &B) -> Result<LowerReport> {
         let mut left = Vec::new();
+        // What another backend has made code of stays that.
+        let done: FxHashSet<NodeId> = (self.compiled_parts())
+            .filter(|(path, _)| {
+                let module = self.submodule_as::<GraphModule>(path).ok();
+                let of = module.and_then(|module| Some(module.compiled()?.backend().to_string()));
+                of.is_some_and(|of| of != backend.name())
+            })
+            .map(|(_, call)| call)
+            .collect();
         // A branch or a loop stays in the graph: its sides are lowered by themselves.
         let supports = |call: &Call<'_>, metas: &Metas<'_>| match call.callee() {
+            _ if done.contains(&call.node().id()) => {
+                Support::no("another backend has made code of it")
+            }
             Callee::Module(module) if !module.graph_names().is_empty() => {
                 Support::no("it decides when it runs, and its sides are lowered by themselves")
             }

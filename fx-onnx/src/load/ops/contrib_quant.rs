@@ -207,7 +207,10 @@ fn requantized(x: &Tensor) -> Result<Tensor> {
 
 /// A quantized input, whose scale and zero point stand behind it.
 fn apart(cx: &NodeCx<'_>, at: usize) -> Result<Tensor> {
-    Affine::of(cx, at + 1, at + 2, -1)?.values(&cx.tensor(at)?)
+    match cx.reader.is_reference {
+        true => Affine::of(cx, at + 1, at + 2, -1)?.values(&cx.tensor(at)?),
+        false => beside_zero(cx, at, at + 2, DType::F32)? * cx.tensor(at + 1)?,
+    }
 }
 
 /// `QGemm` in reference form.

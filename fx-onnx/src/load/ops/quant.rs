@@ -144,11 +144,11 @@ pub(super) fn quantized(cx: &mut NodeCx<'_>) -> Given {
             Error::msg(format_args!("quantizing to {name}"))
         })?,
     };
-    if is_blocked(cx) {
-        let scale = of_blocks(cx, &cx.tensor(1)?)?;
+    if !cx.reader.is_reference || is_blocked(cx) {
+        let scale = beside(cx, 1)?;
         let mut y = ops::round(&(x / as_type(&scale, DType::F32)?)?, 0)?;
         if cx.has(2) {
-            let zero = of_blocks(cx, &cx.tensor(2)?)?;
+            let zero = beside(cx, 2)?;
             y = (y + as_type(&zero, DType::F32)?)?;
         }
         return Ok(vec![held(&y, dtype)?]);
@@ -163,13 +163,13 @@ pub(super) fn quantized(cx: &mut NodeCx<'_>) -> Given {
 /// `DequantizeLinear`: the numbers that those of few bits stand for.
 pub(super) fn dequantized(cx: &mut NodeCx<'_>) -> Given {
     let (x, to) = (cx.tensor(0)?, cx.dtype(1)?);
-    let y = match is_blocked(cx) {
-        false => Affine::of(cx, 1, 2, cx.int("axis", 1))?.values(&x)?,
-        true => {
-            let scale = of_blocks(cx, &cx.tensor(1)?)?;
+    let y = match cx.reader.is_reference && !is_blocked(cx) {
+        true => Affine::of(cx, 1, 2, cx.int("axis", 1))?.values(&x)?,
+        false => {
+            let scale = beside(cx, 1)?;
             let mut y = as_type(&x, DType::F32)?;
             if cx.has(2) {
-                let zero = of_blocks(cx, &cx.tensor(2)?)?;
+                let zero = beside(cx, 2)?;
                 y = (y - as_type(&zero, DType::F32)?)?;
             }
             (y * as_type(&scale, DType::F32)?)?
@@ -271,8 +271,19 @@ fn is_blocked(cx: &NodeCx<'_>) -> bool {
     cx.int("block_size", 0) != 0
 }
 
-/// What there is for each block, for each element.
-fn of_blocks(cx: &NodeCx<'_>, of: &Tensor) -> Result<Tensor> {
-    let axis = cx.axis("axis", 1, cx.rank(0)?)?;
-    ops::repeat_interleave(of, cx.int("block_size", 1), Some(axis))
+/// A scale or a zero point for each element of the block, or of the dim, that it is for.
+fn beside(cx: &NodeCx<'_>, at: usize) -> Result<Tensor> {
+    let of = cx.tensor(at)?;
+    if is_blocked(cx) {
+        let axis = cx.axis("axis", 1, cx.rank(0)?)?;
+        return ops::repeat_interleave(&of, cx.int("block_size", 1), Some(axis));
+    }
+    if cx.rank(at)? != 1 || cx.known_shape(at)? == [1] {
+        return Ok(of);
+    }
+    let rank = cx.rank(0)?;
+    let axis = cx.axis("axis", 1, rank)?;
+    let mut shape = vec![1i64; rank];
+    shape[axis as usize] = -1;
+    ops::reshape(&of, shape)
 }
