@@ -28,6 +28,7 @@ mod texts;
 mod value;
 mod versions;
 mod whole;
+mod whole_floats;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -364,6 +365,9 @@ impl Load {
             }
         };
         module.eliminate_dead_code()?;
+        if self.is_reference {
+            whole_floats::leave_out_casts(&mut module)?;
+        }
         if let Ok(turned) = root.turned.lock() {
             layers::layers(&mut module, &turned)?;
         }

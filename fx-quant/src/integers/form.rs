@@ -126,7 +126,7 @@ impl Forms<'_> {
         let x = input(node, "x")?;
         if self.is_of_run(node) {
             let is_read = |user| self.product(user).is_ok() || self.conv(user).is_ok();
-            return match node.users().all(is_read) {
+            return match node.users().any(is_read) {
                 true => Ok(Form::DequantizeOfRun),
                 false => Err("what reads it is in floats".into()),
             };
@@ -145,7 +145,7 @@ impl Forms<'_> {
                     | Form::Cat(_))
             )
         };
-        match node.users().all(is_read) {
+        match node.users().any(is_read) {
             true => Ok(Form::Constant),
             false => Err("what reads it is in floats".into()),
         }
