@@ -45,6 +45,23 @@ pub(super) fn imaged(bytes: &[u8], dims: &[usize], words: Vec<u32>) -> Bytes {
     let (batch, height, width, channels) = image_of(dims);
     let mut out = Bytes::reusing(words, (batch, height, width, channels));
     let (pixels, stride) = (height * width, out.stride());
+    if pixels == 1 {
+        let rows = out.words_mut().chunks_exact_mut(stride.max(1));
+        for (words, row) in rows.zip(bytes.chunks(channels.max(1))) {
+            let (whole, rest) = row.as_chunks::<4>();
+            let (own, behind) = words.split_at_mut(whole.len());
+            for (to, from) in own.iter_mut().zip(whole) {
+                *to = u32::from_ne_bytes(*from);
+            }
+            behind.fill(0);
+            if let Some(to) = behind.first_mut() {
+                let mut last = [0; 4];
+                last[..rest.len()].copy_from_slice(rest);
+                *to = u32::from_ne_bytes(last);
+            }
+        }
+        return out;
+    }
     for (pixel, words) in out.words_mut().chunks_exact_mut(stride.max(1)).enumerate() {
         let (image, at) = (pixel / pixels.max(1), pixel % pixels.max(1));
         for (word, to) in words.iter_mut().enumerate() {
@@ -56,6 +73,36 @@ pub(super) fn imaged(bytes: &[u8], dims: &[usize], words: Vec<u32>) -> Bytes {
         }
     }
     out
+}
+
+/// Images behind each other along the dim of channels; `None` if they are none of whole words, or of other sizes.
+pub(super) fn channels_together(
+    all: &[(&Bytes, &[usize])],
+    words: Vec<u32>,
+) -> Option<(Bytes, Vec<usize>)> {
+    let &[batch, _, height, width] = all.first()?.1 else {
+        return None;
+    };
+    let mut channels = 0;
+    for (_, dims) in all {
+        let &[b, own, h, w] = *dims else {
+            return None;
+        };
+        ((b, h, w) == (batch, height, width) && own.is_multiple_of(4)).then_some(())?;
+        channels += own;
+    }
+    let mut out = Bytes::reusing(words, (batch, height, width, channels));
+    let stride = out.stride().max(1);
+    let mut first = 0;
+    for (x, _) in all {
+        let count = x.channels() / 4;
+        let pixels = x.words().chunks_exact(x.stride().max(1));
+        for (to, from) in out.words_mut().chunks_exact_mut(stride).zip(pixels) {
+            to[first..first + count].copy_from_slice(&from[..count]);
+        }
+        first += count;
+    }
+    Some((out, vec![batch, channels, height, width]))
 }
 
 /// Rows `[batch, channels, length]` as images of height 1.

@@ -18,7 +18,8 @@ use fx_kernels::integer::{
 use fx_nn::{Tensor, ops};
 
 use super::layout::{
-    broadcast, bytes_of, image_of, imaged, plain, rows_as_images, spread, with_floats,
+    broadcast, bytes_of, channels_together, image_of, imaged, plain, rows_as_images, spread,
+    with_floats,
 };
 
 /// A register of bytes.
@@ -293,7 +294,7 @@ impl Run<'_, '_> {
 
     fn step(&mut self, step: &Step) -> Result<()> {
         let level = self.program.level;
-        let words = self.room();
+        let mut words = self.room();
         let made = match &step.kernel {
             Kernel::Quantize {
                 from,
@@ -390,14 +391,23 @@ impl Run<'_, '_> {
                 Register::Bytes(product.map_err(Error::other)?, dims)
             }
             Kernel::Cat { all, dim } => {
-                let each = all.iter().map(|x| {
-                    let (x, dims) = self.bytes(*x)?;
-                    Tensor::from_vec(plain(x), dims.to_vec())
-                });
-                let all = each.collect::<Result<Vec<Tensor>>>()?;
-                let made = ops::cat(&all, *dim)?;
-                let dims = made.dims()?.to_vec();
-                Register::Bytes(imaged(&bytes_of(&made, false)?, &dims, words), dims)
+                let sides = all.iter().map(|x| self.bytes(*x));
+                let sides = sides.collect::<Result<Vec<_>>>()?;
+                let is_of_channels = matches!(dim, 1 | -3);
+                if is_of_channels
+                    && let Some((out, dims)) = channels_together(&sides, std::mem::take(&mut words))
+                {
+                    Register::Bytes(out, dims)
+                } else {
+                    let each = all.iter().map(|x| {
+                        let (x, dims) = self.bytes(*x)?;
+                        Tensor::from_vec(plain(x), dims.to_vec())
+                    });
+                    let all = each.collect::<Result<Vec<Tensor>>>()?;
+                    let made = ops::cat(&all, *dim)?;
+                    let dims = made.dims()?.to_vec();
+                    Register::Bytes(imaged(&bytes_of(&made, false)?, &dims, words), dims)
+                }
             }
             Kernel::Each { x, table } => {
                 let (x, dims) = self.bytes(*x)?;
