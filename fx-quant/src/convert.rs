@@ -16,7 +16,8 @@ use crate::role::Role;
 use crate::run::tensor_at;
 use crate::scheme::{Params, Scheme};
 
-/// A weight as integers: the buffer that holds them, and their scales.
+/// A weight as integers: the parameter that holds them, and their scales. What a buffer alone decides would be computed
+/// while a graph is traced again, as for a file: the integers would be floats there.
 #[derive(Clone)]
 struct Integers {
     path: String,
@@ -293,7 +294,7 @@ fn round_bias(
                 format!("{path}_scale{suffix}"),
             );
             let whole = Tensor::from_vec(steps, count)?.to_dtype(DType::I32)?;
-            gm.set_buffer(&held, &whole)?;
+            gm.set_parameter(&held, &whole)?;
             gm.set_buffer(&scale, &Tensor::from_vec(scales, count)?)?;
             made.insert(key, (held.clone(), scale.clone()));
             (held, scale)
@@ -363,7 +364,7 @@ impl Product<'_> {
     }
 }
 
-/// Adds the integers of a weight as buffers beside it.
+/// Adds the integers of a weight beside it.
 fn add_weight(
     gm: &mut GraphModule,
     path: &str,
@@ -387,7 +388,7 @@ fn add_weight(
             .ok_or_else(|| Error::msg("a weight has no channels"))?;
         let (scale, zero_point) = (params.scale, params.zero_point);
         let whole = ops::quantize_affine(&weight, scale, zero_point, low, high, dtype, None)?;
-        gm.set_buffer(&held, &whole)?;
+        gm.set_parameter(&held, &whole)?;
         return Ok(Integers {
             path: held,
             scale: Scale::One(params),
@@ -398,7 +399,7 @@ fn add_weight(
     let scales = Tensor::from_vec(scales, count)?;
     let whole = ops::quantize_affine(&weight, &scales, 0, low, high, dtype, axis as i64)?;
     let scale = format!("{path}_scale{suffix}");
-    gm.set_buffer(&held, &whole)?;
+    gm.set_parameter(&held, &whole)?;
     gm.set_buffer(&scale, &scales)?;
     Ok(Integers {
         path: held,

@@ -74,7 +74,15 @@ fn linear(cx: &mut Cx, call: &OpCall<'_>, op: &str, x: &Operand, integers: DType
     let node = match integers {
         DType::I32 => cx.node(op).input(&x.name).input(&scale.name),
         _ => {
-            let zero_point = parameter(cx, call, "zero_point", integers)?;
+            let zero_point = match (call.val("zero_point")?.as_f64(), many(&scale)) {
+                // A constant for each scale, which engines look for beside weights.
+                (Some(zero), Some(count)) => Operand {
+                    name: cx.numbers(&vec![zero; count], integers),
+                    dtype: integers,
+                    shape: scale.shape.clone(),
+                },
+                _ => parameter(cx, call, "zero_point", integers)?,
+            };
             let (scale, zero_point) = alike(cx, scale, zero_point)?;
             cx.node(op).input(&x.name).input(&scale).input(&zero_point)
         }
@@ -96,6 +104,14 @@ fn parameter(cx: &mut Cx, call: &OpCall<'_>, name: &str, dtype: DType) -> Result
         });
     }
     cx.cast(&call.tensor(name)?, dtype)
+}
+
+/// How many scales there are, if there are several and the count is known.
+fn many(scale: &Operand) -> Option<usize> {
+    match &scale.shape[..] {
+        [size] => size.as_known().filter(|size| *size != 1),
+        _ => None,
+    }
 }
 
 /// Both with the same shape: one element alone has no dims, and beside many it is repeated.
