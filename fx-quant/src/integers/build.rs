@@ -17,8 +17,10 @@ use rustc_hash::FxHashMap;
 use super::affine::{Affine, Weight, constant, moved};
 use super::form::{Form, Forms};
 use super::layout::bytes_of;
-use super::program::{Floats, Id, Kernel, OfRun, Program, Rooms, Scalar, Shape, Step};
+use super::program::Program;
 use super::read::{input, is_call, is_matmul, range_of, scale_of, two_nodes};
+use super::run::Rooms;
+use super::step::{Floats, Id, Kernel, OfRun, Scalar, Shape, Step};
 
 /// What is not rounded yet.
 #[derive(Clone)]

@@ -1,7 +1,6 @@
 //! `Integers`: the backend that runs the reference form in integers.
 //!
-//! Invariant: what it takes gives the integers that the steps of [`program`] say, on every machine; what it leaves has a
-//! reason.
+//! Invariant: what it takes gives the integers that its steps say, on every machine; what it leaves has a reason.
 
 mod affine;
 mod build;
@@ -9,6 +8,8 @@ mod form;
 mod layout;
 mod program;
 mod read;
+mod run;
+mod step;
 
 use std::sync::Arc;
 
@@ -20,8 +21,8 @@ use fx_kernels::Level;
 
 use form::{Form, Forms};
 
-/// Runs quantized graphs on kernels of integers: products of linear layers and convolutions with what follows them, sums,
-/// pools, and views between them stay bytes.
+/// Runs quantized graphs on kernels of integers: products with a weight and convolutions with what follows them, sums and
+/// products of two, functions of each element, pools, and views between them stay bytes.
 ///
 /// A byte is `round((sum + bias) * scale) + zero_point`, half to even, where the sum of products is exact in 32 bits, the
 /// bias is an integer of 32 bits, and the scale is one `f32` for each channel. Results are the same on every processor and

@@ -1,8 +1,10 @@
 //! Graphs that run in integers beside their reference form, on every level of instructions.
 
 use fx_kernels::Level;
+use fx_nn::cpu::Cpu;
 use fx_nn::models::mobilenet::mobilenet_v2;
 use fx_nn::models::resnet::resnet18;
+use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 use fx_quant::{Integers, MinMax, Plan, QConfig, Quantize, Scheme, compare};
 
@@ -137,6 +139,12 @@ fn what_stays_in_floats_has_a_reason() -> Result<()> {
     assert_eq!(left, ["%sigmoid: its result stays in floats"]);
     assert_eq!(report.parts.len(), 1);
     assert!(compare(&plan, &fast, &inputs)?.sqnr() > 30.0);
+    // What is left is another backend's, beside the code of integers.
+    let both = fast.compile(Compile::new(Cpu::new()).like(&inputs[0]))?;
+    let part = both.submodule_as::<GraphModule>(&report.parts[0].path)?;
+    assert_eq!(part.compiled().map(|code| code.backend()), Some("integers"));
+    let (y, z): (Tensor, Tensor) = (fast.forward(&inputs[0])?, both.forward(&inputs[0])?);
+    assert!((y - z)?.abs()?.amax(..)?.item()? <= 1e-6);
     // An input that needs a gradient runs the graph.
     let x = inputs[0].clone().into_parameter()?;
     let y: Tensor = fast.forward(&x)?;

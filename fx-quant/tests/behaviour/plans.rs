@@ -103,6 +103,14 @@ fn onnx_has_pairs_of_quantize_and_dequantize() -> Result<()> {
     let (a, b): (Tensor, Tensor) = (quantized.forward(&x)?, read.module.forward(&x)?);
     let step = calibration.params("linear").expect("it is rounded").1.scale;
     assert!((a - b)?.abs()?.amax(..)?.item()? <= 1.01 * step);
+    // The weights of both layers are pairs of the file too, of one byte each.
+    let pairs = read.report.nodes;
+    let (floats, _) = symbolic_trace(&model)?.to_onnx_bytes(&Export::example(&x))?;
+    let size = std::fs::metadata(&file).map_err(Error::other)?.len() as usize;
+    assert!(
+        pairs >= 12 && size < floats.len(),
+        "{pairs} nodes, {size} bytes"
+    );
     let summary = fx_onnx::support(&file)?.to_string();
     assert!(!summary.contains("missing: "), "{summary}");
     Ok(())
