@@ -66,12 +66,6 @@ impl Affine {
         })
     }
 
-    /// A zero point, with a scale of 1.
-    pub(super) fn of_steps(cx: &NodeCx<'_>, zero_point: usize, axis: i64) -> Result<Self> {
-        // No input is the scale.
-        Affine::of(cx, usize::MAX, zero_point, axis)
-    }
-
     /// Those of a bias beside the product of a tensor that has one scale with a weight that may have several.
     pub(super) fn of_products(x: &Affine, weight: &Affine) -> Result<Self> {
         let tensor = |of: &Given| match of {
@@ -147,6 +141,12 @@ fn given(cx: &NodeCx<'_>, at: usize) -> Result<Given> {
         Some(number) => Given::Number(*number),
         None => Given::Tensor(x),
     })
+}
+
+/// A quantized input beside its zero point, in steps of its scale.
+pub(super) fn steps(cx: &NodeCx<'_>, at: usize, zero_point: usize, axis: i64) -> Result<Tensor> {
+    // No input is the scale, which is 1.
+    Affine::of(cx, usize::MAX, zero_point, axis)?.values(&cx.tensor(at)?)
 }
 
 /// The least and the largest integer of a type that floats become.

@@ -3,7 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Error, Result};
 
-use super::affine::{Affine, ends};
+use super::affine::{Affine, ends, steps};
 use super::windows::convolved;
 use crate::load::checks::{at_least, rank, windows};
 use crate::load::node::NodeCx;
@@ -127,11 +127,6 @@ pub(super) const TABLE: &[Operator] = &[
     .makes(|of| of.products())
     .integers(&[1]),
 ];
-
-/// A quantized input beside its zero point, in steps of its scale.
-pub(super) fn steps(cx: &NodeCx<'_>, at: usize, zero: usize, axis: i64) -> Result<Tensor> {
-    Affine::of_steps(cx, zero, axis)?.values(&cx.tensor(at)?)
-}
 
 /// `QuantizeLinear`: numbers as those of few bits.
 pub(super) fn quantized(cx: &mut NodeCx<'_>) -> Given {

@@ -3,8 +3,7 @@
 use fx_nn::prelude::*;
 use fx_nn::{Bound, Error, Result};
 
-use super::affine::Affine;
-use super::quant::steps;
+use super::affine::{Affine, steps};
 use crate::load::checks::{Constants, at_least, rank, windows};
 use crate::load::node::NodeCx;
 use crate::load::operator::{Operator, op};
