@@ -18,7 +18,7 @@ use super::affine::{Affine, Weight, constant, moved};
 use super::form::{Form, Forms};
 use super::layout::bytes_of;
 use super::program::Program;
-use super::read::{input, is_call, is_matmul, range_of, scale_of, two_nodes};
+use super::read::{input, is_call, is_matmul, range_of, two_nodes};
 use super::run::Rooms;
 use super::step::{Floats, Id, Kernel, OfRun, Scalar, Shape, Step};
 
@@ -416,7 +416,6 @@ impl<'p> Builder<'p> {
             return Ok(vec![0; channels]);
         };
         let node = self.at(node)?;
-        let lacks = || Error::msg("a bias is a vector of the module");
         let whole = |x: f64| {
             x.round_ties_even()
                 .clamp(f64::from(i32::MIN), f64::from(i32::MAX)) as i32
@@ -425,24 +424,43 @@ impl<'p> Builder<'p> {
             let each = bias.to_vec()?.into_iter().enumerate();
             return Ok(each.map(|(at, bias)| whole(bias / step(at))).collect());
         }
-        let integers = input(node, "x").ok();
-        let integers = integers.and_then(|x| constant(x, self.attributes()));
-        let integers = integers.ok_or_else(lacks)?.to_vec()?;
-        let (scales, zero) = match (scale_of_constant(node, self.attributes()), scale_of(node)) {
-            (Some(scales), _) => (scales, 0.0),
-            (None, Some((scale, zero))) => (vec![scale], zero as f64),
-            _ => return Err(lacks()),
-        };
-        let each = integers.into_iter().enumerate().map(|(at, bias)| {
-            let own = scales.get(at).or(scales.first()).copied().unwrap_or(1.0);
+        let each = self.steps_of_bias(node)?.into_iter().enumerate();
+        let each = each.map(|(at, (steps, own))| {
             let ratio = own / step(at);
             // Integers with the scale of the sums are taken as they are.
             match (ratio - 1.0).abs() < 1e-5 {
-                true => whole(bias - zero),
-                false => whole((bias - zero) * ratio),
+                true => whole(steps),
+                false => whole(steps * ratio),
             }
         });
         Ok(each.collect())
+    }
+
+    /// The integers of a bias beside their zero points, with the scale of each.
+    fn steps_of_bias(&self, node: NodeRef<'_>) -> Result<Vec<(f64, f64)>> {
+        let lacks = || Error::msg("a bias is a vector of the module");
+        let integers = input(node, "x").ok();
+        let integers = integers.and_then(|x| constant(x, self.attributes()));
+        let integers = integers.ok_or_else(lacks)?.to_vec()?;
+        let read = |name: &str| -> Result<Vec<f64>> {
+            match node.argument(name)? {
+                Argument::Float(number) => Ok(vec![number]),
+                Argument::Int(number) => Ok(vec![number as f64]),
+                Argument::Node(id) => {
+                    let tensor = constant(self.at(id)?, self.attributes());
+                    tensor.ok_or_else(lacks)?.to_vec()
+                }
+                _ => Err(lacks()),
+            }
+        };
+        let (scales, zeros) = (read("scale")?, read("zero_point")?);
+        let of = |all: &[f64], at: usize| all.get(at).or(all.first()).copied();
+        let each = integers.into_iter().enumerate();
+        each.map(|(at, x)| {
+            let (zero, scale) = of(&zeros, at).zip(of(&scales, at)).ok_or_else(lacks)?;
+            Ok((x - zero, scale))
+        })
+        .collect()
     }
 
     /// A bias in floats.
@@ -450,9 +468,14 @@ impl<'p> Builder<'p> {
         let Some(node) = node else {
             return Ok(Vec::new());
         };
-        let bias = constant(self.at(node)?, self.attributes());
-        let bias = bias.ok_or_else(|| Error::msg("a bias is a vector of the module"))?;
-        Ok(bias.to_vec()?.into_iter().map(|bias| bias as f32).collect())
+        let node = self.at(node)?;
+        let bias = match constant(node, self.attributes()) {
+            Some(bias) => bias.to_vec()?,
+            None => (self.steps_of_bias(node)?.into_iter())
+                .map(|(steps, scale)| steps * scale)
+                .collect(),
+        };
+        Ok(bias.into_iter().map(|bias| bias as f32).collect())
     }
 
     /// A product: bytes by a rounding, or floats.
@@ -688,10 +711,4 @@ impl<'p> Builder<'p> {
 fn integers(node: NodeRef<'_>, id: Id) -> Item {
     let dtype = range_of(node).map_or(DType::U8, |(dtype, ..)| dtype);
     Item::Integers(id, dtype)
-}
-
-/// The scales of a constant that are a tensor.
-fn scale_of_constant(node: NodeRef<'_>, attributes: &Attributes) -> Option<Vec<f64>> {
-    let scale = input(node, "scale").ok()?;
-    constant(scale, attributes)?.to_vec().ok()
 }

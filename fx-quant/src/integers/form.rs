@@ -305,9 +305,10 @@ impl Forms<'_> {
     fn is_sum_with_bias(self, node: NodeRef<'_>, product: NodeRef<'_>) -> bool {
         node.function() == Some(operator::add)
             && is_matmul(product)
-            && two_nodes(node).is_some_and(|two| {
-                let other = two.into_iter().find(|one| one.id() != product.id());
-                other.is_some_and(|other| self.is_bias(other))
+            && self.product(product).is_ok_and(|weight| {
+                let two = two_nodes(node).into_iter().flatten();
+                let mut others = two.filter(|one| one.id() != product.id());
+                (others.next()).is_some_and(|other| self.is_bias(other, weight.dims[1]))
             })
     }
 
@@ -317,21 +318,20 @@ impl Forms<'_> {
         [(a, b), (b, a)].into_iter().find(|(product, bias)| {
             is_matmul(*product)
                 && product.num_users() == 1
-                && self.is_bias(*bias)
-                && self.product(*product).is_ok()
+                && (self.product(*product)).is_ok_and(|weight| self.is_bias(*bias, weight.dims[1]))
                 && self.is_rounded(*product)
         })
     }
 
-    /// Whether a node gives a bias: a vector of the module, or the integers of one.
-    fn is_bias(self, node: NodeRef<'_>) -> bool {
+    /// Whether a node gives a bias for so many channels: a vector of the module, or the integers of one.
+    fn is_bias(self, node: NodeRef<'_>, channels: usize) -> bool {
         let path = match node.op() {
             Op::GetAttr(path) => Some(path.to_string()),
             _ => constant_of(node),
         };
         let value = path.and_then(|path| self.attributes.tensor(&path).ok());
         let tensor = value.and_then(|value| value.downcast_ref::<fx_nn::Tensor>());
-        tensor.is_some_and(|tensor| tensor.dims().is_ok_and(|dims| dims.len() == 1))
+        tensor.is_some_and(|tensor| tensor.dims().is_ok_and(|dims| *dims == [channels]))
     }
 
     /// The weight of a product of rows, if it is one of integers.
@@ -355,7 +355,7 @@ impl Forms<'_> {
             return Err("its weight is no matrix".into());
         }
         if is_linear {
-            self.bias(node)?;
+            self.bias(node, weight.dims[0])?;
             weight.along(0)?;
             return Ok(weight);
         }
@@ -363,10 +363,10 @@ impl Forms<'_> {
         Ok(weight)
     }
 
-    fn bias(self, node: NodeRef<'_>) -> Found<()> {
+    fn bias(self, node: NodeRef<'_>, channels: usize) -> Found<()> {
         match node.argument("bias") {
             Ok(Argument::None) => Ok(()),
-            Ok(Argument::Node(_)) if self.is_bias(input(node, "bias")?) => Ok(()),
+            Ok(Argument::Node(_)) if self.is_bias(input(node, "bias")?, channels) => Ok(()),
             _ => Err("its bias is computed by the graph".into()),
         }
     }
@@ -382,9 +382,10 @@ impl Forms<'_> {
         if !self.is_of_bytes(x) && !self.is_of_run(x) {
             return Err(IN_FLOATS);
         }
-        self.bias(node)?;
         let weight = Weight::of(input(node, "weight")?, self.attributes)?;
         weight.along(0)?;
+        is_batch(x, weight.dims.len())?;
+        self.bias(node, weight.dims.first().copied().unwrap_or(0))?;
         let groups = usize::try_from(whole(node, "groups")?).map_err(|error| error.to_string())?;
         let spec = match weight.dims[..] {
             [out_channels, own, rows, pixels] => IntegerSpec {
@@ -478,6 +479,14 @@ fn windowed(node: NodeRef<'_>, function: Function) -> Found<Form> {
             ceil: !is_off(node, "ceil_mode"),
         })
     };
+    let of_images = [
+        function!(ops::max_pool2d),
+        function!(ops::avg_pool2d),
+        function!(ops::adaptive_avg_pool2d),
+    ];
+    if of_images.contains(&function) {
+        is_batch(input(node, "x")?, 4)?;
+    }
     if function == function!(ops::max_pool2d) {
         return match two(node, "dilation") == Ok([1, 1]) {
             true => Ok(Form::MaxPool(windows()?)),
@@ -537,6 +546,14 @@ fn is_of_one_scale(node: NodeRef<'_>) -> bool {
         _ => false,
     };
     is_one("scale") && is_one("zero_point")
+}
+
+/// Returns an error if a value is known not to have the dims of a batch.
+fn is_batch(x: NodeRef<'_>, rank: usize) -> Found<()> {
+    match rank_of(x).is_none_or(|own| own == rank) {
+        true => Ok(()),
+        false => Err("its input is no batch".into()),
+    }
 }
 
 /// The dims of a node's result, if they are known.
