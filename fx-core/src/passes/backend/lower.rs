@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 
-use super::partition::{Partitioner, colours, part_from_readers};
+use super::partition::{Colour, Partitioner, colours, part_from_readers};
 use super::support::{Metas, Support};
 use crate::error::Result;
 use crate::graph_module::GraphModule;
@@ -175,11 +175,16 @@ impl GraphModule {
             }
             _ => backend.supports(call, metas),
         };
-        let first = colours(self, supports, |_, _| ())?;
-        part_from_readers(self, &first)?;
-        let before = colours(self, supports, |node, reason| {
+        let mut before = colours(self, supports, |node, reason| {
             left.push(LeftNode::new(node, reason));
         })?;
+        if before.contains(&Colour::Follows) {
+            part_from_readers(self, &before)?;
+            left.clear();
+            before = colours(self, supports, |node, reason| {
+                left.push(LeftNode::new(node, reason));
+            })?;
+        }
         let is_worth = |region: &Region| backend.worth(self, region);
         let regions = Partitioner::new().regions(self, before.clone(), &is_worth);
         let (paths, part_of) = self.assign(&regions, backend.name(), "lowering")?;
