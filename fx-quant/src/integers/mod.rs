@@ -99,9 +99,6 @@ impl Backend for Integers {
     }
 
     fn compile(&self, part: &GraphModule, _: &[Option<ValueMeta>]) -> Result<Arc<dyn Executable>> {
-        if std::env::var_os("FX_DEBUG").is_some() {
-            eprintln!("PART {}", part.print_readable());
-        }
         Ok(Arc::new(build::program(part, self.level)?))
     }
 }
