@@ -110,6 +110,17 @@ pub(crate) fn element(number: f64, dtype: DType) -> Vec<u8> {
     }
 }
 
+/// The least and the largest number of a type that `QuantizeLinear` gives.
+pub(crate) fn ends(dtype: DType) -> Option<(i64, i64)> {
+    match dtype {
+        DType::U8 => Some((0, 255)),
+        DType::I8 => Some((-128, 127)),
+        DType::U16 => Some((0, 65_535)),
+        DType::I16 => Some((-32_768, 32_767)),
+        _ => None,
+    }
+}
+
 /// A whole number as an element, little-endian; it wraps around in a type that is too small.
 pub(crate) fn whole(number: i64, dtype: DType) -> Vec<u8> {
     let floats = dtype.is_floating_point() || dtype == DType::Bool;

@@ -31,7 +31,7 @@ try:
     import onnxruntime
     import torch
     import torchvision
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
     from safetensors.torch import load_file, save_file
     from torch import nn
@@ -39,6 +39,7 @@ except ImportError as error:
     sys.exit(MISSING.format(error.name))
 
 from fx_program import Fx, build  # noqa: E402
+from onnx_quantizer import Reader, with_statistics  # noqa: E402
 
 # What fx may take over ONNX Runtime's integers.
 BARS = {"resnet18": 1.1, "resnet50": 1.1, "mobilenet_v2": 1.1, "bert": 1.1, "deeprecommender_b16": 0.9}
@@ -78,24 +79,7 @@ def model_of(name):
     if name == "deeprecommender_b16":
         return Recommender().eval(), [16, 17768]
     model = getattr(torchvision.models, name)(weights=None)
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            nn.init.uniform_(module.weight, 0.5, 1.5)
-            nn.init.uniform_(module.bias, -0.3, 0.3)
-    # Statistics of data, so that activations keep their size.
-    model.train()
-    with torch.no_grad():
-        for _ in range(8):
-            model(torch.randn(8, 3, 96, 96))
-    return model.eval(), [1, 3, 224, 224]
-
-
-class Reader(CalibrationDataReader):
-    def __init__(self, inputs):
-        self.left = [{"x": x.numpy()} for x in inputs]
-
-    def get_next(self):
-        return self.left.pop() if self.left else None
+    return with_statistics(model, [3, 96, 96]), [1, 3, 224, 224]
 
 
 def session(file, threads):

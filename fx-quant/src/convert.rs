@@ -35,8 +35,9 @@ enum Scale {
 impl Plan {
     /// The graph in reference form: [`quantize_affine`](ops::quantize_affine) and
     /// [`dequantize_affine`](ops::dequantize_affine) around the functions that become integers, whose weights are
-    /// integers with a scale for each channel, and whose biases are integers of 32 bits with the scale of their sums. It runs, prints, saves, and exports to ONNX as `QuantizeLinear` and
-    /// `DequantizeLinear` pairs, which other engines compute in integers.
+    /// integers with a scale for each channel, and whose biases are integers of 32 bits with the scale of their sums. It
+    /// runs, prints, saves, and exports to ONNX as `QuantizeLinear` and `DequantizeLinear` pairs, which other engines
+    /// compute in integers.
     ///
     /// # Errors
     /// Returns an error if the calibration is of another plan, or a weight has a number that is not finite.

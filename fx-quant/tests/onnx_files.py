@@ -16,18 +16,21 @@ import warnings
 from pathlib import Path
 
 warnings.filterwarnings("ignore")
+sys.path.append(str(Path(__file__).resolve().parents[1] / "benches"))
 MISSING = "onnx_files.py needs torch, torchvision, onnx, onnxruntime and safetensors: pip install {}"
 try:
     import onnx
     import onnxruntime
     import torch
     import torchvision
-    from onnxruntime.quantization import CalibrationDataReader, QuantFormat, QuantType, quantize_dynamic, quantize_static
+    from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
     from safetensors.torch import save_file
     from torch import nn
 except ImportError as error:
     sys.exit(MISSING.format(error.name))
+
+from onnx_quantizer import Reader, with_statistics  # noqa: E402
 
 
 class Rows(nn.Module):
@@ -101,29 +104,6 @@ def small():
     }
 
 
-def model_of(make, shape):
-    torch.manual_seed(0)
-    model = make()
-    for module in model.modules():
-        if isinstance(module, nn.BatchNorm2d):
-            nn.init.uniform_(module.weight, 0.5, 1.5)
-            nn.init.uniform_(module.bias, -0.3, 0.3)
-    # Statistics of data, so that activations keep their size.
-    model.train()
-    with torch.no_grad():
-        for _ in range(8):
-            model(torch.randn(8, *shape[1:]))
-    return model.eval()
-
-
-class Reader(CalibrationDataReader):
-    def __init__(self, inputs):
-        self.left = [{"x": x.numpy()} for x in inputs]
-
-    def get_next(self):
-        return self.left.pop() if self.left else None
-
-
 U8, I8, U16 = QuantType.QUInt8, QuantType.QInt8, QuantType.QUInt16
 STATIC = {
     "qdq": dict(quant_format=QuantFormat.QDQ),
@@ -137,7 +117,8 @@ STATIC = {
 
 def make_files(folder, name, network, kinds, blocks):
     make, shape = network
-    model = model_of(make, shape)
+    torch.manual_seed(0)
+    model = with_statistics(make(), shape[1:])
     x, batches = torch.randn(shape), [torch.randn(shape) for _ in range(4)]
     floats = folder / f"{name}.onnx"
     torch.onnx.export(model, (x,), floats, input_names=["x"], output_names=["y"], dynamo=False, opset_version=17)

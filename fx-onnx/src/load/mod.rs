@@ -179,8 +179,8 @@ impl Load {
 
     /// Reads a quantized file in reference form: its weights stay integers, and quantized operators are those of floats
     /// between [`dequantize_affine`](fx_nn::ops::dequantize_affine) and
-    /// [`quantize_affine`](fx_nn::ops::quantize_affine). `fx_quant::Integers` runs that in integers. Without it weights become floats
-    /// while they are read.
+    /// [`quantize_affine`](fx_nn::ops::quantize_affine). `fx_quant::Integers` runs that in integers. Without it weights
+    /// become floats while they are read.
     ///
     /// Results may differ by a step of the scale from those of the operators, which round sums of integers.
     pub fn reference_form(mut self) -> Self {

@@ -114,13 +114,14 @@ pub(super) struct Weight {
 }
 
 /// Numbers for a tensor, or for each index along its axis.
-enum Numbers {
+pub(super) enum Numbers {
     One(f64),
     Each(Tensor),
 }
 
 impl Numbers {
-    fn of(node: NodeRef<'_>, name: &str, attributes: &Attributes) -> Option<Self> {
+    /// Those of an argument of a call.
+    pub fn of(node: NodeRef<'_>, name: &str, attributes: &Attributes) -> Option<Self> {
         match node.argument(name).ok()? {
             Argument::Float(number) => Some(Numbers::One(number)),
             Argument::Int(number) => Some(Numbers::One(number as f64)),
@@ -132,7 +133,7 @@ impl Numbers {
         }
     }
 
-    fn to_vec(&self) -> Result<Vec<f64>> {
+    pub fn to_vec(&self) -> Result<Vec<f64>> {
         match self {
             Numbers::One(number) => Ok(vec![*number]),
             Numbers::Each(tensor) => tensor.to_vec(),
@@ -149,15 +150,20 @@ pub(super) fn constant(node: NodeRef<'_>, attributes: &Attributes) -> Option<Ten
     value.downcast_ref::<Tensor>().cloned()
 }
 
+/// The integers of the module that a call dequantizes.
+pub(super) fn integers_of(node: NodeRef<'_>, attributes: &Attributes) -> Option<Tensor> {
+    match is_call(node, function!(ops::dequantize_affine)) {
+        true => constant(input(node, "x").ok()?, attributes),
+        false => None,
+    }
+}
+
 impl Weight {
     /// The weight that a call dequantizes: integers of the module, of 8 bits.
     pub fn of(node: NodeRef<'_>, attributes: &Attributes) -> Found<Self> {
         let none = "its weight is not of integers of 8 bits, with constant scales";
-        if !is_call(node, function!(ops::dequantize_affine)) {
-            return Err(none.into());
-        }
         let found = || {
-            let integers = constant(input(node, "x").ok()?, attributes)?;
+            let integers = integers_of(node, attributes)?;
             let dims = integers.dims().ok()?.to_vec();
             let axis = match node.argument("axis").ok()? {
                 Argument::Int(axis) if axis < 0 => usize::try_from(axis + dims.len() as i64).ok(),

@@ -14,11 +14,11 @@ use fx_kernels::integer::{IntegerConv, IntegerSpec, Rounding, Windows};
 use fx_nn::{Tensor, ops};
 use rustc_hash::FxHashMap;
 
-use super::affine::{Affine, Weight, constant, moved};
+use super::affine::{Affine, Numbers, Weight, constant, integers_of, moved};
 use super::form::{Form, Forms};
 use super::layout::bytes_of;
 use super::program::Program;
-use super::read::{input, is_call, is_matmul, range_of, two_nodes};
+use super::read::{is_call, is_matmul, only_input, operands, range_of, two_nodes};
 use super::run::Rooms;
 use super::step::{Floats, Id, Kernel, OfRun, Scalar, Shape, Step};
 
@@ -171,9 +171,7 @@ impl<'p> Builder<'p> {
             _ => return Err(Error::msg("an input of it is not of integers")),
         }
         let node = self.at(id)?;
-        let integers = input(node, "x")
-            .ok()
-            .and_then(|x| constant(x, self.attributes()))
+        let integers = integers_of(node, self.attributes())
             .ok_or_else(|| Error::msg("a constant beside integers is one of them"))?;
         let dtype = integers.dtype()?;
         let affine = Affine::read(node, dtype)?;
@@ -194,7 +192,7 @@ impl<'p> Builder<'p> {
             Form::QuantizeOfRun => self.quantize_of_run(node)?,
             Form::Dequantize => self.dequantize(node)?,
             Form::DequantizeOfRun => {
-                let (id, dtype) = self.integers(node)?;
+                let (id, dtype) = self.integers(self.at(self.node(node, "x")?)?)?;
                 Item::OfRun(id, dtype, self.of_run(node)?)
             }
             Form::Constant => Item::Constant,
@@ -280,8 +278,7 @@ impl<'p> Builder<'p> {
 
     /// A function of each element, as a table of its results.
     fn each(&mut self, node: NodeRef<'_>) -> Result<Item> {
-        let mut inputs = node.all_input_nodes();
-        let x = inputs.next().ok_or_else(|| Error::msg("it has no input"))?;
+        let x = only_input(node).ok_or_else(|| Error::msg("it is not of one tensor"))?;
         let (side, values) = match self.items.get(&x.id()) {
             Some(Item::Bytes(side)) => (*side, side.affine.values()),
             Some(Item::Pending(Pending::Table(side, values), None)) => (*side, values.clone()),
@@ -300,16 +297,13 @@ impl<'p> Builder<'p> {
 
     /// The same elements in another shape: of integers, or of what they stand for.
     fn view(&mut self, node: NodeRef<'_>) -> Result<Item> {
-        let mut inputs = node.all_input_nodes();
-        let x = inputs.next().ok_or_else(|| Error::msg("it has no input"))?;
+        let x = only_input(node).ok_or_else(|| Error::msg("it is not of one tensor"))?;
         let (from, side, dtype) = match self.items.get(&x.id()) {
             Some(Item::Bytes(side)) => (side.id, Some(*side), DType::U8),
-            Some(Item::Integers(id, dtype)) => (*id, None, *dtype),
-            Some(Item::Input(input)) => {
-                let (input, dtype) = (*input, self.integers_of(x)?);
-                (self.loaded(input, dtype, x), None, dtype)
+            _ => {
+                let (id, dtype) = self.integers(x)?;
+                (id, None, dtype)
             }
-            _ => return Err(Error::msg("its input is not of integers")),
         };
         let call = Box::new(self.alone(node)?);
         let nodes = vec![node.name().to_string()];
@@ -321,7 +315,7 @@ impl<'p> Builder<'p> {
     }
 
     /// The type of an input of integers.
-    fn integers_of(&self, node: NodeRef<'_>) -> Result<DType> {
+    fn type_of(&self, node: NodeRef<'_>) -> Result<DType> {
         let meta: Option<&ValueMeta> = node.meta();
         let dtype = meta.and_then(|meta| meta.tensor()?.dtype);
         dtype
@@ -329,24 +323,29 @@ impl<'p> Builder<'p> {
             .ok_or_else(|| Error::msg("an input is not known to be of integers of 8 bits"))
     }
 
-    fn loaded(&mut self, input: usize, dtype: DType, node: NodeRef<'_>) -> Id {
-        let kernel = Kernel::Load {
-            input,
-            is_signed: dtype == DType::I8,
-        };
-        self.push(kernel, "load", vec![node.name().to_string()])
-    }
-
-    /// The register of the integers that a call reads as floats, and their type.
+    /// The register of the integers that a node gives, and their type.
     fn integers(&mut self, node: NodeRef<'_>) -> Result<(Id, DType)> {
-        let x = self.at(self.node(node, "x")?)?;
-        match self.items.get(&x.id()) {
+        match self.items.get(&node.id()) {
             Some(Item::Integers(id, dtype)) => Ok((*id, *dtype)),
             Some(Item::Input(input)) => {
-                let (input, dtype) = (*input, self.integers_of(x)?);
-                Ok((self.loaded(input, dtype, x), dtype))
+                let (input, dtype) = (*input, self.type_of(node)?);
+                let kernel = Kernel::Load {
+                    input,
+                    is_signed: dtype == DType::I8,
+                };
+                let id = self.push(kernel, "load", vec![node.name().to_string()]);
+                Ok((id, dtype))
             }
             _ => Err(Error::msg("its input is not of integers")),
+        }
+    }
+
+    /// Where the floats of a node are, if it gives some.
+    fn floats(&self, id: NodeId) -> Option<Floats> {
+        match self.items.get(&id)? {
+            Item::Floats(id) => Some(Floats::Register(*id)),
+            Item::Input(input) => Some(Floats::Input(*input)),
+            _ => None,
         }
     }
 
@@ -378,11 +377,8 @@ impl<'p> Builder<'p> {
     fn quantize_of_run(&mut self, node: NodeRef<'_>) -> Result<Item> {
         let (dtype, low, high) =
             range_of(node).ok_or_else(|| Error::msg("its integers are not of 8 bits"))?;
-        let from = match self.items.get(&self.node(node, "x")?) {
-            Some(Item::Floats(id)) => Floats::Register(*id),
-            Some(Item::Input(input)) => Floats::Input(*input),
-            _ => return Err(Error::msg("it is not of floats")),
-        };
+        let from = self.floats(self.node(node, "x")?);
+        let from = from.ok_or_else(|| Error::msg("it is not of floats"))?;
         let kernel = Kernel::QuantizeOfRun {
             from,
             of: self.of_run(node)?,
@@ -395,7 +391,7 @@ impl<'p> Builder<'p> {
 
     fn dequantize(&mut self, node: NodeRef<'_>) -> Result<Item> {
         let x = self.at(self.node(node, "x")?)?;
-        let (id, dtype) = self.integers(node)?;
+        let (id, dtype) = self.integers(x)?;
         let mut affine = Affine::read(node, dtype)?;
         // Of a quantization, the ends are known.
         if is_call(x, function!(ops::quantize_affine)) {
@@ -439,19 +435,11 @@ impl<'p> Builder<'p> {
     /// The integers of a bias beside their zero points, with the scale of each.
     fn steps_of_bias(&self, node: NodeRef<'_>) -> Result<Vec<(f64, f64)>> {
         let lacks = || Error::msg("a bias is a vector of the module");
-        let integers = input(node, "x").ok();
-        let integers = integers.and_then(|x| constant(x, self.attributes()));
+        let integers = integers_of(node, self.attributes());
         let integers = integers.ok_or_else(lacks)?.to_vec()?;
-        let read = |name: &str| -> Result<Vec<f64>> {
-            match node.argument(name)? {
-                Argument::Float(number) => Ok(vec![number]),
-                Argument::Int(number) => Ok(vec![number as f64]),
-                Argument::Node(id) => {
-                    let tensor = constant(self.at(id)?, self.attributes());
-                    tensor.ok_or_else(lacks)?.to_vec()
-                }
-                _ => Err(lacks()),
-            }
+        let read = |name: &str| {
+            let numbers = Numbers::of(node, name, self.attributes());
+            numbers.ok_or_else(lacks)?.to_vec()
         };
         let (scales, zeros) = (read("scale")?, read("zero_point")?);
         let of = |all: &[f64], at: usize| all.get(at).or(all.first()).copied();
@@ -485,14 +473,8 @@ impl<'p> Builder<'p> {
         bias: Option<NodeId>,
         to: Option<(Affine, Rounding)>,
     ) -> Result<Id> {
-        let (x, from) = match is_matmul(node) {
-            true => {
-                let [x, weight] =
-                    two_nodes(node).ok_or_else(|| Error::msg("it is of two tensors"))?;
-                (x.id(), weight)
-            }
-            false => (self.node(node, "x")?, self.at(self.node(node, "weight")?)?),
-        };
+        let (x, from) = operands(node).map_err(Error::msg)?;
+        let x = x.id();
         let of_run = match self.items.get(&x) {
             Some(Item::OfRun(id, dtype, of)) => Some((*id, *dtype, *of)),
             _ => None,
@@ -566,21 +548,16 @@ impl<'p> Builder<'p> {
         let affine = Affine::of(node)?;
         let x = self.node(node, "x")?;
         let nodes = vec![node.name().to_string()];
+        if let Some(from) = self.floats(x) {
+            let kernel = Kernel::Quantize {
+                from,
+                inverse: (1.0 / affine.scale) as f32,
+                rounding: affine.rounding(),
+            };
+            let id = self.push(kernel, "quantize", nodes);
+            return Ok(integers(node, id));
+        }
         let (pending, bounds) = match self.items.get(&x) {
-            Some(Item::Input(_) | Item::Floats(_)) => {
-                let from = match self.items.get(&x) {
-                    Some(Item::Floats(id)) => Floats::Register(*id),
-                    Some(Item::Input(input)) => Floats::Input(*input),
-                    _ => return Err(Error::msg("it is not of floats")),
-                };
-                let kernel = Kernel::Quantize {
-                    from,
-                    inverse: (1.0 / affine.scale) as f32,
-                    rounding: affine.rounding(),
-                };
-                let id = self.push(kernel, "quantize", nodes);
-                return Ok(integers(node, id));
-            }
             Some(Item::Pending(pending, bounds)) => (pending.clone(), *bounds),
             Some(Item::Bytes(side)) => (Pending::Plain(*side), None),
             _ => {

@@ -4,17 +4,17 @@
 
 use std::borrow::Cow;
 
-use fx_core::ir::{Argument, Function, FunctionTable, NodeRef, Op, ValueMeta};
+use fx_core::ir::{Argument, Function, NodeRef, Op, ValueMeta};
 use fx_core::module::Attributes;
 use fx_core::value::DType;
 use fx_core::{function, operator};
 use fx_kernels::integer::{IntegerSpec, Windows};
 use fx_nn::{OpKind, ops};
 
-use super::affine::Weight;
+use super::affine::{Weight, constant, integers_of};
 use super::read::{
-    Found, bounds, input, is_call, is_matmul, is_off, is_rounding, number, only_reader, range_of,
-    scale_of, two, two_nodes, whole, wholes,
+    Found, bounds, input, is_call, is_matmul, is_off, is_rounding, kind_of, number, only_input,
+    only_reader, operands, range_of, scale_of, two, two_nodes, whole, wholes,
 };
 
 /// What a call is.
@@ -173,13 +173,8 @@ impl Forms<'_> {
                 false => Err(IN_FLOATS),
             };
         }
-        let mut inputs = node.all_input_nodes();
-        let (Some(x), None) = (inputs.next(), inputs.next()) else {
-            return Err(IN_FLOATS);
-        };
-        let kinds = FunctionTable::<OpKind>::registered().map_err(|error| error.to_string())?;
-        let kind = kinds.get(function);
-        if matches!(kind, Some(OpKind::View)) && (self.is_integers(x) || self.is_of_bytes(x)) {
+        let x = only_input(node).ok_or(IN_FLOATS)?;
+        if kind_of(node) == Some(OpKind::View) && (self.is_integers(x) || self.is_of_bytes(x)) {
             return Ok(Form::View);
         }
         if !self.is_of_bytes(x) {
@@ -199,18 +194,14 @@ impl Forms<'_> {
             let Some(function) = node.function() else {
                 return false;
             };
-            let kinds = FunctionTable::<OpKind>::registered();
-            let is_view =
-                kinds.is_ok_and(|kinds| matches!(kinds.get(function), Some(OpKind::View)));
-            let is_exact = is_view
+            let is_exact = kind_of(node) == Some(OpKind::View)
                 || matches!(
                     windowed(node, function),
                     Ok(Form::MaxPool(_) | Form::Pad(_))
                 );
-            let mut inputs = node.all_input_nodes();
-            match (is_exact, inputs.next(), inputs.next()) {
-                (true, Some(x), None) => node = x,
-                _ => return false,
+            match only_input(node).filter(|_| is_exact) {
+                Some(x) => node = x,
+                None => return false,
             }
         }
     }
@@ -232,11 +223,7 @@ impl Forms<'_> {
 
     /// Whether a call is a product of what a run decides the scale of.
     pub fn is_product_of_run(self, node: NodeRef<'_>) -> bool {
-        let x = match is_matmul(node) {
-            true => two_nodes(node).map(|[x, _]| x),
-            false => input(node, "x").ok(),
-        };
-        x.is_some_and(|x| self.is_of_run(x))
+        operands(node).is_ok_and(|(x, _)| self.is_of_run(x))
     }
 
     /// Whether a node gives integers of 8 bits, which are no constants.
@@ -303,34 +290,36 @@ impl Forms<'_> {
 
     /// Whether a node adds a constant vector to a product of rows.
     fn is_sum_with_bias(self, node: NodeRef<'_>, product: NodeRef<'_>) -> bool {
-        node.function() == Some(operator::add)
-            && is_matmul(product)
-            && self.product(product).is_ok_and(|weight| {
-                let two = two_nodes(node).into_iter().flatten();
-                let mut others = two.filter(|one| one.id() != product.id());
-                (others.next()).is_some_and(|other| self.is_bias(other, weight.dims[1]))
-            })
+        let two = two_nodes(node).filter(|_| node.function() == Some(operator::add));
+        let mut others = two
+            .into_iter()
+            .flatten()
+            .filter(|one| one.id() != product.id());
+        others
+            .next()
+            .is_some_and(|other| self.is_bias_of(other, product))
     }
 
     /// The product whose sum with a bias a node is.
     pub fn product_of_sum<'g>(self, node: NodeRef<'g>) -> Option<(NodeRef<'g>, NodeRef<'g>)> {
         let [a, b] = two_nodes(node)?;
         [(a, b), (b, a)].into_iter().find(|(product, bias)| {
-            is_matmul(*product)
-                && product.num_users() == 1
-                && (self.product(*product)).is_ok_and(|weight| self.is_bias(*bias, weight.dims[1]))
+            product.num_users() == 1
+                && self.is_bias_of(*bias, *product)
                 && self.is_rounded(*product)
         })
     }
 
+    /// Whether a node gives a bias for a product of rows that has none.
+    fn is_bias_of(self, node: NodeRef<'_>, product: NodeRef<'_>) -> bool {
+        is_matmul(product)
+            && (self.product(product)).is_ok_and(|weight| self.is_bias(node, weight.dims[1]))
+    }
+
     /// Whether a node gives a bias for so many channels: a vector of the module, or the integers of one.
     fn is_bias(self, node: NodeRef<'_>, channels: usize) -> bool {
-        let path = match node.op() {
-            Op::GetAttr(path) => Some(path.to_string()),
-            _ => constant_of(node),
-        };
-        let value = path.and_then(|path| self.attributes.tensor(&path).ok());
-        let tensor = value.and_then(|value| value.downcast_ref::<fx_nn::Tensor>());
+        let own = constant(node, self.attributes);
+        let tensor = own.or_else(|| integers_of(node, self.attributes));
         tensor.is_some_and(|tensor| tensor.dims().is_ok_and(|dims| *dims == [channels]))
     }
 
@@ -340,13 +329,7 @@ impl Forms<'_> {
         if !is_linear && !is_matmul(node) {
             return Err(NO_FORM);
         }
-        let (x, weight) = match is_linear {
-            true => (input(node, "x")?, input(node, "weight")?),
-            false => match two_nodes(node) {
-                Some([x, weight]) => (x, weight),
-                None => return Err(NO_FORM),
-            },
-        };
+        let (x, weight) = operands(node)?;
         if !self.is_of_bytes(x) && !self.is_of_run(x) {
             return Err(IN_FLOATS);
         }
@@ -378,11 +361,11 @@ impl Forms<'_> {
         if !is_conv {
             return Err(NO_FORM);
         }
-        let x = input(node, "x")?;
+        let (x, weight) = operands(node)?;
         if !self.is_of_bytes(x) && !self.is_of_run(x) {
             return Err(IN_FLOATS);
         }
-        let weight = Weight::of(input(node, "weight")?, self.attributes)?;
+        let weight = Weight::of(weight, self.attributes)?;
         weight.along(0)?;
         is_batch(x, weight.dims.len())?;
         self.bias(node, weight.dims.first().copied().unwrap_or(0))?;
@@ -421,8 +404,6 @@ fn is_of_each(node: NodeRef<'_>) -> bool {
     let Some(function) = node.function() else {
         return false;
     };
-    let kinds = FunctionTable::<OpKind>::registered().ok();
-    let kind = kinds.and_then(|kinds| kinds.get(function).copied());
     let is_operator = [
         operator::add,
         operator::sub,
@@ -432,7 +413,8 @@ fn is_of_each(node: NodeRef<'_>) -> bool {
     ];
     let meta: Option<&ValueMeta> = node.meta();
     let dtype = meta.and_then(|meta| meta.tensor()?.dtype);
-    (matches!(kind, Some(OpKind::Unary | OpKind::Binary)) || is_operator.contains(&function))
+    (matches!(kind_of(node), Some(OpKind::Unary | OpKind::Binary))
+        || is_operator.contains(&function))
         && node.all_input_nodes().count() == 1
         && dtype.is_none_or(|dtype| dtype == DType::F32)
 }
@@ -450,17 +432,6 @@ fn is_rounded_behind_each(node: NodeRef<'_>) -> bool {
         node = reader;
     }
     false
-}
-
-/// The path of the integers that a dequantization reads.
-pub(super) fn constant_of(node: NodeRef<'_>) -> Option<String> {
-    if !is_call(node, function!(ops::dequantize_affine)) {
-        return None;
-    }
-    match input(node, "x").ok()?.op() {
-        Op::GetAttr(path) => Some(path.to_string()),
-        _ => None,
-    }
 }
 
 /// What is computed of windows, or of all pixels.

@@ -4,10 +4,10 @@
 
 use std::borrow::Cow;
 
-use fx_core::ir::{Argument, Function, NodeRef};
+use fx_core::ir::{Argument, Function, FunctionTable, NodeRef};
 use fx_core::value::DType;
 use fx_core::{function, operator};
-use fx_nn::ops;
+use fx_nn::{OpKind, ops};
 
 /// What is found, or why nothing is.
 pub(super) type Found<T> = std::result::Result<T, Cow<'static, str>>;
@@ -40,6 +40,32 @@ pub(super) fn two_nodes<'g>(node: NodeRef<'g>) -> Option<[NodeRef<'g>; 2]> {
     (node.kwargs().is_empty())
         .then(|| Some([graph.node(*a).ok()?, graph.node(*b).ok()?]))
         .flatten()
+}
+
+/// What a product or a convolution is of: its input and its weight.
+pub(super) fn operands<'g>(node: NodeRef<'g>) -> Found<(NodeRef<'g>, NodeRef<'g>)> {
+    match is_matmul(node) {
+        true => match two_nodes(node) {
+            Some([x, weight]) => Ok((x, weight)),
+            None => Err("it is not of two tensors alone".into()),
+        },
+        false => Ok((input(node, "x")?, input(node, "weight")?)),
+    }
+}
+
+/// The one node that a call is of.
+pub(super) fn only_input(node: NodeRef<'_>) -> Option<NodeRef<'_>> {
+    let mut inputs = node.all_input_nodes();
+    match (inputs.next(), inputs.next()) {
+        (Some(x), None) => Some(x),
+        _ => None,
+    }
+}
+
+/// What a call does to dims, if the table of functions says so.
+pub(super) fn kind_of(node: NodeRef<'_>) -> Option<OpKind> {
+    let kinds = FunctionTable::<OpKind>::registered().ok()?;
+    kinds.get(node.function()?).copied()
 }
 
 /// The scale and zero point of a pair's half, if they are numbers.

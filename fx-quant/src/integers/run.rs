@@ -52,6 +52,12 @@ impl Run<'_, '_> {
         }
     }
 
+    /// Bytes as a tensor of `uint8`.
+    fn tensor(&self, id: Id) -> Result<Tensor> {
+        let (bytes, dims) = self.bytes(id)?;
+        Tensor::from_vec(plain(bytes), dims.to_vec())
+    }
+
     fn input(&self, at: usize) -> Result<Tensor> {
         Tensor::from_value((*self.inputs[at]).clone())
     }
@@ -124,9 +130,7 @@ impl Run<'_, '_> {
                 quantized(level, &x, inverse, rounding, words)?
             }
             Kernel::Load { input, is_signed } => {
-                let x = self.input(*input)?;
-                let dims = x.dims()?.to_vec();
-                Register::Bytes(imaged(&bytes_of(&x, *is_signed)?, &dims, words), dims)
+                of_tensor(&self.input(*input)?, *is_signed, words)?
             }
             Kernel::Constant { bytes, dims } => {
                 Register::Bytes(imaged(bytes, dims, words), dims.clone())
@@ -203,14 +207,9 @@ impl Run<'_, '_> {
                 {
                     Register::Bytes(out, dims)
                 } else {
-                    let each = all.iter().map(|x| {
-                        let (x, dims) = self.bytes(*x)?;
-                        Tensor::from_vec(plain(x), dims.to_vec())
-                    });
+                    let each = all.iter().map(|x| self.tensor(*x));
                     let all = each.collect::<Result<Vec<Tensor>>>()?;
-                    let made = ops::cat(&all, *dim)?;
-                    let dims = made.dims()?.to_vec();
-                    Register::Bytes(imaged(&bytes_of(&made, false)?, &dims, words), dims)
+                    of_tensor(&ops::cat(&all, *dim)?, false, words)?
                 }
             }
             Kernel::Each { x, table } => {
@@ -297,15 +296,11 @@ impl Run<'_, '_> {
                 }
             }
             Kernel::View { x, call } => {
-                let (x, dims) = self.bytes(*x)?;
-                let x = Tensor::from_vec(plain(x), dims.to_vec())?;
-                let made: Tensor = call.forward(&x)?;
-                let dims = made.dims()?.to_vec();
-                Register::Bytes(imaged(&bytes_of(&made, false)?, &dims, words), dims)
+                let made: Tensor = call.forward(&self.tensor(*x)?)?;
+                of_tensor(&made, false, words)?
             }
             Kernel::Store { x, is_signed } => {
-                let (x, dims) = self.bytes(*x)?;
-                let made = Tensor::from_vec(plain(x), dims.to_vec())?;
+                let made = self.tensor(*x)?;
                 Register::Tensor(match is_signed {
                     false => made,
                     true => (made.to_dtype(DType::I64)? - 128)?.to_dtype(DType::I8)?,
@@ -337,6 +332,15 @@ impl Run<'_, '_> {
 /// The byte of an integer; beyond the ends, the last one.
 fn byte_of(whole: f64, moved: i64) -> u8 {
     (whole + moved as f64).clamp(0.0, 255.0) as u8
+}
+
+/// The bytes of a tensor of `uint8`, or of `int8`.
+fn of_tensor(x: &Tensor, is_signed: bool, words: Vec<u32>) -> Result<Register> {
+    let dims = x.dims()?.to_vec();
+    Ok(Register::Bytes(
+        imaged(&bytes_of(x, is_signed)?, &dims, words),
+        dims,
+    ))
 }
 
 fn quantized(

@@ -6,6 +6,7 @@ use fx_nn::prelude::*;
 use fx_nn::tensor::Object;
 use fx_nn::{Error, Result, TensorOrNumber};
 
+use crate::dtype;
 use crate::load::node::NodeCx;
 use crate::load::value::{V, as_type};
 
@@ -31,13 +32,14 @@ impl Affine {
         axis: None,
     };
 
-    /// Those that are inputs of a node; without a zero point it is 0.
+    /// Those that are inputs of a node; without a scale it is 1, and without a zero point that is 0.
     pub(super) fn of(
         cx: &NodeCx<'_>,
-        scale_at: usize,
+        scale_at: impl Into<Option<usize>>,
         zero_point: usize,
         axis: i64,
     ) -> Result<Self> {
+        let scale_at = scale_at.into();
         let is_several = |at: usize| {
             let is_one = |sizes: Vec<usize>| matches!(sizes[..], [] | [1]);
             cx.has(at)
@@ -49,18 +51,17 @@ impl Affine {
             false => Given::Number(0.0),
         };
         // Eager calls refuse a number that is no scale; a tensor is as ONNX Runtime takes it.
-        let own = match cx.has(scale_at) {
-            true => given(cx, scale_at)?,
-            false => Given::Number(1.0),
-        };
-        let scale = match own {
-            Given::Number(own) if own <= 0.0 || !own.is_finite() => {
-                Given::Tensor(cx.tensor(scale_at)?)
-            }
-            own => own,
+        let scale = match scale_at {
+            None => Given::Number(1.0),
+            Some(at) => match given(cx, at)? {
+                Given::Number(own) if own <= 0.0 || !own.is_finite() => {
+                    Given::Tensor(cx.tensor(at)?)
+                }
+                own => own,
+            },
         };
         Ok(Affine {
-            axis: (is_several(scale_at) || is_several(zero_point)).then_some(axis),
+            axis: (scale_at.is_some_and(is_several) || is_several(zero_point)).then_some(axis),
             scale,
             zero_point: zero,
         })
@@ -145,17 +146,10 @@ fn given(cx: &NodeCx<'_>, at: usize) -> Result<Given> {
 
 /// A quantized input beside its zero point, in steps of its scale.
 pub(super) fn steps(cx: &NodeCx<'_>, at: usize, zero_point: usize, axis: i64) -> Result<Tensor> {
-    // No input is the scale, which is 1.
-    Affine::of(cx, usize::MAX, zero_point, axis)?.values(&cx.tensor(at)?)
+    Affine::of(cx, None, zero_point, axis)?.values(&cx.tensor(at)?)
 }
 
 /// The least and the largest integer of a type that floats become.
 pub(super) fn ends(dtype: DType) -> Result<(i64, i64)> {
-    match dtype {
-        DType::I8 => Ok((i64::from(i8::MIN), i64::from(i8::MAX))),
-        DType::U8 => Ok((0, 255)),
-        DType::I16 => Ok((i64::from(i16::MIN), i64::from(i16::MAX))),
-        DType::U16 => Ok((0, i64::from(u16::MAX))),
-        other => Err(Error::msg(format_args!("quantizing to {other}"))),
-    }
+    dtype::ends(dtype).ok_or_else(|| Error::msg(format_args!("quantizing to {dtype}")))
 }

@@ -6,6 +6,7 @@ use fx_nn::lowering::{Name, OpCall, Operand};
 use fx_nn::value::{DType, Dim};
 
 use super::rules;
+use crate::dtype::ends;
 use crate::out::context::Cx;
 
 rules! {
@@ -47,17 +48,6 @@ rules! {
         let name = cx.given_as(values, DType::F32, call.dtype()?)?;
         call.given(name)
     },
-}
-
-/// The least and the largest number of a type that `QuantizeLinear` gives.
-fn ends(dtype: DType) -> Option<(i64, i64)> {
-    match dtype {
-        DType::U8 => Some((0, 255)),
-        DType::I8 => Some((-128, 127)),
-        DType::U16 => Some((0, 65_535)),
-        DType::I16 => Some((-32_768, 32_767)),
-        _ => None,
-    }
 }
 
 /// Whether the operator set has the two operators for a type.
