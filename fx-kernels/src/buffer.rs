@@ -1,4 +1,4 @@
-//! Memory for kernels: floats that start at a multiple of 64 bytes, so that no vector crosses a
+//! Memory for kernels: numbers that start at a multiple of 64 bytes, so that no vector crosses a
 //! cache line.
 
 use std::fmt;
@@ -10,23 +10,63 @@ pub const BLOCK: usize = 16;
 /// The values of 16 neighbouring channels at one place.
 pub type Block = [f32; BLOCK];
 
-/// The floats in 64 bytes.
+/// The numbers of 32 bits in 64 bytes.
 const LINE: usize = 16;
 
-/// Floats that start at a multiple of 64 bytes.
+/// Numbers of 32 bits that start at a multiple of 64 bytes.
 #[derive(Default)]
-pub struct Buffer {
-    floats: Vec<f32>,
+pub(crate) struct Aligned<T> {
+    numbers: Vec<T>,
     start: usize,
     len: usize,
 }
 
+/// Where the first multiple of 64 bytes is in memory of numbers of 32 bits.
+pub(crate) fn line_start<T>(numbers: &[T]) -> usize {
+    numbers.as_ptr().align_offset(64).min(LINE)
+}
+
+impl<T: Copy + Default> Aligned<T> {
+    /// So many equal numbers.
+    pub fn filled(len: usize, number: T) -> Self {
+        let numbers = vec![number; len + LINE];
+        let start = line_start(&numbers);
+        Aligned {
+            numbers,
+            start,
+            len,
+        }
+    }
+}
+
+impl<T> Deref for Aligned<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        &self.numbers[self.start..self.start + self.len]
+    }
+}
+
+impl<T> DerefMut for Aligned<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        &mut self.numbers[self.start..self.start + self.len]
+    }
+}
+
+impl<T> fmt::Debug for Aligned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Aligned").field("len", &self.len).finish()
+    }
+}
+
+/// Floats that start at a multiple of 64 bytes.
+#[derive(Default)]
+pub struct Buffer(Aligned<f32>);
+
 impl Buffer {
     /// A buffer of `len` zeros.
     pub fn zeros(len: usize) -> Buffer {
-        let floats = vec![0.0f32; len + LINE];
-        let start = floats.as_ptr().align_offset(64).min(LINE);
-        Buffer { floats, start, len }
+        Buffer(Aligned::filled(len, 0.0))
     }
 
     /// A buffer with a copy of these floats.
@@ -51,13 +91,13 @@ impl Deref for Buffer {
     type Target = [f32];
 
     fn deref(&self) -> &[f32] {
-        &self.floats[self.start..self.start + self.len]
+        &self.0
     }
 }
 
 impl DerefMut for Buffer {
     fn deref_mut(&mut self) -> &mut [f32] {
-        &mut self.floats[self.start..self.start + self.len]
+        &mut self.0
     }
 }
 
@@ -70,6 +110,6 @@ impl Clone for Buffer {
 
 impl fmt::Debug for Buffer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Buffer").field("len", &self.len).finish()
+        f.debug_struct("Buffer").field("len", &self.len()).finish()
     }
 }

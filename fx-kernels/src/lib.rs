@@ -6,6 +6,7 @@
 //! every run and for any number of threads: how work is cut depends on sizes alone.
 
 pub mod attention;
+mod awake;
 mod buffer;
 pub mod conv;
 pub mod convert;
@@ -28,6 +29,7 @@ pub mod transpose;
 pub mod update;
 mod vector;
 
+pub use awake::awake;
 pub use buffer::{BLOCK, Block, Buffer};
 pub use error::SizeError;
 pub use fx_static::Activation;

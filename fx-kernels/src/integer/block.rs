@@ -1,4 +1,4 @@
-//! Products of a few pixels with a few panels of weights, in sums of 32 bits, and what becomes of the sums.
+//! Products of pixels with a few panels of weights, in sums of 32 bits, and what becomes of the sums.
 //!
 //! Invariant: sums are exact, so that all ways of computing them give the same.
 
@@ -6,7 +6,7 @@
 use fx_simd::{Kernel, Vnni};
 use pulp::{Simd, WithSimd};
 
-use super::bytes::{Rounding, WHOLE, put_line};
+use super::bytes::{Rounding, put_line};
 use crate::level::Level;
 
 /// The columns of a panel of weights.
@@ -57,19 +57,53 @@ pub(super) struct Offsets<'a> {
 }
 
 impl Offsets<'_> {
-    /// What a row has in the columns of a panel.
+    /// What the columns of a panel have.
     #[inline(always)]
-    fn of(self, row: usize, column: usize) -> [i32; PANEL] {
+    fn columns_of(self, column: usize) -> [i32; PANEL] {
         let columns = self.columns[column..].first_chunk::<PANEL>();
-        let (row, columns) = (self.rows[row], columns.copied().unwrap_or([0; PANEL]));
-        columns.map(|column| row.wrapping_mul(column))
+        columns.copied().unwrap_or([0; PANEL])
     }
 }
 
-/// Where the results of a block go, and what they are.
+/// The rows of a result, one for each pixel: whole ones of a length, or parts of each.
+pub(super) enum Rows<'a, T> {
+    Whole(&'a mut [T], usize),
+    Parts(Vec<&'a mut [T]>),
+}
+
+impl<T> Rows<'_, T> {
+    pub fn len(&self) -> usize {
+        match self {
+            Rows::Whole(all, stride) => all.len().checked_div(*stride).unwrap_or(0),
+            Rows::Parts(rows) => rows.len(),
+        }
+    }
+
+    /// A row from an element on; what is not there is empty.
+    #[inline(always)]
+    fn row(&mut self, row: usize, at: usize) -> &mut [T] {
+        let row = match self {
+            Rows::Whole(all, stride) => all.get_mut(row * *stride..(row + 1) * *stride),
+            Rows::Parts(rows) => rows.get_mut(row).map(|row| &mut **row),
+        };
+        row.and_then(|row| row.get_mut(at..)).unwrap_or_default()
+    }
+}
+
+/// Where results go, and what they are.
 pub(super) enum Results<'a, 'r> {
-    Bytes(&'a mut [&'r mut [u32]], Rounding),
-    Floats(&'a mut [&'r mut [f32]]),
+    Bytes(&'a mut Rows<'r, u32>, Rounding),
+    Floats(&'a mut Rows<'r, f32>),
+}
+
+#[cfg(target_arch = "x86_64")]
+impl<'r> Results<'_, 'r> {
+    fn lend(&mut self) -> Results<'_, 'r> {
+        match self {
+            Results::Bytes(rows, rounding) => Results::Bytes(rows, *rounding),
+            Results::Floats(rows) => Results::Floats(rows),
+        }
+    }
 }
 
 /// A rounding in vectors.
@@ -78,8 +112,9 @@ pub(super) enum Results<'a, 'r> {
 pub(super) struct Ends {
     low: pulp::f32x16,
     high: pulp::f32x16,
-    whole: pulp::f32x16,
-    zero: pulp::u32x16,
+    zero: std::arch::x86_64::__m512i,
+    /// Where the words of four vectors are in what [`Ends::lanes`] gives.
+    order: pulp::u32x16,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -90,24 +125,48 @@ impl Ends {
         Ends {
             low: v4.splat_f32x16(f32::from(rounding.low) - zero),
             high: v4.splat_f32x16(f32::from(rounding.high) - zero),
-            whole: v4.splat_f32x16(WHOLE),
-            zero: v4.splat_u32x16(u32::from(rounding.zero_point)),
+            zero: pulp::cast(v4.splat_u16x32(u16::from(rounding.zero_point))),
+            order: pulp::cast([0u32, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15]),
         }
     }
 
-    /// As [`Rounding::byte`] of each number.
+    /// The integers between the ends, without the zero point: numbers are rounded half to even.
     #[inline(always)]
-    pub fn bytes(&self, v4: pulp::x86::V4, y: pulp::f32x16) -> [u8; PANEL] {
+    fn whole(&self, v4: pulp::x86::V4, y: pulp::f32x16) -> std::arch::x86_64::__m512i {
         let y = v4.min_f32x16(v4.max_f32x16(y, self.low), self.high);
-        let y: pulp::u32x16 = pulp::cast(v4.add_f32x16(y, self.whole));
-        pulp::cast(v4.convert_u32x16_to_u8x16(v4.wrapping_add_u32x16(y, self.zero)))
+        v4.avx512f._mm512_cvtps_epi32(pulp::cast(y))
+    }
+
+    /// [`Rounding::byte`] of each number of four vectors: the first words of each, then the second ones, and so on.
+    #[inline(always)]
+    pub fn lanes(&self, v4: pulp::x86::V4, y: [pulp::f32x16; 4]) -> [u32; 16] {
+        let [a, b, c, d] = y;
+        let (a, b) = (self.whole(v4, a), self.whole(v4, b));
+        let (c, d) = (self.whole(v4, c), self.whole(v4, d));
+        let bw = v4.avx512bw;
+        let low = bw._mm512_add_epi16(bw._mm512_packs_epi32(a, b), self.zero);
+        let high = bw._mm512_add_epi16(bw._mm512_packs_epi32(c, d), self.zero);
+        pulp::cast(bw._mm512_packus_epi16(low, high))
+    }
+
+    /// [`Rounding::byte`] of each number of four vectors, one vector after another.
+    #[inline(always)]
+    pub fn lines(&self, v4: pulp::x86::V4, y: [pulp::f32x16; 4]) -> [u32; 16] {
+        let lanes = self.lanes(v4, y);
+        pulp::cast(
+            v4.avx512f
+                ._mm512_permutexvar_epi32(pulp::cast(self.order), pulp::cast(lanes)),
+        )
     }
 }
 
+/// Blocks of the same number of pixels.
 #[cfg(target_arch = "x86_64")]
 struct Fast<'a, 'r, const R: usize, const P: usize> {
     walk: Walk<'a>,
-    starts: [usize; R],
+    starts: &'a [usize],
+    /// The row of the first pixel.
+    row: usize,
     of: Columns,
     ending: Ending<'a>,
     results: Results<'a, 'r>,
@@ -119,7 +178,7 @@ impl<const R: usize, const P: usize> Kernel for Fast<'_, '_, R, P> {
 
     #[inline(always)]
     fn run(self, simd: Vnni) {
-        use pulp::{f32x16, i32x16, u32x16};
+        use pulp::{i32x16, u32x16};
         let Walk {
             x,
             runs,
@@ -130,56 +189,140 @@ impl<const R: usize, const P: usize> Kernel for Fast<'_, '_, R, P> {
         let Columns { first, at, .. } = self.of;
         let (bias, _) = self.ending.bias[first..first + P * PANEL].as_chunks::<PANEL>();
         let (scale, _) = self.ending.scale[first..first + P * PANEL].as_chunks::<PANEL>();
-        let bias: [i32x16; P] = std::array::from_fn(|p| pulp::cast(bias[p]));
-        let mut sums: [[i32x16; P]; R] = [bias; R];
         let (weights, _) = weights.as_chunks::<P>();
-        for (run, weights) in runs.iter().zip(weights.chunks_exact(len)) {
-            let weights = &weights[..len];
-            let rows: [&[u32]; R] =
-                std::array::from_fn(|r| &x[self.starts[r] + run..self.starts[r] + run + len]);
-            for at in 0..len {
-                let words: [u32x16; P] = std::array::from_fn(|p| pulp::cast(weights[at][p]));
-                for r in 0..R {
-                    let word = v4.splat_u32x16(rows[r][at]);
-                    for p in 0..P {
-                        sums[r][p] = simd.dot_words(sums[r][p], word, words[p]);
-                    }
-                }
-            }
-        }
-        // The sums are read alone: written once more, they would not stay in registers.
-        let float = |r: usize, p: usize, sum: i32x16| match self.ending.offsets {
-            None => v4.convert_i32x16_to_f32x16(sum),
-            Some(offsets) => {
-                let more = pulp::cast(offsets.of(r, first + p * PANEL));
-                v4.convert_i32x16_to_f32x16(v4.wrapping_add_i32x16(sum, more))
-            }
+        let mut results = self.results;
+        let rows_of = self.ending.offsets.map(|own| own.rows);
+        let columns: [[i32; PANEL]; P] = match self.ending.offsets {
+            None => [[0; PANEL]; P],
+            Some(own) => std::array::from_fn(|p| own.columns_of(first + p * PANEL)),
         };
-        let scale: [f32x16; P] = std::array::from_fn(|p| pulp::cast(scale[p]));
-        match self.results {
-            Results::Bytes(rows, rounding) => {
-                let ends = Ends::of(v4, rounding);
-                for r in 0..R {
-                    let row = &mut rows[r][at..];
-                    for p in 0..P {
-                        let y = v4.mul_f32x16(float(r, p, sums[r][p]), scale[p]);
-                        let from = (p * PANEL / 4).min(row.len());
-                        put_line(ends.bytes(v4, y), &mut row[from..]);
-                    }
-                }
-            }
-            Results::Floats(rows) => {
-                for r in 0..R {
-                    for (p, to) in rows[r][at..].chunks_mut(PANEL).take(P).enumerate() {
-                        let y = v4.mul_f32x16(float(r, p, sums[r][p]), scale[p]);
-                        let y: [f32; PANEL] = pulp::cast(y);
-                        for (to, y) in to.iter_mut().zip(y) {
-                            *to = y;
+        let (blocks, _) = self.starts.as_chunks::<R>();
+        for (block, starts) in blocks.iter().enumerate() {
+            let row = self.row + block * R;
+            let bias: [i32x16; P] = std::array::from_fn(|p| pulp::cast(bias[p]));
+            let mut sums: [[i32x16; P]; R] = [bias; R];
+            for (run, weights) in runs.iter().zip(weights.chunks_exact(len)) {
+                let weights = &weights[..len];
+                let rows: [&[u32]; R] =
+                    std::array::from_fn(|r| &x[starts[r] + run..starts[r] + run + len]);
+                for at in 0..len {
+                    let words: [u32x16; P] = std::array::from_fn(|p| pulp::cast(weights[at][p]));
+                    for r in 0..R {
+                        let word = v4.splat_u32x16(rows[r][at]);
+                        for p in 0..P {
+                            sums[r][p] = simd.dot_words(sums[r][p], word, words[p]);
                         }
                     }
                 }
             }
+            let more: Option<[i32; R]> = rows_of.map(|rows| {
+                let own = rows.get(row..).and_then(|rows| rows.first_chunk());
+                own.copied().unwrap_or([0; R])
+            });
+            // Each index of a sum is a number of the program's text: with another one in any place, they would not stay in
+            // registers.
+            macro_rules! y {
+                ($r:expr, $p:expr) => {{
+                    const { assert!($r < R && $p < P) };
+                    let more = more.map(|more| (more[$r], columns[$p]));
+                    scaled(v4, sums[$r][$p], more, scale[$p])
+                }};
+            }
+            match &mut results {
+                Results::Bytes(rows, rounding) => {
+                    let ends = Ends::of(v4, *rounding);
+                    // Four vectors at once: of one row, of two, or of four.
+                    macro_rules! put {
+                        ($($group:literal)*) => {
+                            $(if const { $group * PANELS < R * P } {
+                                let four = [
+                                    y!(const { row_of($group, 0, R, P) }, 0),
+                                    y!(const { row_of($group, 1, R, P) }, const { 1 % P }),
+                                    y!(const { row_of($group, 2, R, P) }, const { 2 % P }),
+                                    y!(const { row_of($group, 3, R, P) }, const { 3 % P }),
+                                ];
+                                let bytes: [[u32; PANEL / 4]; PANELS] =
+                                    pulp::cast(ends.lines(v4, four));
+                                for (k, bytes) in bytes.chunks_exact(P).enumerate() {
+                                    let r = $group * PANELS / P + k;
+                                    if r < R {
+                                        put_lines(bytes, rows.row(row + r, at));
+                                    }
+                                }
+                            })*
+                        };
+                    }
+                    put!(0 1 2 3 4 5);
+                }
+                Results::Floats(rows) => {
+                    macro_rules! put {
+                        ($($r:literal)*) => {
+                            $(if const { $r < R } {
+                                let to = rows.row(row + $r, at);
+                                put!(to, $r, 0 1 2 3);
+                            })*
+                        };
+                        ($to:ident, $r:literal, $($p:literal)*) => {
+                            $(if const { $p < P } {
+                                let p = const { if $p < P { $p } else { 0 } };
+                                let y = y!(const { if $r < R { $r } else { 0 } }, const { if $p < P { $p } else { 0 } });
+                                put_floats(pulp::cast(y), $to.get_mut(p * PANEL..).unwrap_or_default());
+                            })*
+                        };
+                    }
+                    put!(0 1 2 3 4 5);
+                }
+            }
         }
+    }
+}
+
+/// The row of a vector of a group of four; of those that there are not, the last one.
+#[cfg(target_arch = "x86_64")]
+const fn row_of(group: usize, k: usize, rows: usize, panels: usize) -> usize {
+    let row = (group * PANELS + k) / panels;
+    if row < rows { row } else { rows - 1 }
+}
+
+/// Sums, with what is to be added to them, times their scales.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn scaled(
+    v4: pulp::x86::V4,
+    sums: pulp::i32x16,
+    more: Option<(i32, [i32; PANEL])>,
+    scale: [f32; PANEL],
+) -> pulp::f32x16 {
+    let sums = match more {
+        None => sums,
+        Some((row, columns)) => {
+            let more = v4.wrapping_mul_i32x16(v4.splat_i32x16(row), pulp::cast(columns));
+            v4.wrapping_add_i32x16(sums, more)
+        }
+    };
+    v4.mul_f32x16(v4.convert_i32x16_to_f32x16(sums), pulp::cast(scale))
+}
+
+/// Writes the floats of a panel; what does not fit belongs to no channel.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn put_floats(y: [f32; PANEL], to: &mut [f32]) {
+    match to.first_chunk_mut::<PANEL>() {
+        Some(to) => *to = y,
+        None => to.copy_from_slice(&y[..to.len()]),
+    }
+}
+
+/// Writes the bytes of panels side by side; what does not fit belongs to no channel.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn put_lines(bytes: &[[u32; PANEL / 4]], to: &mut [u32]) {
+    if let Some(to) = to.get_mut(..bytes.len() * PANEL / 4) {
+        to.copy_from_slice(bytes.as_flattened());
+        return;
+    }
+    for (to, word) in to.iter_mut().zip(bytes.as_flattened()) {
+        *to = *word;
     }
 }
 
@@ -223,8 +366,8 @@ impl WithSimd for Portable<'_, '_> {
                     }
                 }
                 if let Some(offsets) = self.ending.offsets {
-                    for (sum, more) in sums.iter_mut().zip(offsets.of(r, column)) {
-                        *sum = sum.wrapping_add(more);
+                    for (sum, own) in sums.iter_mut().zip(offsets.columns_of(column)) {
+                        *sum = sum.wrapping_add(offsets.rows[r].wrapping_mul(own));
                     }
                 }
                 match &mut results {
@@ -233,12 +376,13 @@ impl WithSimd for Portable<'_, '_> {
                         for i in 0..PANEL {
                             bytes[i] = rounding.byte(sums[i] as f32 * scale[i]);
                         }
-                        let row = &mut rows[r][at..];
+                        let row = rows.row(r, at);
                         let from = (p * PANEL / 4).min(row.len());
                         put_line(bytes, &mut row[from..]);
                     }
                     Results::Floats(rows) => {
-                        let to = rows[r][at..].iter_mut().skip(p * PANEL).take(PANEL);
+                        let row = rows.row(r, at);
+                        let to = row.iter_mut().skip(p * PANEL).take(PANEL);
                         for ((to, sum), scale) in to.zip(sums).zip(scale) {
                             *to = sum as f32 * scale;
                         }
@@ -269,8 +413,7 @@ impl Way {
         Way::Portable(level)
     }
 
-    /// The results of up to [`ROWS`] pixels, which begin at these words, for 1, 2 or 4 panels.
-    #[inline]
+    /// The results of pixels, which begin at these words, for 1, 2 or 4 panels: a row for each pixel.
     pub fn run(
         self,
         walk: Walk<'_>,
@@ -282,23 +425,33 @@ impl Way {
         match self {
             #[cfg(target_arch = "x86_64")]
             Way::Vnni(simd) => {
-                macro_rules! fast {
-                    ($($rows:literal)*) => {
-                        match starts.len() {
-                            $($rows => {
-                                let mut own = [0; $rows];
-                                own.copy_from_slice(starts);
-                                match of.panels {
-                                    4 => simd.run(Fast::<$rows, 4> { walk, starts: own, of, ending, results }),
-                                    2 => simd.run(Fast::<$rows, 2> { walk, starts: own, of, ending, results }),
-                                    _ => simd.run(Fast::<$rows, 1> { walk, starts: own, of, ending, results }),
-                                }
-                            })*
-                            _ => {}
-                        }
-                    };
+                let mut results = results;
+                for (size, pixels) in blocks(starts.len()) {
+                    let (row, starts) = (pixels.start, &starts[pixels]);
+                    macro_rules! fast {
+                        ($($rows:literal)*) => {
+                            match (size, of.panels) {
+                                $(
+                                    ($rows, 4) => fast!($rows, 4),
+                                    ($rows, 2) => fast!($rows, 2),
+                                    ($rows, _) => fast!($rows, 1),
+                                )*
+                                _ => {}
+                            }
+                        };
+                        ($rows:literal, $panels:literal) => {
+                            simd.run(Fast::<$rows, $panels> {
+                                walk,
+                                starts,
+                                row,
+                                of,
+                                ending,
+                                results: results.lend(),
+                            })
+                        };
+                    }
+                    fast!(1 2 3 4 5 6);
                 }
-                fast!(1 2 3 4 5 6);
             }
             Way::Portable(level) => level.run(Portable {
                 walk,
@@ -309,4 +462,13 @@ impl Way {
             }),
         }
     }
+}
+
+/// So many pixels in blocks of about the same size, at most [`ROWS`]: sizes, each with the pixels that have it.
+#[cfg(target_arch = "x86_64")]
+fn blocks(count: usize) -> [(usize, std::ops::Range<usize>); 2] {
+    let blocks = count.div_ceil(ROWS).max(1);
+    let (size, more) = (count / blocks, count % blocks);
+    let larger = more * (size + 1);
+    [(size + 1, 0..larger), (size, larger..count)]
 }

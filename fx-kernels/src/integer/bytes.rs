@@ -1,10 +1,15 @@
 //! `Bytes`: images and rows of bytes, the channels of a pixel side by side.
 //!
-//! Invariant: a pixel begins at a word of four channels; what stands behind the last channel is read by no result.
+//! Invariant: a pixel begins at a word of four channels; what stands behind the last channel, or behind the last pixel, is read
+//! by no result.
 
 use rayon::prelude::*;
 
+use crate::buffer::line_start;
 use crate::error::{SizeError, check};
+
+/// The words behind the last pixel, so that 64 channels of any pixel can be read at once.
+const MORE: usize = 16;
 
 /// Images of bytes: pixel by pixel, with the channels of each side by side, in words of four. Rows of a matrix are images
 /// of one pixel.
@@ -14,7 +19,7 @@ use crate::error::{SizeError, check};
 /// let x = Bytes::zeros(2, 4, 4, 3);
 /// assert_eq!((x.batch(), x.height(), x.width(), x.channels(), x.stride()), (2, 4, 4, 3, 1));
 /// ```
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub struct Bytes {
     batch: usize,
     height: usize,
@@ -22,9 +27,19 @@ pub struct Bytes {
     channels: usize,
     /// The words of a pixel.
     stride: usize,
-    /// How many words the images have; the memory may have more.
+    /// Where the words of the images are in the memory, a multiple of 64 bytes, and how many; the memory has more.
+    start: usize,
     count: usize,
     words: Vec<u32>,
+}
+
+/// A copy begins at a multiple of 64 bytes by itself.
+impl Clone for Bytes {
+    fn clone(&self) -> Self {
+        let mut copy = Bytes::reusing(Vec::new(), self.sizes());
+        copy.words_mut().copy_from_slice(self.words());
+        copy
+    }
 }
 
 impl Bytes {
@@ -43,15 +58,17 @@ impl Bytes {
             _ => channels.div_ceil(16) * 4,
         };
         let count = batch * height * width * stride;
-        if words.len() < count {
-            words.resize(count, 0);
+        if words.len() < count + 2 * MORE {
+            words.resize(count + 2 * MORE, 0);
         }
+        let start = line_start(&words);
         Bytes {
             batch,
             height,
             width,
             channels,
             stride,
+            start,
             count,
             words,
         }
@@ -94,12 +111,17 @@ impl Bytes {
 
     /// All words.
     pub fn words(&self) -> &[u32] {
-        &self.words[..self.count]
+        &self.words[self.start..self.start + self.count]
+    }
+
+    /// All words, and [`MORE`] that belong to no pixel.
+    pub(super) fn words_and_more(&self) -> &[u32] {
+        &self.words[self.start..]
     }
 
     /// All words, to be written.
     pub fn words_mut(&mut self) -> &mut [u32] {
-        &mut self.words[..self.count]
+        &mut self.words[self.start..self.start + self.count]
     }
 
     /// Runs a function of the index and the words of each row of all images, on rayon's threads if that is worth it.
@@ -162,7 +184,7 @@ impl Bytes {
                 let (left, rest) = to.split_at_mut(before * stride);
                 let (middle, right) = rest.split_at_mut(own);
                 left.fill(fill);
-                middle.copy_from_slice(&self.words[from..from + own]);
+                middle.copy_from_slice(&self.words()[from..from + own]);
                 right.fill(fill);
             }
         }

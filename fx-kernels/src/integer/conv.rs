@@ -7,10 +7,11 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::block::{Columns, Ending, Offsets, PANEL, PANELS, ROWS, Results, Walk, Way, Words};
+use super::block::{Columns, Ending, Offsets, PANEL, PANELS, ROWS, Results, Rows, Walk, Way};
 use super::bytes::{Bytes, Rounding};
 use super::depthwise::Depthwise;
 use super::spec::IntegerSpec;
+use crate::buffer::Aligned;
 use crate::error::{SizeError, check};
 use crate::level::Level;
 
@@ -48,7 +49,7 @@ pub struct IntegerConv {
 #[derive(Debug)]
 enum Weights {
     /// For each group of channels, for each set of panels.
-    Panels(Vec<Vec<Words>>),
+    Panels(Vec<Aligned<u32>>),
     Depthwise(Depthwise),
 }
 
@@ -101,7 +102,10 @@ impl IntegerConv {
         offsets.resize(room, 0);
         let offsets = offsets.iter().any(|own| *own != 0).then_some(offsets);
         let (weights, offsets) = match (spec.is_depthwise(), &offsets) {
-            (true, _) => (Weights::Depthwise(Depthwise::new(&spec, weights)), None),
+            (true, _) => {
+                let own = Depthwise::new(&spec, weights, &bias, &scale);
+                (Weights::Depthwise(own), None)
+            }
             (false, own) => {
                 let small = |at: usize| {
                     let offset = own.as_ref().map_or(0, |own| own[at / depth.max(1)]);
@@ -152,15 +156,7 @@ impl IntegerConv {
         let rounding = self.rounding;
         match &self.weights {
             Weights::Depthwise(own) => {
-                let ending = (&*self.bias, &*self.scale, rounding);
-                own.run(
-                    level,
-                    (x, self.zero_point),
-                    &self.spec,
-                    ending,
-                    scratch,
-                    &mut out,
-                );
+                own.run(level, (x, self.zero_point), &self.spec, rounding, &mut out);
             }
             Weights::Panels(all) => self.with_sides(x, self.zero_point, scratch, |x| {
                 let to = (out.words_mut(), stride, 4);
@@ -246,19 +242,20 @@ impl IntegerConv {
         *scratch = padded.into_words();
     }
 
-    /// Where the windows of so many pixels begin, from one on.
+    /// Where the windows of so many pixels begin, from one on, if a pixel takes `size`.
     fn starts(
         &self,
         x: &Bytes,
         (height, width): (usize, usize),
         first: usize,
         count: usize,
+        size: usize,
     ) -> Vec<usize> {
         let IntegerSpec { kernel, stride, .. } = self.spec;
         if kernel == [1, 1] && stride == [1, 1] {
-            return (first..first + count).map(|at| at * x.stride()).collect();
+            return (first..first + count).map(|at| at * size).collect();
         }
-        let (line, step) = (x.width() * x.stride(), stride[1] * x.stride());
+        let (line, step) = (x.width() * size, stride[1] * size);
         let mut starts = Vec::with_capacity(count);
         let (mut row, mut from) = (first / width.max(1), first % width.max(1));
         while starts.len() < count {
@@ -272,15 +269,18 @@ impl IntegerConv {
     }
 
     /// For each group, the sum of the bytes of each window.
-    fn window_sums(&self, x: &Bytes, (height, width): (usize, usize), count: usize) -> Vec<i32> {
+    fn window_sums(&self, x: &Bytes, size: (usize, usize), count: usize) -> Vec<i32> {
         let IntegerSpec {
             kernel,
-            stride: steps,
             dilation,
             groups,
             ..
         } = self.spec;
         let own = self.spec.in_channels / groups;
+        let starts = self.starts(x, size, 0, count, 1);
+        let taps = (0..kernel[0]).flat_map(|ky| (0..kernel[1]).map(move |kx| (ky, kx)));
+        let taps = taps.map(|(ky, kx)| ky * dilation[0] * x.width() + kx * dilation[1]);
+        let taps: Vec<usize> = taps.collect();
         let mut sums = Vec::with_capacity(groups * count);
         for group in 0..groups {
             // Of each pixel, the bytes of the group.
@@ -297,16 +297,8 @@ impl IntegerConv {
                     (whole + rest) as i32
                 })
                 .collect();
-            for at in 0..count {
-                let (image, at) = (at / (height * width), at % (height * width));
-                let (oy, ox) = (at / width, at % width);
-                let taps = (0..kernel[0]).flat_map(|ky| (0..kernel[1]).map(move |kx| (ky, kx)));
-                let sum = taps.map(|(ky, kx)| {
-                    let row = image * x.height() + oy * steps[0] + ky * dilation[0];
-                    pixels[row * x.width() + ox * steps[1] + kx * dilation[1]]
-                });
-                sums.push(sum.sum());
-            }
+            let sum = |start: &usize| taps.iter().map(|tap| pixels[start + tap]).sum::<i32>();
+            sums.extend(starts.iter().map(sum));
         }
         sums
     }
@@ -317,9 +309,9 @@ impl IntegerConv {
         level: Level,
         x: &Bytes,
         (height, width): (usize, usize),
-        (all, bias): (&[Vec<Words>], &[i32]),
+        (all, bias): (&[Aligned<u32>], &[i32]),
         (out, stride, per): (&mut [T], usize, usize),
-        results: impl for<'a, 'r> Fn(&'a mut [&'r mut [T]]) -> Results<'a, 'r> + Sync,
+        results: impl for<'a, 'r> Fn(&'a mut Rows<'r, T>) -> Results<'a, 'r> + Sync,
     ) {
         let IntegerSpec {
             kernel,
@@ -414,7 +406,7 @@ impl IntegerConv {
                 group * own_out + per_group[set].0 * PANEL
             };
             let count_of_part = part.rows.len();
-            let starts = self.starts(x, (height, width), part.first, count_of_part);
+            let starts = self.starts(x, (height, width), part.first, count_of_part, x.stride());
             for set in part.sets.clone() {
                 let (group, at) = (set / per_group.len(), set % per_group.len());
                 let (panel, panels) = per_group[at];
@@ -423,32 +415,23 @@ impl IntegerConv {
                     x: &x.words()[if groups == 1 { 0 } else { group * own_in / 4 }..],
                     runs: &runs,
                     len,
-                    weights: &all[set],
+                    weights: all[set].as_chunks().0,
                 };
-                let blocks = count_of_part.div_ceil(ROWS);
-                let mut done = 0;
-                for block in 0..blocks {
-                    // Blocks of about the same number of pixels.
-                    let next = count_of_part * (block + 1) / blocks;
-                    let of = Columns {
-                        first: column,
-                        panels,
-                        at: (column - origin) / per,
-                    };
-                    let offsets = self.offsets.as_ref().map(|columns| Offsets {
-                        columns,
-                        rows: &sums[group * count + part.first + done..],
-                    });
-                    let ending = Ending {
-                        bias,
-                        scale: &self.scale,
-                        offsets,
-                    };
-                    part.rows.lend(done..next, |rows| {
-                        way.run(walk, &starts[done..next], of, ending, results(rows));
-                    });
-                    done = next;
-                }
+                let of = Columns {
+                    first: column,
+                    panels,
+                    at: (column - origin) / per,
+                };
+                let offsets = self.offsets.as_ref().map(|columns| Offsets {
+                    columns,
+                    rows: &sums[group * count + part.first..],
+                });
+                let ending = Ending {
+                    bias,
+                    scale: &self.scale,
+                    offsets,
+                };
+                way.run(walk, &starts, of, ending, results(&mut part.rows));
             }
         };
         match parts.len() {
@@ -463,37 +446,6 @@ struct Part<'a, T> {
     first: usize,
     sets: Range<usize>,
     rows: Rows<'a, T>,
-}
-
-/// Rows of the result, one for each pixel: whole ones of a length, or parts of each.
-enum Rows<'a, T> {
-    Whole(&'a mut [T], usize),
-    Parts(Vec<&'a mut [T]>),
-}
-
-impl<T> Rows<'_, T> {
-    fn len(&self) -> usize {
-        match self {
-            Rows::Whole(all, stride) => all.len().checked_div(*stride).unwrap_or(0),
-            Rows::Parts(rows) => rows.len(),
-        }
-    }
-
-    /// Lends the rows of a block, of which there are [`ROWS`] at most.
-    fn lend(&mut self, block: Range<usize>, run: impl FnOnce(&mut [&mut [T]])) {
-        match self {
-            Rows::Parts(rows) => run(&mut rows[block]),
-            Rows::Whole(all, stride) => {
-                let mut rows: [&mut [T]; ROWS] = Default::default();
-                let count = block.len();
-                let all = &mut all[block.start * *stride..block.end * *stride];
-                for (to, row) in rows.iter_mut().zip(all.chunks_exact_mut(*stride)) {
-                    *to = row;
-                }
-                run(&mut rows[..count]);
-            }
-        }
-    }
 }
 
 /// The multiplications below which one thread computes all.
@@ -523,7 +475,7 @@ fn offset_of(weights: &[i16]) -> Result<i32, SizeError> {
 }
 
 /// The weights in the order in which blocks read them; `weight` gives each by its index.
-fn packed(spec: &IntegerSpec, weight: impl Fn(usize) -> i8) -> Vec<Vec<Words>> {
+fn packed(spec: &IntegerSpec, weight: impl Fn(usize) -> i8) -> Vec<Aligned<u32>> {
     let (own_in, own_out) = (
         spec.in_channels / spec.groups,
         spec.out_channels / spec.groups,
@@ -537,8 +489,8 @@ fn packed(spec: &IntegerSpec, weight: impl Fn(usize) -> i8) -> Vec<Vec<Words>> {
     let mut all = Vec::new();
     for group in 0..spec.groups {
         for (panel, panels) in sets(own_out) {
-            let mut set = vec![[0u32; PANEL]; rows * pixels * words * panels];
-            for (at, to) in set.iter_mut().enumerate() {
+            let mut set = Aligned::filled(rows * pixels * words * panels * PANEL, 0);
+            for (at, to) in set.chunks_exact_mut(PANEL).enumerate() {
                 let (p, at) = (at % panels, at / panels);
                 let (word, tap) = (at % words, at / words);
                 for (column, to) in to.iter_mut().enumerate() {

@@ -47,8 +47,7 @@ impl WithSimd for Quantize<'_> {
             }
             return;
         }
-        let mut plane = vec![0u8; pixels.min(LINE)];
-        let mut bytes = vec![0u8; LINE.min(pixels) * stride * 4];
+        let mut plane = [0u32; LINE];
         for (image, out) in x
             .chunks_exact(each)
             .zip(out.words_mut().chunks_exact_mut(pixels * stride))
@@ -56,18 +55,24 @@ impl WithSimd for Quantize<'_> {
             for (first, out) in out.chunks_mut(LINE * stride).enumerate() {
                 let first = first * LINE;
                 let count = out.len() / stride;
-                for channel in 0..channels {
-                    let from = &image[channel * pixels + first..channel * pixels + first + count];
-                    for (to, x) in plane.iter_mut().zip(from) {
-                        *to = rounding.byte(x * inverse);
+                // A word of four channels after another.
+                for word in 0..stride {
+                    let plane = &mut plane[..count];
+                    plane.fill(0);
+                    for channel in word * 4..channels.min(word * 4 + 4) {
+                        let from = &image[channel * pixels + first..][..count];
+                        let shift = channel % 4 * 8;
+                        for (to, x) in plane.iter_mut().zip(from) {
+                            *to |= u32::from(rounding.byte(x * inverse)) << shift;
+                        }
                     }
-                    for (pixel, byte) in plane[..count].iter().enumerate() {
-                        bytes[pixel * stride * 4 + channel] = *byte;
+                    if stride == 1 {
+                        out.copy_from_slice(plane);
+                        continue;
                     }
-                }
-                let (made, _) = bytes.as_chunks::<4>();
-                for (to, made) in out.iter_mut().zip(made) {
-                    *to = u32::from_ne_bytes(*made);
+                    for (to, made) in out.chunks_exact_mut(stride).zip(plane) {
+                        to[word] = *made;
+                    }
                 }
             }
         }

@@ -1,230 +1,318 @@
 //! Convolutions of each channel alone.
 //!
-//! Invariant: sums are exact; a plane has 16 channels of an image with its sides.
+//! Invariant: sums are exact; what stands behind the last channel has weights, biases and scales of 0.
 
 #[cfg(target_arch = "x86_64")]
 use fx_simd::{Kernel, Vnni};
 use pulp::{Simd, WithSimd};
+use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
 use super::block::Ends;
 use super::block::Way;
 use super::bytes::{Bytes, Rounding, put_line};
 use super::spec::IntegerSpec;
+use crate::buffer::Aligned;
 use crate::level::Level;
 
-/// The channels that are computed at once.
+/// The numbers of a vector.
 const LANES: usize = 16;
-/// The words of these channels.
-const WORDS: usize = LANES / 4;
-/// The pixels of a window that are computed at once.
-const TAPS: usize = 4;
+/// The vectors of a block of channels.
+const VECTORS: usize = 4;
+/// The channels of a block.
+const BLOCK: usize = LANES * VECTORS;
+/// The words of a block of channels of a pixel.
+const WORDS: usize = BLOCK / 4;
+/// The rows that a word has a byte of.
+const ROWS: usize = 4;
 
-/// Weights: for each 16 channels, for each four pixels of a window, a word of four weights of each channel.
-#[derive(Debug)]
-pub(super) struct Depthwise {
-    weights: Vec<[u32; LANES]>,
-    /// Where the pixels of a window are, of an input of one pixel a row and one word a pixel: rows and pixels.
-    taps: Vec<(usize, usize)>,
+/// A number for each channel of a block, in the order in which bytes of four rows are interleaved: vector `v` has at
+/// `4 * i + j` the channel `16 * i + 4 * v + j`.
+type Block<T> = [[T; LANES]; VECTORS];
+
+/// Where a channel of a block is: its vector, and where in it.
+fn place(channel: usize) -> (usize, usize) {
+    let (i, rest) = (channel / LANES, channel % LANES);
+    (rest / 4, i * 4 + rest % 4)
 }
 
-/// What makes sums bytes: biases, scales, and the rounding.
-type Ending<'a> = (&'a [i32], &'a [f32], Rounding);
+/// Numbers of all channels in blocks.
+fn in_blocks<T: Copy + Default>(all: &[T]) -> Aligned<T> {
+    let mut made = Aligned::filled(all.len().next_multiple_of(BLOCK), T::default());
+    for (channel, x) in all.iter().enumerate() {
+        let (vector, lane) = place(channel % BLOCK);
+        made[channel / BLOCK * BLOCK + vector * LANES + lane] = *x;
+    }
+    made
+}
 
-/// Sixteen channels of a pixel.
-type Pixel = [u32; WORDS];
+/// Numbers as those of blocks.
+fn blocks<T>(all: &[T]) -> &[Block<T>] {
+    all.as_chunks().0.as_chunks().0
+}
 
-/// A row of the result.
-struct Row<'a> {
-    /// For each 16 channels, the pixels of the image with its sides.
-    planes: &'a [Pixel],
-    /// The pixels of a plane.
-    plane: usize,
-    /// Where the pixels of a window are, counted from its first one; whole fours.
-    taps: &'a [[usize; TAPS]],
-    /// The pixels of a row of the plane, where windows are three rows of three pixels side by side.
-    three: Option<usize>,
-    weights: &'a [[u32; LANES]],
-    ending: Ending<'a>,
-    /// Where the first window begins, and how far windows are apart.
-    from: usize,
-    step: usize,
-    /// The words of a pixel of the result.
+/// A convolution of each channel alone, with what makes its sums bytes.
+#[derive(Debug)]
+pub(super) struct Depthwise {
+    /// For each block, for each pixel of a row of the window, for each four rows: a word of four weights a channel.
+    weights: Aligned<u32>,
+    bias: Aligned<i32>,
+    scale: Aligned<f32>,
+    /// The rows of a window, counted from its first one; whole fours.
+    rows: Vec<usize>,
+}
+
+/// A row of the result, of the channels of a block.
+struct Line<'a> {
+    /// The rows of the image that windows read, from the channels of the block on, with [`WORDS`] behind the last pixel's
+    /// first; whole fours.
+    rows: &'a [&'a [u32]],
+    /// The pixels of these rows, and the words of one.
+    width: usize,
     stride: usize,
+    /// For each pixel, those of the sides included, for each four rows: a word of four bytes a channel.
+    columns: &'a mut [Block<u32>],
+    padding: usize,
+    weights: &'a [Block<u32>],
+    bias: &'a Block<i32>,
+    scale: &'a Block<f32>,
+    /// How far windows, and the pixels of one, are apart.
+    steps: [usize; 2],
+    rounding: Rounding,
+    /// The words of a pixel of the result, and where those of the block are.
+    out_stride: usize,
+    own: std::ops::Range<usize>,
     out: &'a mut [u32],
 }
 
-impl Row<'_> {
-    /// Computes all pixels: `bytes` gives those of a window that begins at a pixel, by weights, biases and scales.
+impl Line<'_> {
+    /// Makes the columns: `interleave` makes a word a channel of the bytes of four rows.
     #[inline(always)]
-    fn run(
-        self,
-        bytes: impl Fn(&[Pixel], usize, &[[u32; LANES]], &[i32; LANES], &[f32; LANES]) -> [u8; LANES],
-    ) {
-        let (bias, scale, _) = self.ending;
-        let ((bias, _), (scale, _)) = (bias.as_chunks::<LANES>(), scale.as_chunks::<LANES>());
-        let weights = self.weights.chunks_exact(self.taps.len());
-        for (block, (weights, plane)) in weights
-            .zip(self.planes.chunks_exact(self.plane))
-            .enumerate()
-        {
-            let own = block * WORDS;
-            let count = WORDS.min(self.stride - own);
-            let (bias, scale) = (&bias[block], &scale[block]);
-            for (ox, out) in self.out.chunks_exact_mut(self.stride).enumerate() {
-                let bytes = bytes(plane, self.from + ox * self.step, weights, bias, scale);
-                put_line(bytes, &mut out[own..own + count]);
+    fn interleave(&mut self, interleave: impl Fn([[u32; WORDS]; ROWS]) -> Block<u32>) {
+        let (rows, _) = self.rows.as_chunks::<ROWS>();
+        let first = self.padding * rows.len();
+        let columns = self.columns.get_mut(first..).unwrap_or_default();
+        let mut at = 0;
+        for columns in columns.chunks_exact_mut(rows.len()).take(self.width) {
+            for (column, rows) in columns.iter_mut().zip(rows) {
+                *column = interleave([
+                    words_of(rows[0], at),
+                    words_of(rows[1], at),
+                    words_of(rows[2], at),
+                    words_of(rows[3], at),
+                ]);
             }
+            at += self.stride;
+        }
+    }
+
+    /// Computes all pixels: `bytes` gives those of a window by its columns and weights, of which each has so many words.
+    #[inline(always)]
+    fn windows(&mut self, bytes: impl Fn(&[Block<u32>], &[Block<u32>], usize) -> [u32; WORDS]) {
+        let fours = self.rows.len() / ROWS;
+        let [step, apart] = self.steps;
+        let mut columns = &*self.columns;
+        for out in self.out.chunks_exact_mut(self.out_stride) {
+            let bytes = bytes(columns, self.weights, apart);
+            let out = out.get_mut(self.own.clone()).unwrap_or_default();
+            if let Some(out) = out.first_chunk_mut::<WORDS>() {
+                *out = bytes;
+            } else {
+                let (lines, _) = bytes.as_chunks::<4>();
+                for (out, line) in out.chunks_mut(4).zip(lines) {
+                    put_line(pulp::cast(*line), out);
+                }
+            }
+            columns = columns.get(step * fours..).unwrap_or_default();
         }
     }
 }
 
-struct Portable<'a>(Row<'a>);
+/// The words of a block from a word on.
+#[inline(always)]
+fn words_of(row: &[u32], at: usize) -> [u32; WORDS] {
+    let words = row.get(at..).and_then(|row| row.first_chunk());
+    words.copied().unwrap_or([0; WORDS])
+}
+
+struct Portable<'a>(Line<'a>);
 
 impl WithSimd for Portable<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
-        let (taps, rounding) = (self.0.taps, self.0.ending.2);
-        self.0.run(|plane, from, weights, bias, scale| {
+    fn with_simd<S: Simd>(mut self, _: S) {
+        let (bias, scale, rounding) = (self.0.bias, self.0.scale, self.0.rounding);
+        let fours = self.0.rows.len() / ROWS;
+        self.0.interleave(|rows| {
+            let rows: [[u8; BLOCK]; ROWS] = rows.map(pulp::cast);
+            let mut block = Block::default();
+            for channel in 0..BLOCK {
+                let (vector, lane) = place(channel);
+                block[vector][lane] = u32::from_ne_bytes(rows.map(|row| row[channel]));
+            }
+            block
+        });
+        self.0.windows(|columns, weights, apart| {
             let mut sums = *bias;
-            for (taps, weights) in taps.iter().zip(weights) {
-                for (byte, tap) in taps.iter().enumerate() {
-                    let bytes: [u8; LANES] = pulp::cast(plane[from + tap]);
-                    for i in 0..LANES {
-                        let weight = weights[i].to_ne_bytes()[byte].cast_signed();
-                        let product = i32::from(bytes[i]) * i32::from(weight);
-                        sums[i] = sums[i].wrapping_add(product);
+            for (pixel, weights) in weights.chunks_exact(fours).enumerate() {
+                for (column, weights) in columns[pixel * apart * fours..].iter().zip(weights) {
+                    let words = column.iter().flatten().zip(weights.iter().flatten());
+                    for (sum, (word, weight)) in sums.iter_mut().flatten().zip(words) {
+                        let word = word.to_ne_bytes().map(i32::from);
+                        let weight = weight.to_ne_bytes().map(|w| i32::from(w.cast_signed()));
+                        let products = word.iter().zip(weight).map(|(x, w)| x * w);
+                        *sum = sum.wrapping_add(products.sum());
                     }
                 }
             }
-            let mut bytes = [0u8; LANES];
-            for i in 0..LANES {
-                bytes[i] = rounding.byte(sums[i] as f32 * scale[i]);
+            let mut bytes = [0u8; BLOCK];
+            for (channel, byte) in bytes.iter_mut().enumerate() {
+                let (vector, lane) = place(channel);
+                *byte = rounding.byte(sums[vector][lane] as f32 * scale[vector][lane]);
             }
-            bytes
+            pulp::cast(bytes)
         });
     }
 }
 
 #[cfg(target_arch = "x86_64")]
-struct Fast<'a>(Row<'a>);
+#[inline(always)]
+fn sums_of(bias: &Block<i32>) -> [pulp::i32x16; VECTORS] {
+    let [a, b, c, d] = *bias;
+    [pulp::cast(a), pulp::cast(b), pulp::cast(c), pulp::cast(d)]
+}
+
+/// Adds the products of words to the sums of a block.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn dot(
+    simd: Vnni,
+    [a, b, c, d]: [pulp::i32x16; VECTORS],
+    words: &Block<u32>,
+    weights: &Block<u32>,
+) -> [pulp::i32x16; VECTORS] {
+    [
+        simd.dot_words(a, pulp::cast(words[0]), pulp::cast(weights[0])),
+        simd.dot_words(b, pulp::cast(words[1]), pulp::cast(weights[1])),
+        simd.dot_words(c, pulp::cast(words[2]), pulp::cast(weights[2])),
+        simd.dot_words(d, pulp::cast(words[3]), pulp::cast(weights[3])),
+    ]
+}
+
+/// The bytes of the sums of a block, in the order of its channels.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn bytes_of(
+    simd: Vnni,
+    [a, b, c, d]: [pulp::i32x16; VECTORS],
+    scale: &Block<f32>,
+    ends: Ends,
+) -> [u32; WORDS] {
+    let v4 = simd.v4();
+    let y = [
+        v4.mul_f32x16(v4.convert_i32x16_to_f32x16(a), pulp::cast(scale[0])),
+        v4.mul_f32x16(v4.convert_i32x16_to_f32x16(b), pulp::cast(scale[1])),
+        v4.mul_f32x16(v4.convert_i32x16_to_f32x16(c), pulp::cast(scale[2])),
+        v4.mul_f32x16(v4.convert_i32x16_to_f32x16(d), pulp::cast(scale[3])),
+    ];
+    ends.lanes(v4, y)
+}
+
+#[cfg(target_arch = "x86_64")]
+struct Fast<'a>(Line<'a>);
 
 #[cfg(target_arch = "x86_64")]
 impl Kernel for Fast<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn run(self, simd: Vnni) {
-        let (v4, taps) = (simd.v4(), self.0.taps);
-        let ends = Ends::of(v4, self.0.ending.2);
-        let one = |pixel: Pixel| v4.convert_u8x16_to_u32x16(pulp::cast(pixel));
-        let four = |pixels: [Pixel; TAPS]| {
-            let [a, b, c, d] = pixels.map(one);
-            let low = v4.or_u32x16(a, v4.shl_const_u32x16::<8>(b));
-            let high = v4.or_u32x16(v4.shl_const_u32x16::<16>(c), v4.shl_const_u32x16::<24>(d));
-            v4.or_u32x16(low, high)
-        };
-        let bytes = |sums: pulp::i32x16, scale: &[f32; LANES]| {
-            let y = v4.mul_f32x16(v4.convert_i32x16_to_f32x16(sums), pulp::cast(*scale));
-            ends.bytes(v4, y)
-        };
-        // Windows of three rows of three pixels side by side.
-        if let Some(line) = self.0.three {
-            return self.0.run(
+    fn run(mut self, simd: Vnni) {
+        let v4 = simd.v4();
+        let bw = v4.avx512bw;
+        let (bias, scale) = (self.0.bias, self.0.scale);
+        let fours = self.0.rows.len() / ROWS;
+        let ends = Ends::of(v4, self.0.rounding);
+        self.0.interleave(
+            #[inline(always)]
+            |rows| {
+                let [a, b, c, d] = rows;
+                let (a, b, c, d) = (pulp::cast(a), pulp::cast(b), pulp::cast(c), pulp::cast(d));
+                let (low, high) = (bw._mm512_unpacklo_epi8(a, b), bw._mm512_unpackhi_epi8(a, b));
+                let (below, above) = (bw._mm512_unpacklo_epi8(c, d), bw._mm512_unpackhi_epi8(c, d));
+                [
+                    pulp::cast(bw._mm512_unpacklo_epi16(low, below)),
+                    pulp::cast(bw._mm512_unpackhi_epi16(low, below)),
+                    pulp::cast(bw._mm512_unpacklo_epi16(high, above)),
+                    pulp::cast(bw._mm512_unpackhi_epi16(high, above)),
+                ]
+            },
+        );
+        // Windows of three pixels a row, side by side, and up to four rows.
+        if let ([a, b, c], 1, [_, 1]) = (self.0.weights, fours, self.0.steps) {
+            return self.0.windows(
                 #[inline(always)]
-                |plane, from, weights, bias, scale| {
-                    let row = |at: usize| plane[from + at * line..].first_chunk::<3>();
-                    let (Some(a), Some(b), Some(c), [w0, w1, w2]) =
-                        (row(0), row(1), row(2), weights)
-                    else {
-                        return [0; LANES];
+                |columns, _, _| {
+                    let Some([x, y, z]) = columns.first_chunk::<3>() else {
+                        return [0; WORDS];
                     };
-                    let sums = pulp::cast(*bias);
-                    let sums =
-                        simd.dot_words(sums, four([a[0], a[1], a[2], b[0]]), pulp::cast(*w0));
-                    let sums =
-                        simd.dot_words(sums, four([b[1], b[2], c[0], c[1]]), pulp::cast(*w1));
-                    let sums = simd.dot_words(sums, one(c[2]), pulp::cast(*w2));
-                    bytes(sums, scale)
+                    let sums = dot(simd, sums_of(bias), x, a);
+                    let sums = dot(simd, dot(simd, sums, y, b), z, c);
+                    bytes_of(simd, sums, scale, ends)
                 },
             );
         }
-        self.0.run(
+        self.0.windows(
             #[inline(always)]
-            |plane, from, weights, bias, scale| {
-                let mut sums = pulp::cast(*bias);
-                for (taps, weights) in taps.iter().zip(weights) {
-                    let pixels = four(taps.map(|tap| plane[from + tap]));
-                    sums = simd.dot_words(sums, pixels, pulp::cast(*weights));
+            |columns, weights, apart| {
+                let mut sums = sums_of(bias);
+                for (pixel, weights) in weights.chunks_exact(fours).enumerate() {
+                    for (column, weights) in columns[pixel * apart * fours..].iter().zip(weights) {
+                        sums = dot(simd, sums, column, weights);
+                    }
                 }
-                bytes(sums, scale)
+                bytes_of(simd, sums, scale, ends)
             },
         );
     }
 }
 
-/// For each image and each 16 channels of it, its pixels with those of its sides, whose channels are all `byte`.
-fn planes(x: &Bytes, [rows, pixels]: [usize; 2], byte: u8, words: &mut Vec<u32>) {
-    let (height, width) = (x.height() + 2 * rows, x.width() + 2 * pixels);
-    let blocks = x.stride().div_ceil(WORDS);
-    words.clear();
-    words.resize(
-        x.batch() * blocks * height * width * WORDS,
-        u32::from_ne_bytes([byte; 4]),
-    );
-    let (all, _) = words.as_chunks_mut::<WORDS>();
-    let line = x.width() * x.stride();
-    for (at, plane) in all.chunks_exact_mut((height * width).max(1)).enumerate() {
-        let (image, block) = (at / blocks, at % blocks);
-        let own = block * WORDS;
-        for y in 0..x.height() {
-            let from = &x.words()[(image * x.height() + y) * line..][..line];
-            let to = &mut plane[(y + rows) * width + pixels..][..x.width()];
-            for (to, from) in to.iter_mut().zip(from.chunks_exact(x.stride())) {
-                let from = &from[own..];
-                match from.first_chunk::<WORDS>() {
-                    Some(whole) => *to = *whole,
-                    None => to[..from.len()].copy_from_slice(from),
-                }
-            }
-        }
-    }
-}
+/// The multiplications below which one thread computes all.
+const SERIAL: usize = 1 << 17;
 
 impl Depthwise {
-    pub fn new(spec: &IntegerSpec, weights: &[i16]) -> Self {
+    pub fn new(spec: &IntegerSpec, weights: &[i16], bias: &[i32], scale: &[f32]) -> Self {
         let [rows, pixels] = spec.kernel;
         let own = rows * pixels;
-        // Weights beyond `int8` are two: the pixels of a window are read twice.
+        // Weights beyond `int8` are two: the rows of a window are read twice.
         let is_small = weights.iter().all(|w| i8::try_from(*w).is_ok());
         let times = if is_small { 1 } else { 2 };
-        let count = times * own;
-        let fours = count.div_ceil(TAPS);
-        let mut all = vec![[0u32; LANES]; spec.out_channels.div_ceil(LANES) * fours];
+        let fours = (times * rows).div_ceil(ROWS);
+        let count = spec.out_channels.next_multiple_of(BLOCK);
+        let mut all = Aligned::filled(count * pixels * fours, 0u32);
         for (at, weight) in weights.iter().enumerate() {
-            let channel = at / own;
+            let (channel, row, pixel) = (at / own, at % own / pixels, at % pixels);
+            let (vector, lane) = place(channel % BLOCK);
             let first = (*weight).clamp(-128, 127);
             for (time, part) in [first, weight - first].into_iter().take(times).enumerate() {
-                let tap = time * own + at % own;
-                let word = &mut all[channel / LANES * fours + tap / TAPS][channel % LANES];
+                let row = time * rows + row;
+                let block = (channel / BLOCK * pixels + pixel) * fours + row / ROWS;
+                let word = &mut all[block * BLOCK + vector * LANES + lane];
                 let mut bytes = word.to_ne_bytes();
-                bytes[tap % TAPS] = (part as i8).cast_unsigned();
+                bytes[row % ROWS] = (part as i8).cast_unsigned();
                 *word = u32::from_ne_bytes(bytes);
             }
         }
         // What fills the last four has weights of 0.
-        let taps = (0..fours * TAPS).map(|tap| match tap < count {
-            true => (
-                tap % own / pixels * spec.dilation[0],
-                tap % own % pixels * spec.dilation[1],
-            ),
-            false => (0, 0),
+        let rows = (0..fours * ROWS).map(|row| match row < times * rows {
+            true => row % rows * spec.dilation[0],
+            false => 0,
         });
         Depthwise {
             weights: all,
-            taps: taps.collect(),
+            bias: in_blocks(bias),
+            scale: in_blocks(scale),
+            rows: rows.collect(),
         }
     }
 
@@ -232,49 +320,79 @@ impl Depthwise {
         size_of_val(&*self.weights)
     }
 
-    /// The result of an input; `scratch` keeps memory for its planes.
+    /// The result of an input.
     pub fn run(
         &self,
         level: Level,
         (x, zero_point): (&Bytes, u8),
         spec: &IntegerSpec,
-        ending: Ending<'_>,
-        scratch: &mut Vec<u32>,
+        rounding: Rounding,
         out: &mut Bytes,
     ) {
-        planes(x, spec.padding, zero_point, scratch);
-        let (all, _) = scratch.as_chunks::<WORDS>();
-        let (height, stride) = (out.height(), out.stride());
-        let line = x.width() + 2 * spec.padding[1];
-        let plane = (x.height() + 2 * spec.padding[0]) * line;
-        let blocks = stride.div_ceil(WORDS);
-        let taps = self.taps.iter().map(|(row, pixel)| row * line + pixel);
-        let taps: Vec<usize> = taps.collect();
-        let (taps, _) = taps.as_chunks::<TAPS>();
-        let is_once = taps.len() == (spec.kernel[0] * spec.kernel[1]).div_ceil(TAPS);
-        let three = spec.kernel == [3, 3] && spec.dilation == [1, 1] && is_once;
-        let work = out.pixels() * out.channels() * taps.len();
         let way = Way::of(level);
-        let row = |(at, out): (usize, &mut [u32])| {
-            let (image, oy) = (at / height, at % height);
-            let row = Row {
-                planes: &all[image * blocks * plane..][..blocks * plane],
-                plane,
-                taps,
-                three: three.then_some(line),
-                weights: &self.weights,
-                ending,
-                from: oy * spec.stride[0] * line,
-                step: spec.stride[1],
-                stride,
-                out,
-            };
-            match way {
-                #[cfg(target_arch = "x86_64")]
-                Way::Vnni(simd) => simd.run(Fast(row)),
-                Way::Portable(level) => level.run(Portable(row)),
+        let (height, out_stride) = (out.height(), out.stride());
+        let line = x.width() * x.stride();
+        let size = out.width() * out_stride;
+        let outside = u32::from_ne_bytes([zero_point; 4]);
+        let pixels = x.width() + 2 * spec.padding[1];
+        let fours = self.rows.len() / ROWS;
+        let (bias, scale) = (blocks(&self.bias), blocks(&self.scale));
+        let weights = blocks(&self.weights);
+        let per_block = weights.len() / bias.len().max(1);
+        let band = |first: usize, out: &mut [u32]| {
+            let empty = vec![outside; line + WORDS];
+            let mut columns = Aligned::filled(pixels * fours * BLOCK, outside);
+            let columns = columns.as_chunks_mut().0.as_chunks_mut().0;
+            let mut rows = Vec::with_capacity(self.rows.len());
+            for (at, out) in out.chunks_exact_mut(size).enumerate() {
+                let (image, oy) = ((first + at) / height, (first + at) % height);
+                let numbers = bias.iter().zip(scale);
+                let weights = weights.chunks_exact(per_block);
+                for (block, (weights, (bias, scale))) in weights.zip(numbers).enumerate() {
+                    let own = block * WORDS..out_stride.min((block + 1) * WORDS);
+                    rows.clear();
+                    rows.extend(self.rows.iter().map(|row| {
+                        let y = oy * spec.stride[0] + row;
+                        match y.checked_sub(spec.padding[0]) {
+                            Some(y) if y < x.height() => {
+                                &x.words_and_more()[(image * x.height() + y) * line + own.start..]
+                            }
+                            _ => &empty[own.start..],
+                        }
+                    }));
+                    let line = Line {
+                        rows: &rows,
+                        width: x.width(),
+                        stride: x.stride(),
+                        columns: &mut *columns,
+                        padding: spec.padding[1],
+                        weights,
+                        bias,
+                        scale,
+                        steps: [spec.stride[1], spec.dilation[1]],
+                        rounding,
+                        out_stride,
+                        own,
+                        out,
+                    };
+                    match way {
+                        #[cfg(target_arch = "x86_64")]
+                        Way::Vnni(simd) => simd.run(Fast(line)),
+                        Way::Portable(level) => level.run(Portable(line)),
+                    }
+                }
             }
         };
-        out.each_row(work >= 1 << 15, row);
+        let work = out.pixels() * out.channels() * spec.kernel[0] * spec.kernel[1];
+        let lines = out.batch() * height;
+        if work < SERIAL || size == 0 {
+            return band(0, out.words_mut());
+        }
+        let per_band = lines.div_ceil(2 * rayon::current_num_threads()).max(1);
+        let bands = out.words_mut().par_chunks_mut(per_band * size);
+        bands
+            .enumerate()
+            .with_max_len(1)
+            .for_each(|(at, out)| band(at * per_band, out));
     }
 }

@@ -77,6 +77,13 @@ fn like(x: &Bytes, words: Vec<u32>) -> Bytes {
     Bytes::reusing(words, x.sizes())
 }
 
+/// An image like two that have the same sizes.
+fn like_both(a: &Bytes, b: &Bytes, words: Vec<u32>) -> Result<Bytes, SizeError> {
+    check("an image", a.words().len(), b.words().len())?;
+    check("a pixel", a.channels(), b.channels())?;
+    Ok(like(a, words))
+}
+
 /// The sum of two images, each with its own scale, in the memory of `words`: `round((a - a0) * sa + (b - b0) * sb)`.
 ///
 /// ```
@@ -101,9 +108,7 @@ pub fn add(
     rounding: Rounding,
     words: Vec<u32>,
 ) -> Result<Bytes, SizeError> {
-    check("an image", a.words().len(), b.words().len())?;
-    check("a pixel", a.channels(), b.channels())?;
-    let mut out = like(a, words);
+    let mut out = like_both(a, b, words)?;
     #[cfg(target_arch = "x86_64")]
     if let Way::Vnni(simd) = Way::of(level) {
         in_tasks((a.words(), b.words()), out.words_mut(), |out, a, b| {
@@ -139,20 +144,57 @@ impl Kernel for FastSum<'_> {
         let v4 = simd.v4();
         let ends = Ends::of(v4, self.rounding);
         let [(a, of_a), (b, of_b)] = self.sides;
-        let [of_a, of_b] = [of_a, of_b].map(|of| {
-            let zero = v4.splat_f32x16(f32::from(of.zero_point));
-            (zero, v4.splat_f32x16(of.scale))
-        });
-        let term = |words: &[u32], (zero, scale): (pulp::f32x16, pulp::f32x16)| {
-            let whole = v4.convert_u8x16_to_i32x16(pulp::cast(line(words)));
-            let moved = v4.sub_f32x16(v4.convert_i32x16_to_f32x16(whole), zero);
-            v4.mul_f32x16(moved, scale)
-        };
-        for (out, (a, b)) in self.out.chunks_mut(4).zip(a.chunks(4).zip(b.chunks(4))) {
-            let y = v4.add_f32x16(term(a, of_a), term(b, of_b));
-            put_line(ends.bytes(v4, y), out);
+        let of = (Factor::of(v4, of_a), Factor::of(v4, of_b));
+        let (outs, rest) = self.out.as_chunks_mut::<16>();
+        for (out, (a, b)) in outs.iter_mut().zip(a.chunks(16).zip(b.chunks(16))) {
+            let four = [
+                sum(v4, a, b, of),
+                sum(v4, &a[4..], &b[4..], of),
+                sum(v4, &a[8..], &b[8..], of),
+                sum(v4, &a[12..], &b[12..], of),
+            ];
+            *out = ends.lines(v4, four);
+        }
+        let done = outs.len() * 16;
+        for (out, (a, b)) in (rest.chunks_mut(4)).zip(a[done..].chunks(4).zip(b[done..].chunks(4)))
+        {
+            let bytes = ends.lines(v4, [sum(v4, a, b, of); 4]);
+            out.copy_from_slice(&bytes[..out.len()]);
         }
     }
+}
+
+/// A side of a sum in vectors.
+#[cfg(target_arch = "x86_64")]
+#[derive(Clone, Copy)]
+struct Factor {
+    zero: pulp::f32x16,
+    scale: pulp::f32x16,
+}
+
+#[cfg(target_arch = "x86_64")]
+impl Factor {
+    #[inline(always)]
+    fn of(v4: pulp::x86::V4, term: Term) -> Self {
+        Factor {
+            zero: v4.splat_f32x16(f32::from(term.zero_point)),
+            scale: v4.splat_f32x16(term.scale),
+        }
+    }
+
+    /// What 16 bytes are in steps of the result.
+    #[inline(always)]
+    fn term(self, v4: pulp::x86::V4, words: &[u32]) -> pulp::f32x16 {
+        let whole = v4.convert_u8x16_to_i32x16(pulp::cast(line(words)));
+        let moved = v4.sub_f32x16(v4.convert_i32x16_to_f32x16(whole), self.zero);
+        v4.mul_f32x16(moved, self.scale)
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn sum(v4: pulp::x86::V4, a: &[u32], b: &[u32], of: (Factor, Factor)) -> pulp::f32x16 {
+    v4.add_f32x16(of.0.term(v4, a), of.1.term(v4, b))
 }
 
 /// The image with another scale, in the memory of `words`.
@@ -194,9 +236,7 @@ pub fn multiply(
     rounding: Rounding,
     words: Vec<u32>,
 ) -> Result<Bytes, SizeError> {
-    check("an image", a.words().len(), b.words().len())?;
-    check("a pixel", a.channels(), b.channels())?;
-    let mut out = like(a, words);
+    let mut out = like_both(a, b, words)?;
     let (zero_of_a, zero_of_b) = (f32::from(zero_of_a), f32::from(zero_of_b));
     each(level, a.words(), b.words(), out.words_mut(), |a, b| {
         let (a, b) = (f32::from(a) - zero_of_a, f32::from(b) - zero_of_b);

@@ -75,7 +75,6 @@
 mod absorb;
 mod array;
 mod attention;
-mod awake;
 mod call;
 mod code;
 mod conv_of_run;

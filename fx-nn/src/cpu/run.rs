@@ -7,11 +7,11 @@ use std::borrow::Cow;
 use fx_core::passes::backend::StepRun;
 use fx_core::value::Value;
 use fx_core::{Error, Result};
+use fx_kernels::awake;
 use smallvec::SmallVec;
 use web_time::Instant;
 
 use super::array::{Array, Memory};
-use super::awake::awake;
 use super::draft::Kind;
 use super::frame::{Frame, Reading, Register, give, slice};
 use super::memory::Pool;

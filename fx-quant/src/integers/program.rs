@@ -9,11 +9,14 @@ use std::time::Instant;
 use fx_core::passes::backend::{Executable, StepReport, StepRun};
 use fx_core::value::{DType, Value};
 use fx_core::{Error, Result};
-use fx_kernels::Level;
+use fx_kernels::{Level, awake};
 use fx_nn::Tensor;
 
 use super::run::{Register, Rooms, Run};
 use super::step::{Floats, Id, Kernel, Step};
+
+/// The fewest products of a part whose threads stay awake.
+const MANY: usize = 4;
 
 /// The steps of a part.
 #[derive(Debug)]
@@ -63,7 +66,11 @@ impl Executable for Program {
     }
 
     fn run(&self, inputs: &[&Value], out: &mut Value) -> Result<()> {
-        self.run_timed(inputs, out, &mut |_| {})
+        let products = self.steps.iter().filter(|step| step.kernel.is_product());
+        match products.count() >= MANY {
+            true => awake(|| self.run_timed(inputs, out, &mut |_| {})),
+            false => self.run_timed(inputs, out, &mut |_| {}),
+        }
     }
 
     fn steps(&self) -> Vec<StepReport> {

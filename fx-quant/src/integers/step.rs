@@ -153,6 +153,11 @@ pub(super) enum Kernel {
 }
 
 impl Kernel {
+    /// Whether it multiplies with weights.
+    pub fn is_product(&self) -> bool {
+        matches!(self, Kernel::Product { .. } | Kernel::ToFloats { .. })
+    }
+
     /// The registers that it reads.
     pub fn reads(&self) -> Vec<Id> {
         match self {

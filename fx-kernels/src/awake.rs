@@ -41,7 +41,16 @@ impl Drop for Ends<'_> {
 /// Runs `body` on a thread of rayon's pool, whose other threads look for its work until it ends.
 ///
 /// A thread that has gone to sleep takes longer to wake than a product of one row takes.
-pub(super) fn awake<R: Send>(body: impl FnOnce() -> R + Send) -> R {
+///
+/// ```
+/// use rayon::prelude::*;
+/// let sum = fx_kernels::awake(|| {
+///     let squares: Vec<u64> = (0..1000u64).into_par_iter().map(|x| x * x).collect();
+///     squares.par_iter().sum::<u64>()
+/// });
+/// assert_eq!(sum, 332_833_500);
+/// ```
+pub fn awake<R: Send>(body: impl FnOnce() -> R + Send) -> R {
     let is_over = AtomicBool::new(false);
     rayon::scope(|scope| {
         let Some(_taken) = Taken::of_this_thread() else {
