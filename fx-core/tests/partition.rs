@@ -1,16 +1,19 @@
 //! Partitions: as many as torch.fx makes, never in a circle, and the graph computes what it did before.
 
+use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use fx_core::ir::{Argument, Graph, NodeRef, Op, ValueMeta};
 use fx_core::module::{Call, Module};
 use fx_core::operator;
 use fx_core::passes::backend::{
-    Backend, Executable, Metas, Minimizer, OperatorSupport, Partitioner, StepReport, Support,
-    functions,
+    Around, Backend, Executable, Metas, Minimizer, OperatorSupport, Partitioner, StepReport,
+    Support, functions,
 };
 use fx_core::passes::{Region, SplitOptions};
 use fx_core::prelude::*;
+use fx_core::trace::{Mode, ModeCall, Next, with_mode};
 use fx_core::value::NodeId;
 use proptest::prelude::*;
 
@@ -293,6 +296,98 @@ fn each_part_has_its_own_call_of_what_goes_with_a_reader() -> Result<()> {
     // The second part adds 1000; the first one gives two numbers.
     let found: f64 = gm.forward(4.0)?;
     assert!((found - (expected + 500.0)).abs() < 1e-9);
+    Ok(())
+}
+
+/// Adds up, and counts the runs of graphs with several parts.
+#[derive(Clone, Default)]
+struct Counted(Arc<AtomicUsize>);
+
+impl Around for Counted {
+    fn run(&self, graph: &mut (dyn FnMut() + Send)) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        std::thread::scope(|scope| {
+            scope.spawn(graph);
+        });
+    }
+}
+
+impl Backend for Counted {
+    fn name(&self) -> &str {
+        "sums"
+    }
+
+    fn supports(&self, call: &Call<'_>, _: &Metas<'_>) -> Support {
+        match call.function() == Some(operator::add) {
+            true => Support::Yes,
+            false => Support::no("it is no sum"),
+        }
+    }
+
+    fn compile(&self, part: &GraphModule, _: &[Option<ValueMeta>]) -> Result<Arc<dyn Executable>> {
+        struct Part(GraphModule, Counted);
+        impl Executable for Part {
+            fn run(&self, inputs: &[&Value], out: &mut Value) -> Result<()> {
+                self.0.run(inputs, out)
+            }
+
+            fn around(&self) -> Option<Arc<dyn Around>> {
+                Some(Arc::new(self.1.clone()))
+            }
+        }
+        Ok(Arc::new(Part(part.clone(), self.clone())))
+    }
+}
+
+#[test]
+fn a_graph_of_several_parts_runs_in_what_they_ask_for() -> Result<()> {
+    struct Sees;
+    impl Mode for Sees {
+        fn call(&self, call: ModeCall<'_>, next: Next<'_>) -> Result<Value> {
+            next.call(call)
+        }
+    }
+    #[wrap(impure)]
+    fn note(x: Float) -> Result<Float> {
+        Ok(x)
+    }
+    #[wrap]
+    fn positive(x: Float) -> Result<Float> {
+        match x.concrete() {
+            Some(number) if number < 0.0 => Err(Error::msg("less than nothing")),
+            _ => Ok(x),
+        }
+    }
+    let two = symbolic_trace(traced!(|x: Float| ((x + 1.0)? / 2.0)? + 3.0))?;
+    let one = symbolic_trace(traced!(|x: Float| ((x + 1.0)? + 3.0)? / 2.0))?;
+    let noted = symbolic_trace(traced!(|x: Float| note((x + 1.0)?)? + 3.0))?;
+    for (gm, times) in [(&two, 1), (&one, 0), (&noted, 0)] {
+        let backend = Counted::default();
+        let mut lowered = gm.clone();
+        lowered.lower(&backend)?;
+        let count = || backend.0.swap(0, Ordering::Relaxed);
+        for x in [1.0, 2.0] {
+            assert_eq!(lowered.forward::<f64>(x)?, gm.forward::<f64>(x)?);
+            assert_eq!(count(), times);
+        }
+        // A mode sees calls on its thread.
+        with_mode(Rc::new(Sees), || lowered.forward::<f64>(1.0))?;
+        assert_eq!(count(), 0);
+        // After an edit that takes the code away, nothing asks.
+        lowered.decompile()?;
+        lowered.forward::<f64>(1.0)?;
+        assert_eq!(count(), 0);
+    }
+    // An error comes out as it is.
+    let mut checked = symbolic_trace(traced!(|x: Float| positive((x + 1.0)?)? + 3.0))?;
+    let expected = checked.forward::<f64>(-5.0).map_err(|e| e.to_string());
+    let backend = Counted::default();
+    checked.lower(&backend)?;
+    assert_eq!(
+        checked.forward::<f64>(-5.0).map_err(|e| e.to_string()),
+        expected
+    );
+    assert_eq!(backend.0.load(Ordering::Relaxed), 1);
     Ok(())
 }
 

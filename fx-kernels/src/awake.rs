@@ -3,7 +3,9 @@
 //! Invariant: a thread that waits for a run waits for no other run below it, so that runs never wait for each other.
 
 use std::cell::Cell;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use web_time::Instant;
 
 /// How often a thread looks for work before it lets others of the system run.
 const LOOKS: usize = 4096;
@@ -62,6 +64,45 @@ pub fn awake<R: Send>(body: impl FnOnce() -> R + Send) -> R {
         let _ends = Ends(&is_over);
         body()
     })
+}
+
+/// Whether the threads of something that runs again and again stay awake, as long runs need and short ones had better not.
+///
+/// ```
+/// use rayon::prelude::*;
+/// let pace = fx_kernels::Pace::default();
+/// let sum = pace.run(|| (0..1000u64).into_par_iter().sum::<u64>());
+/// assert_eq!(sum, 499_500);
+/// ```
+#[derive(Debug, Default)]
+pub struct Pace {
+    /// Nanoseconds of the last run.
+    last: AtomicU64,
+    was_awake: AtomicBool,
+}
+
+/// The nanoseconds of a run whose threads stay awake the next time, and those below which they may sleep again.
+const LONG: u64 = 500_000;
+const SHORT: u64 = LONG / 4;
+
+impl Pace {
+    /// Runs `body`, [`awake`] if the run before it was long.
+    pub fn run<R: Send>(&self, body: impl FnOnce() -> R + Send) -> R {
+        let least = match self.was_awake.load(Ordering::Relaxed) {
+            true => SHORT,
+            false => LONG,
+        };
+        let is_long = self.last.load(Ordering::Relaxed) >= least;
+        let start = Instant::now();
+        let result = match is_long {
+            true => awake(body),
+            false => body(),
+        };
+        let time = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.last.store(time, Ordering::Relaxed);
+        self.was_awake.store(is_long, Ordering::Relaxed);
+        result
+    }
 }
 
 /// Does what work there is until the run is over.

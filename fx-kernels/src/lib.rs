@@ -29,7 +29,7 @@ pub mod transpose;
 pub mod update;
 mod vector;
 
-pub use awake::awake;
+pub use awake::{Pace, awake};
 pub use buffer::{BLOCK, Block, Buffer};
 pub use error::SizeError;
 pub use fx_static::Activation;

@@ -2,8 +2,8 @@
 
 use fx_kernels::Level;
 use fx_kernels::integer::{
-    Bytes, IntegerConv, IntegerSpec, Rounding, Term, Windows, add, average_pool, clamp, dequantize,
-    lookup, max_pool, multiply, quantize, rescale,
+    Bytes, IntegerConv, IntegerSpec, OfRun, Rounding, Term, Windows, add, average_pool, clamp,
+    dequantize, lookup, max_pool, multiply, quantize, rescale,
 };
 use proptest::prelude::*;
 
@@ -285,10 +285,31 @@ fn rows_become_floats() {
         // With another zero point than the one that it was made with.
         let other = IntegerConv::new(spec, &weights, &bias, &scale, 200, all);
         let other = other.expect("the sizes fit");
-        other
-            .run_to_floats_beside(level, &rows, 3, &mut out)
-            .expect("the sizes fit");
-        assert_eq!(out, expected, "{level:?}");
+        let more: Vec<f32> = (0..37).map(|column| column as f32 - 20.5).collect();
+        for more in [&[][..], &more] {
+            let of_run = OfRun {
+                zero_point: 3,
+                scale: 0.3,
+                bias: more,
+            };
+            other
+                .run_to_floats_of_run(level, &rows, of_run, &mut out)
+                .expect("the sizes fit");
+            let more = |at: usize| more.get(at % 37).copied().unwrap_or(0.0);
+            let all = expected.iter().enumerate();
+            let moved: Vec<f32> = all.map(|(at, x)| x * 0.3 + more(at)).collect();
+            assert_eq!(out, moved, "{level:?}");
+        }
+        let of_run = OfRun {
+            zero_point: 3,
+            scale: 0.3,
+            bias: &[1.0; 36],
+        };
+        assert!(
+            other
+                .run_to_floats_of_run(level, &rows, of_run, &mut out)
+                .is_err()
+        );
     }
     assert!(
         conv.run(

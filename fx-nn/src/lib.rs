@@ -53,7 +53,7 @@ pub use tensor::{
     Shape, Size, Sizes, Slice, Tensor, TensorOrNumber, Triple, candle_dtype, every, fx_dtype,
     is_grad_enabled, no_grad,
 };
-pub use threads::{num_threads, set_num_threads};
+pub use threads::{num_threads, set_num_threads, threads_awake};
 
 fx_core::register_crate!(prelude = "fx_nn::prelude", core = "fx_nn");
 fx_core::__private::entry! { (fx_core) LibrarySource, fx_core::__private::LibrarySource(file!()) }

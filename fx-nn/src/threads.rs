@@ -2,7 +2,13 @@
 //!
 //! Invariant: rayon's pool is the one owner of threads; nothing here starts others.
 
+use std::sync::Arc;
+
+use fx_core::passes::backend::Around;
 use fx_core::{Error, Result};
+use fx_kernels::Pace;
+
+use crate::{device, is_grad_enabled, no_grad};
 
 /// Has all operations, eager and compiled, share their work among this many threads. Without it there
 /// is one for each CPU, or as many as `RAYON_NUM_THREADS` says.
@@ -35,4 +41,33 @@ pub fn set_num_threads(count: usize) -> Result<()> {
 /// How many threads operations on this thread share their work among.
 pub fn num_threads() -> usize {
     rayon::current_num_threads()
+}
+
+/// What graphs run in whose parts share their work among rayon's threads, for
+/// [`Executable::around`](fx_core::passes::backend::Executable::around): a long run is on a thread of the pool, whose
+/// other threads stay awake between the parts. The scopes of the thread hold there too: [`no_grad`], [`with_device`](crate::with_device).
+///
+/// ```
+/// let around = fx_nn::threads_awake();
+/// let mut count = 0;
+/// fx_nn::no_grad(|| around.run(&mut || count += usize::from(!fx_nn::is_grad_enabled())));
+/// assert_eq!(count, 1);
+/// ```
+pub fn threads_awake() -> Arc<dyn Around> {
+    Arc::new(Awake::default())
+}
+
+#[derive(Default)]
+struct Awake(Pace);
+
+impl Around for Awake {
+    fn run(&self, graph: &mut (dyn FnMut() + Send)) {
+        let (device, has_gradients) = (device::current(), is_grad_enabled());
+        self.0.run(|| {
+            device::on(&device, || match has_gradients {
+                true => graph(),
+                false => no_grad(graph),
+            })
+        });
+    }
 }

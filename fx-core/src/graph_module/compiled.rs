@@ -18,6 +18,7 @@ use super::kept::Contents;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::op::Op;
 use crate::ir::version::Version;
+use crate::module::call::Call;
 use crate::module::hierarchy::ComponentExt;
 use crate::module::walk::{TensorKind, Visitor, walk};
 use crate::outlined::Outlined;
@@ -95,6 +96,12 @@ pub trait Executable: Send + Sync {
         ))
     }
 
+    /// What a graph runs in that has this code beside other parts, if entering each part by itself costs something.
+    /// It is asked where all other calls of the graph are pure, and no trace or mode sees them.
+    fn around(&self) -> Option<Arc<dyn Around>> {
+        None
+    }
+
     /// Reads its tensors again before the next run: they were written in place, by something that
     /// it does not notice.
     fn refresh(&self) {}
@@ -110,6 +117,12 @@ pub trait Executable: Send + Sync {
             "this backend's code runs on the tensors of its source, which cannot be released",
         ))
     }
+}
+
+/// What a graph of several compiled parts runs in: on a thread of a pool, for example.
+pub trait Around: Send + Sync {
+    /// Runs the graph, once.
+    fn run(&self, graph: &mut (dyn FnMut() + Send));
 }
 
 /// A step of a run that is timed.
@@ -473,6 +486,24 @@ impl GraphModule {
             change(self.submodule_as_mut::<GraphModule>(&path)?)?;
         }
         self.for_each_side(|_, side| side.for_each_compiled(change))
+    }
+
+    /// What the graph runs in, if it has two compiled parts or more, and all its other calls are pure.
+    pub(super) fn around(&self) -> Option<Arc<dyn Around>> {
+        let mut parts = 0;
+        let mut around = None;
+        for node in self.graph().nodes().filter(|node| node.op().is_call()) {
+            if let Op::CallModule(path) = node.op()
+                && let Ok(module) = self.submodule_as::<GraphModule>(path)
+                && let Some(compiled) = module.compiled()
+            {
+                parts += 1;
+                around = around.or_else(|| compiled.executable().around());
+            } else if !Call::of(node, &self.attributes).effects().is_pure() {
+                return None;
+            }
+        }
+        around.filter(|_| parts > 1)
     }
 
     /// The parts that the graph calls and a backend made code of, with their calls.

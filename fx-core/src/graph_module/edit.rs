@@ -295,14 +295,19 @@ impl GraphModule {
         if let Some(compiled) = self.program.get()
             && compiled.of == of
         {
-            return Ok(Ready::Kept(&compiled.program));
+            return Ok(Ready::Kept(compiled));
         }
         let program = Program::compile(&self.graph, &self.attributes)?;
         if self.program.get().is_some() {
             return Ok(Ready::Made(Box::new(program)));
         }
-        let compiled = self.program.get_or_init(|| KeptProgram { of, program });
-        Ok(Ready::Kept(&compiled.program))
+        let around = self.around();
+        let compiled = (self.program).get_or_init(|| KeptProgram {
+            of,
+            program,
+            around,
+        });
+        Ok(Ready::Kept(compiled))
     }
 
     /// Reads the parameters again if they differ from the placeholders; else they keep kind and

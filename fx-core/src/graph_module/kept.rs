@@ -2,8 +2,12 @@
 //!
 //! Invariant: a program runs only at the versions that it was compiled from.
 
+use std::sync::Arc;
+
+use super::compiled::Around;
 use crate::ir::version::Version;
 use crate::run::program::Program;
+use crate::trace::scope::may_record;
 
 /// The versions of the graph, the modules and the tensors.
 pub(super) type Versions = [Version; 3];
@@ -15,20 +19,32 @@ pub(super) type Contents = [Version; 2];
 pub(super) struct KeptProgram {
     pub of: Versions,
     pub program: Program,
+    /// What it runs in.
+    pub around: Option<Arc<dyn Around>>,
 }
 
 /// A program that can be run.
 pub(super) enum Ready<'m> {
-    Kept(&'m Program),
+    Kept(&'m KeptProgram),
     /// Compiled again, because the last edit has not ended.
     Made(Box<Program>),
+}
+
+impl Ready<'_> {
+    /// What it runs in, on a thread where no trace or mode sees calls.
+    pub fn around(&self) -> Option<&dyn Around> {
+        match self {
+            Ready::Kept(kept) if !may_record() => kept.around.as_deref(),
+            _ => None,
+        }
+    }
 }
 
 impl std::ops::Deref for Ready<'_> {
     type Target = Program;
     fn deref(&self) -> &Program {
         match self {
-            Ready::Kept(program) => program,
+            Ready::Kept(kept) => &kept.program,
             Ready::Made(program) => program,
         }
     }

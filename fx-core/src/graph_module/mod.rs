@@ -545,7 +545,16 @@ impl GraphModule {
         {
             return result;
         }
-        self.program()?.run(&self.graph, attributes, args, observer)
+        let program = self.program()?;
+        let (Some(around), None) = (program.around(), &observer) else {
+            return program.run(&self.graph, attributes, args, observer);
+        };
+        let (mut args, mut result) = (Some(args), None);
+        around.run(&mut || {
+            let args = args.take();
+            result = args.map(|args| program.run(&self.graph, attributes, args, None));
+        });
+        result.unwrap_or_else(|| Err(Error::msg("what the graph runs in did not run it once")))
     }
 }
 

@@ -91,17 +91,42 @@ impl<T> Rows<'_, T> {
 }
 
 /// Where results go, and what they are.
-pub(super) enum Results<'a, 'r> {
+pub(super) enum Results<'a, 'r, 'o> {
     Bytes(&'a mut Rows<'r, u32>, Rounding),
-    Floats(&'a mut Rows<'r, f32>),
+    Floats(&'a mut Rows<'r, f32>, Option<OfRun<'o>>),
+}
+
+/// What a run knows of a product whose result is floats: `(sum + bias) * scale` of each column is multiplied with a number,
+/// and a number of the column is added.
+#[derive(Debug, Clone, Copy)]
+pub struct OfRun<'a> {
+    /// The byte of the input's 0.
+    pub zero_point: u8,
+    /// The factor.
+    pub scale: f32,
+    /// What is added to each column, or nothing.
+    pub bias: &'a [f32],
+}
+
+impl OfRun<'_> {
+    /// What is added to the columns of a panel.
+    #[inline(always)]
+    fn bias_of(&self, column: usize) -> [f32; PANEL] {
+        let mut own = [0.0; PANEL];
+        let bias = self.bias.get(column..).unwrap_or_default();
+        for (to, bias) in own.iter_mut().zip(bias) {
+            *to = *bias;
+        }
+        own
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
-impl<'r> Results<'_, 'r> {
-    fn lend(&mut self) -> Results<'_, 'r> {
+impl<'r, 'o> Results<'_, 'r, 'o> {
+    fn lend(&mut self) -> Results<'_, 'r, 'o> {
         match self {
             Results::Bytes(rows, rounding) => Results::Bytes(rows, *rounding),
-            Results::Floats(rows) => Results::Floats(rows),
+            Results::Floats(rows, of_run) => Results::Floats(rows, *of_run),
         }
     }
 }
@@ -169,7 +194,7 @@ struct Fast<'a, 'r, const R: usize, const P: usize> {
     row: usize,
     of: Columns,
     ending: Ending<'a>,
-    results: Results<'a, 'r>,
+    results: Results<'a, 'r, 'a>,
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -195,6 +220,12 @@ impl<const R: usize, const P: usize> Kernel for Fast<'_, '_, R, P> {
         let columns: [[i32; PANEL]; P] = match self.ending.offsets {
             None => [[0; PANEL]; P],
             Some(own) => std::array::from_fn(|p| own.columns_of(first + p * PANEL)),
+        };
+        let bias_of_run: [[f32; PANEL]; P] = match &results {
+            Results::Floats(_, Some(of_run)) => {
+                std::array::from_fn(|p| of_run.bias_of(first + p * PANEL))
+            }
+            _ => [[0.0; PANEL]; P],
         };
         let (blocks, _) = self.starts.as_chunks::<R>();
         for (block, starts) in blocks.iter().enumerate() {
@@ -254,19 +285,27 @@ impl<const R: usize, const P: usize> Kernel for Fast<'_, '_, R, P> {
                     }
                     put!(0 1 2 3 4 5);
                 }
-                Results::Floats(rows) => {
+                Results::Floats(rows, of_run) => {
                     macro_rules! put {
                         ($($r:literal)*) => {
                             $(if const { $r < R } {
                                 let to = rows.row(row + $r, at);
-                                put!(to, $r, 0 1 2 3);
+                                put!(to, const { if $r < R { $r } else { 0 } }, 0 1 2 3);
                             })*
                         };
-                        ($to:ident, $r:literal, $($p:literal)*) => {
+                        ($to:ident, $r:expr, $($p:literal)*) => {
                             $(if const { $p < P } {
-                                let p = const { if $p < P { $p } else { 0 } };
-                                let y = y!(const { if $r < R { $r } else { 0 } }, const { if $p < P { $p } else { 0 } });
-                                put_floats(pulp::cast(y), $to.get_mut(p * PANEL..).unwrap_or_default());
+                                let y = y!($r, const { if $p < P { $p } else { 0 } });
+                                let y = match of_run {
+                                    None => y,
+                                    Some(of_run) => {
+                                        let bias = bias_of_run[const { if $p < P { $p } else { 0 } }];
+                                        let y = v4.mul_f32x16(y, v4.splat_f32x16(of_run.scale));
+                                        v4.add_f32x16(y, pulp::cast(bias))
+                                    }
+                                };
+                                let to = $to.get_mut($p * PANEL..).unwrap_or_default();
+                                put_floats(pulp::cast(y), to);
                             })*
                         };
                     }
@@ -331,7 +370,7 @@ struct Portable<'a, 'r> {
     starts: &'a [usize],
     of: Columns,
     ending: Ending<'a>,
-    results: Results<'a, 'r>,
+    results: Results<'a, 'r, 'a>,
 }
 
 impl WithSimd for Portable<'_, '_> {
@@ -380,11 +419,20 @@ impl WithSimd for Portable<'_, '_> {
                         let from = (p * PANEL / 4).min(row.len());
                         put_line(bytes, &mut row[from..]);
                     }
-                    Results::Floats(rows) => {
-                        let row = rows.row(r, at);
-                        let to = row.iter_mut().skip(p * PANEL).take(PANEL);
-                        for ((to, sum), scale) in to.zip(sums).zip(scale) {
-                            *to = sum as f32 * scale;
+                    Results::Floats(rows, of_run) => {
+                        let mut floats = [0.0; PANEL];
+                        for i in 0..PANEL {
+                            floats[i] = sums[i] as f32 * scale[i];
+                        }
+                        if let Some(of_run) = of_run {
+                            let bias = of_run.bias_of(column);
+                            for i in 0..PANEL {
+                                floats[i] = floats[i] * of_run.scale + bias[i];
+                            }
+                        }
+                        let to = rows.row(r, at).iter_mut().skip(p * PANEL);
+                        for (to, float) in to.zip(floats) {
+                            *to = float;
                         }
                     }
                 }
@@ -420,7 +468,7 @@ impl Way {
         starts: &[usize],
         of: Columns,
         ending: Ending<'_>,
-        results: Results<'_, '_>,
+        results: Results<'_, '_, '_>,
     ) {
         match self {
             #[cfg(target_arch = "x86_64")]

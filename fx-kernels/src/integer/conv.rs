@@ -7,7 +7,9 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use super::block::{Columns, Ending, Offsets, PANEL, PANELS, ROWS, Results, Rows, Walk, Way};
+use super::block::{
+    Columns, Ending, OfRun, Offsets, PANEL, PANELS, ROWS, Results, Rows, Walk, Way,
+};
 use super::bytes::{Bytes, Rounding};
 use super::depthwise::Depthwise;
 use super::spec::IntegerSpec;
@@ -174,20 +176,34 @@ impl IntegerConv {
     /// # Errors
     /// Returns an error if each channel is convolved alone, or the input or the result has other sizes.
     pub fn run_to_floats(&self, level: Level, x: &Bytes, out: &mut [f32]) -> Result<(), SizeError> {
-        self.run_to_floats_beside(level, x, self.zero_point, out)
+        self.floats(level, x, None, out)
     }
 
-    /// [`run_to_floats`](IntegerConv::run_to_floats) of an input with another zero point.
+    /// [`run_to_floats`](IntegerConv::run_to_floats) of an input whose scale and zero point a run knows.
     ///
     /// # Errors
-    /// As there.
-    pub fn run_to_floats_beside(
+    /// As there, or if the bias has another length than the channels.
+    pub fn run_to_floats_of_run(
         &self,
         level: Level,
         x: &Bytes,
-        zero_point: u8,
+        of_run: OfRun<'_>,
         out: &mut [f32],
     ) -> Result<(), SizeError> {
+        if !of_run.bias.is_empty() {
+            check("a bias", self.spec.out_channels, of_run.bias.len())?;
+        }
+        self.floats(level, x, Some(of_run), out)
+    }
+
+    fn floats(
+        &self,
+        level: Level,
+        x: &Bytes,
+        of_run: Option<OfRun<'_>>,
+        out: &mut [f32],
+    ) -> Result<(), SizeError> {
+        let zero_point = of_run.map_or(self.zero_point, |own| own.zero_point);
         let mut bias = Cow::Borrowed(&*self.bias);
         if zero_point != self.zero_point {
             let moved = i32::from(self.zero_point) - i32::from(zero_point);
@@ -208,7 +224,7 @@ impl IntegerConv {
         self.with_sides(x, zero_point, &mut Vec::new(), |x| {
             let to = (out, channels, 1);
             self.blocks(level, x, (height, width), (all, &bias), to, |rows| {
-                Results::Floats(rows)
+                Results::Floats(rows, of_run)
             });
         });
         Ok(())
@@ -304,14 +320,14 @@ impl IntegerConv {
     }
 
     /// Computes all blocks: `out` has rows of `stride` elements, of which one holds `per` channels.
-    fn blocks<T: Send>(
+    fn blocks<'o, T: Send>(
         &self,
         level: Level,
         x: &Bytes,
         (height, width): (usize, usize),
         (all, bias): (&[Aligned<u32>], &[i32]),
         (out, stride, per): (&mut [T], usize, usize),
-        results: impl for<'a, 'r> Fn(&'a mut Rows<'r, T>) -> Results<'a, 'r> + Sync,
+        results: impl for<'a, 'r> Fn(&'a mut Rows<'r, T>) -> Results<'a, 'r, 'o> + Sync,
     ) {
         let IntegerSpec {
             kernel,
@@ -346,15 +362,14 @@ impl IntegerConv {
         };
         let per_group: Vec<(usize, usize)> = sets(own_out).collect();
         let work = count * self.spec.depth() * self.spec.out_channels;
-        let tasks = if work < SERIAL {
-            1
-        } else {
-            (work / TASK).clamp(2, 64)
+        let tasks = match work < SERIAL {
+            true => 1,
+            false => (work / TASK).clamp(2, 4 * rayon::current_num_threads().max(2)),
         };
-        // A task is a strip of sets for a band of pixels.
+        // A task is a strip of sets for a band of pixels. Each band reads all weights, and each strip the whole input.
         let all_sets = groups * per_group.len();
-        let bands = tasks.min(count.div_ceil(4 * ROWS)).max(1);
-        let strips = tasks.div_ceil(bands).min(all_sets).max(1);
+        let sizes = (x.words().len(), all.iter().map(|set| set.len()).sum());
+        let (bands, strips) = cuts(tasks, (count.div_ceil(4 * ROWS), all_sets), sizes);
         let band = count.div_ceil(bands).max(1);
         let strip = all_sets.div_ceil(strips);
         let mut parts: Vec<Part<'_, T>> = Vec::new();
@@ -446,6 +461,27 @@ struct Part<'a, T> {
     first: usize,
     sets: Range<usize>,
     rows: Rows<'a, T>,
+}
+
+/// How many bands of pixels and strips of sets make so many tasks, so that the least words are read: those of the input by
+/// each strip, and those of the weights by each band.
+fn cuts(
+    tasks: usize,
+    (most_bands, most_strips): (usize, usize),
+    (input, weights): (usize, usize),
+) -> (usize, usize) {
+    let of = |strips: usize| {
+        let bands = tasks.div_ceil(strips).clamp(1, most_bands.max(1));
+        (bands, strips)
+    };
+    let words = |(bands, strips): &(usize, usize)| {
+        let missing = tasks.saturating_sub(bands * strips);
+        (missing, bands * weights + strips * input)
+    };
+    (1..=most_strips.clamp(1, tasks))
+        .map(of)
+        .min_by_key(words)
+        .unwrap_or((1, 1))
 }
 
 /// The multiplications below which one thread computes all.

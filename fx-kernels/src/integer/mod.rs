@@ -13,6 +13,7 @@ mod elementwise;
 mod pool;
 mod spec;
 
+pub use block::OfRun;
 pub use bytes::{Bytes, Rounding};
 pub use conv::IntegerConv;
 pub use convert::{dequantize, quantize};

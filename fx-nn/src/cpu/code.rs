@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use fx_core::ir::{Argument, NodeRef, Op, ValueMeta};
 use fx_core::module::ComponentExt;
-use fx_core::passes::backend::{CallRules, Executable, StepReport, StepRun};
+use fx_core::passes::backend::{Around, CallRules, Executable, StepReport, StepRun};
 use fx_core::passes::{FoldConstants, MethodsToFunctions};
 use fx_core::shapes::Spec;
 use fx_core::trace::CallArgs;
@@ -29,6 +29,7 @@ use crate::nn::replace::replace;
 use crate::passes::{FuseBatchNorm, RemoveDropout};
 use crate::tensor::is_grad_enabled;
 use crate::tensor::writes::Writes;
+use crate::threads::threads_awake;
 
 /// What a program is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -331,6 +332,10 @@ fn float_type(meta: &ValueMeta) -> Option<DType> {
 }
 
 impl Executable for Code {
+    fn around(&self) -> Option<Arc<dyn Around>> {
+        Some(threads_awake())
+    }
+
     fn covers(&self, inputs: &[&Value]) -> std::result::Result<(), Cow<'static, str>> {
         let gradients = is_grad_enabled();
         if self.needs_gradients && gradients {

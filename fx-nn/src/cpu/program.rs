@@ -14,7 +14,7 @@ use fx_kernels::matrix::{Order, PackedMatrix};
 use fx_kernels::pointwise::{Chain, Tape, Unary};
 use fx_kernels::recurrent::Network;
 use fx_kernels::reduce::Reduction;
-use fx_kernels::{Activation, Buffer, Level};
+use fx_kernels::{Activation, Buffer, Level, Pace};
 
 use super::array::{Array, Memory};
 use super::draft::{Draft, Id, Item, Kind, PointOp, Recurring};
@@ -27,10 +27,6 @@ use super::types::Halves;
 use super::update::CHANGED;
 use crate::Tensor;
 use crate::optim::UpdateRule;
-
-/// The fewest products with weights of a part whose threads stay awake, and the fewest bytes of these weights.
-const MANY: usize = 8;
-const MANY_BYTES: usize = 4 << 20;
 
 /// A weight of a kernel that reads it as it is.
 pub(super) type Weight = Option<Arc<Buffer>>;
@@ -100,8 +96,8 @@ pub(super) struct Step {
 /// Some steps of a program.
 pub(super) struct Part {
     pub steps: Range<usize>,
-    /// Whether they are so many products with weights that threads had better not sleep between them.
-    pub is_heavy: bool,
+    /// Whether threads stay awake between them; `None` for calls, which read what belongs to the thread.
+    pub pace: Option<Pace>,
 }
 
 /// A program.
@@ -246,14 +242,10 @@ impl Program {
         let mut parts = Vec::new();
         for steps in steps.chunk_by(|step, next| calls(step) == calls(next)) {
             let start = parts.last().map_or(0, |part: &Part| part.steps.end);
-            let bytes = steps.iter().filter_map(|step| match &step.kernel {
-                Kernel::Linear { matrix, .. } => Some(matrix.bytes()),
-                _ => None,
-            });
-            let (count, bytes) = bytes.fold((0, 0), |(count, sum), bytes| (count + 1, sum + bytes));
+            let is_kernels = steps.len() > 1 && !calls(&steps[0]);
             parts.push(Part {
                 steps: start..start + steps.len(),
-                is_heavy: count >= MANY && bytes >= MANY_BYTES,
+                pace: is_kernels.then(Pace::default),
             });
         }
         parts

@@ -7,7 +7,6 @@ use std::borrow::Cow;
 use fx_core::passes::backend::StepRun;
 use fx_core::value::Value;
 use fx_core::{Error, Result};
-use fx_kernels::awake;
 use smallvec::SmallVec;
 use web_time::Instant;
 
@@ -110,10 +109,10 @@ impl Program {
         frame.pool.restart();
         for part in &self.parts {
             let steps = &self.steps[part.steps.clone()];
-            match &mut on_step {
-                None if part.is_heavy => awake(|| self.some_steps(steps, frame, floats, None))?,
-                Some(on_step) => self.some_steps(steps, frame, floats, Some(*on_step))?,
-                None => self.some_steps(steps, frame, floats, None)?,
+            match (&mut on_step, &part.pace) {
+                (None, Some(pace)) => pace.run(|| self.some_steps(steps, frame, floats, None))?,
+                (None, None) => self.some_steps(steps, frame, floats, None)?,
+                (Some(on_step), _) => self.some_steps(steps, frame, floats, Some(*on_step))?,
             }
         }
         Ok(())

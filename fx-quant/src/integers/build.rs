@@ -9,8 +9,8 @@ use fx_core::module::Attributes;
 use fx_core::passes::backend::StepReport;
 use fx_core::value::{DType, NodeId};
 use fx_core::{Error, GraphModule, Result, function};
-use fx_kernels::Level;
 use fx_kernels::integer::{IntegerConv, IntegerSpec, Rounding, Windows};
+use fx_kernels::{Level, Pace};
 use fx_nn::{Tensor, ops};
 use rustc_hash::FxHashMap;
 
@@ -18,9 +18,9 @@ use super::affine::{Affine, Numbers, Weight, constant, integers_of, moved};
 use super::form::{Form, Forms};
 use super::layout::bytes_of;
 use super::program::Program;
-use super::read::{is_call, is_matmul, only_input, operands, range_of, two_nodes};
+use super::read::{is_call, is_matmul, only_input, only_reader, operands, range_of, two_nodes};
 use super::run::Rooms;
-use super::step::{Floats, Id, Kernel, OfRun, Scalar, Shape, Step};
+use super::step::{Floats, Id, Kernel, OfRun, RunScale, Scalar, Shape, Step};
 
 /// What is not rounded yet.
 #[derive(Clone)]
@@ -56,6 +56,8 @@ enum Item {
     Bytes(Side),
     Pending(Pending, Option<(f64, f64)>),
     Floats(Id),
+    /// A product in floats, and what it is multiplied with: the one reader of it computes both.
+    Scaled(NodeId, Option<Scalar>),
     /// Integers of a type whose scale or zero point a run decides.
     OfRun(Id, DType, OfRun),
 }
@@ -116,6 +118,7 @@ pub(super) fn program(part: &GraphModule, level: Level) -> Result<Program> {
         registers: builder.registers,
         results,
         is_tuple,
+        pace: Pace::default(),
         rooms: Mutex::new(Rooms::default()),
     })
 }
@@ -185,7 +188,8 @@ impl<'p> Builder<'p> {
     }
 
     fn call(&mut self, node: NodeRef<'p>) -> Result<Item> {
-        let form = self.forms.of(node).map_err(Error::msg)?;
+        let forms = self.forms;
+        let form = forms.of(node).map_err(Error::msg)?;
         let mut side_of = |name: &str| self.side(self.node(node, name)?);
         Ok(match form {
             Form::Quantize => self.quantize(node)?,
@@ -196,12 +200,39 @@ impl<'p> Builder<'p> {
                 Item::OfRun(id, dtype, self.of_run(node)?)
             }
             Form::Constant => Item::Constant,
-            Form::Linear | Form::Conv(_) => match self.forms.is_rounded(node) {
-                true => Item::Pending(Pending::Product(node.id(), None), None),
-                false => Item::Floats(self.product(node, None, None)?),
-            },
+            Form::Linear | Form::Conv(_) if forms.is_rounded(node) => {
+                Item::Pending(Pending::Product(node.id(), None), None)
+            }
+            Form::Linear | Form::Conv(_) => {
+                let reader = only_reader(node).and_then(|reader| forms.scaled(reader));
+                match reader.is_some_and(|(product, _)| product.id() == node.id()) {
+                    true => Item::Scaled(node.id(), None),
+                    false => Item::Floats(self.product(node, None, None, None)?),
+                }
+            }
+            Form::Scale => {
+                let (product, scale) = forms
+                    .scaled(node)
+                    .ok_or_else(|| Error::msg("it multiplies no product"))?;
+                let scale = self.scalar(scale.id(), "the scale")?;
+                let reader = only_reader(node).and_then(|reader| forms.sum_of_scaled(reader));
+                match reader.is_some_and(|(scaled, _)| scaled.id() == node.id()) {
+                    true => Item::Scaled(product.id(), Some(scale)),
+                    false => Item::Floats(self.product(product, None, Some(scale), None)?),
+                }
+            }
+            Form::BiasOfScaled => {
+                let (scaled, bias) = forms
+                    .sum_of_scaled(node)
+                    .ok_or_else(|| Error::msg("it adds to no product"))?;
+                let Some(Item::Scaled(product, Some(scale))) = self.items.get(&scaled.id()) else {
+                    return Err(Error::msg("what it adds to is no product"));
+                };
+                let (product, scale) = (self.at(*product)?, *scale);
+                Item::Floats(self.product(product, Some(bias.id()), Some(scale), None)?)
+            }
             Form::Bias => {
-                let of = self.forms.product_of_sum(node);
+                let of = forms.product_of_sum(node);
                 let (product, bias) = of.ok_or_else(|| Error::msg("it adds no bias"))?;
                 Item::Pending(Pending::Product(product.id(), Some(bias.id())), None)
             }
@@ -351,27 +382,27 @@ impl<'p> Builder<'p> {
 
     /// The scale and the zero point of a call, as a run reads them.
     fn of_run(&self, node: NodeRef<'_>) -> Result<OfRun> {
-        let scalar = |name: &str| -> Result<Scalar> {
-            let id = match node.argument(name)? {
-                Argument::Float(number) => return Ok(Scalar::Number(number)),
-                Argument::Int(number) => return Ok(Scalar::Number(number as f64)),
-                Argument::Node(id) => id,
-                _ => return Err(Error::msg(format_args!("`{name}` is not one number"))),
-            };
-            match self.items.get(&id) {
-                Some(Item::Input(input)) => Ok(Scalar::Input(*input)),
-                _ => {
-                    let own = constant(self.at(id)?, self.attributes());
-                    let own = own.and_then(|own| own.to_vec().ok()?.first().copied());
-                    own.map(Scalar::Number)
-                        .ok_or_else(|| Error::msg(format_args!("`{name}` is no input")))
-                }
-            }
+        let scalar = |name: &str| match node.argument(name)? {
+            Argument::Float(number) => Ok(Scalar::Number(number)),
+            Argument::Int(number) => Ok(Scalar::Number(number as f64)),
+            Argument::Node(id) => self.scalar(id, name),
+            _ => Err(Error::msg(format_args!("`{name}` is not one number"))),
         };
         Ok(OfRun {
             scale: scalar("scale")?,
             zero_point: scalar("zero_point")?,
         })
+    }
+
+    /// A value of one element, as a run reads it.
+    fn scalar(&self, id: NodeId, name: &str) -> Result<Scalar> {
+        if let Some(Item::Input(input)) = self.items.get(&id) {
+            return Ok(Scalar::Input(*input));
+        }
+        let own = constant(self.at(id)?, self.attributes());
+        let own = own.and_then(|own| own.to_vec().ok()?.first().copied());
+        own.map(Scalar::Number)
+            .ok_or_else(|| Error::msg(format_args!("`{name}` is no input")))
     }
 
     fn quantize_of_run(&mut self, node: NodeRef<'_>) -> Result<Item> {
@@ -466,11 +497,12 @@ impl<'p> Builder<'p> {
         Ok(bias.into_iter().map(|bias| bias as f32).collect())
     }
 
-    /// A product: bytes by a rounding, or floats.
+    /// A product: bytes by a rounding, or floats, which a run may multiply with a number before a bias is added.
     fn product(
         &mut self,
         node: NodeRef<'p>,
         bias: Option<NodeId>,
+        scaled: Option<Scalar>,
         to: Option<(Affine, Rounding)>,
     ) -> Result<Id> {
         let (x, from) = operands(node).map_err(Error::msg)?;
@@ -537,7 +569,12 @@ impl<'p> Builder<'p> {
         Ok(match to {
             Some(_) => self.push(Kernel::Product { x, conv, shape }, "product", nodes),
             None => {
-                let of = of_run.map(|(_, dtype, of)| (of, moved(dtype), bias_of_run));
+                let of = of_run.map(|(_, dtype, of)| RunScale {
+                    of,
+                    moved: moved(dtype),
+                    factor: scaled.unwrap_or(Scalar::Number(1.0)),
+                    bias: bias_of_run,
+                });
                 let kernel = Kernel::ToFloats { x, conv, shape, of };
                 self.push(kernel, "product to floats", nodes)
             }
@@ -570,7 +607,7 @@ impl<'p> Builder<'p> {
         let id = match pending {
             Pending::Product(product, bias) => {
                 let product = self.at(product)?;
-                self.product(product, bias, Some((affine, rounding)))?
+                self.product(product, bias, None, Some((affine, rounding)))?
             }
             Pending::Add(a, b) => {
                 let (a, b) = (

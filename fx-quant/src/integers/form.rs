@@ -35,6 +35,10 @@ pub(super) enum Form {
     Conv(IntegerSpec),
     /// A constant that is added to what a product gives.
     Bias,
+    /// A number of a run that is multiplied with a product in floats.
+    Scale,
+    /// A constant that is added to that.
+    BiasOfScaled,
     /// A sum of two.
     Add,
     /// A product of two, element by element.
@@ -96,6 +100,12 @@ impl Forms<'_> {
         }
         if function == operator::add && self.product_of_sum(node).is_some() {
             return Ok(Form::Bias);
+        }
+        if self.scaled(node).is_some() {
+            return Ok(Form::Scale);
+        }
+        if self.sum_of_scaled(node).is_some() {
+            return Ok(Form::BiasOfScaled);
         }
         if let Some((low, high)) = bounds(node) {
             let x = input(node, "x")?;
@@ -310,6 +320,33 @@ impl Forms<'_> {
         })
     }
 
+    /// The product of rows that a node multiplies with one number of a run, and the number.
+    pub fn scaled<'g>(self, node: NodeRef<'g>) -> Option<(NodeRef<'g>, NodeRef<'g>)> {
+        let [a, b] = two_nodes(node).filter(|_| node.function() == Some(operator::mul))?;
+        [(a, b), (b, a)].into_iter().find(|(product, scale)| {
+            product.num_users() == 1
+                && self.is_product_of_run(*product)
+                && self.product(*product).is_ok_and(|_| !has_bias(*product))
+                && is_one_float(*scale)
+        })
+    }
+
+    /// The product that a node adds a bias to, behind its scale, and the bias.
+    pub fn sum_of_scaled<'g>(self, node: NodeRef<'g>) -> Option<(NodeRef<'g>, NodeRef<'g>)> {
+        let [a, b] = two_nodes(node).filter(|_| node.function() == Some(operator::add))?;
+        [(a, b), (b, a)].into_iter().find(|(scaled, bias)| {
+            let product = self.scaled(*scaled).filter(|_| scaled.num_users() == 1);
+            product.is_some_and(|(product, _)| {
+                let weight = self.product(product);
+                let channels = weight.map(|weight| match is_matmul(product) {
+                    true => weight.dims[1],
+                    false => weight.dims[0],
+                });
+                channels.is_ok_and(|channels| self.is_bias(*bias, channels))
+            })
+        })
+    }
+
     /// Whether a node gives a bias for a product of rows that has none.
     fn is_bias_of(self, node: NodeRef<'_>, product: NodeRef<'_>) -> bool {
         is_matmul(product)
@@ -503,6 +540,21 @@ fn windowed(node: NodeRef<'_>, function: Function) -> Found<Form> {
         };
     }
     Err(NO_FORM)
+}
+
+/// Whether a product has a bias of its own.
+fn has_bias(product: NodeRef<'_>) -> bool {
+    matches!(product.argument("bias"), Ok(Argument::Node(_)))
+}
+
+/// Whether a value is one `float32`, which adds no dim to what it is multiplied with.
+fn is_one_float(node: NodeRef<'_>) -> bool {
+    let meta: Option<&ValueMeta> = node.meta();
+    meta.and_then(ValueMeta::tensor).is_some_and(|meta| {
+        meta.dtype == Some(DType::F32)
+            && meta.shape.len() <= 1
+            && meta.shape.iter().all(|size| size.as_known() == Some(1))
+    })
 }
 
 /// Whether a scale and a zero point are one each: numbers, or values of one element.

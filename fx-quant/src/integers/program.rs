@@ -3,20 +3,17 @@
 //! Invariant: an input of another type than the steps read runs the graph instead.
 
 use std::borrow::Cow;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use fx_core::passes::backend::{Executable, StepReport, StepRun};
+use fx_core::passes::backend::{Around, Executable, StepReport, StepRun};
 use fx_core::value::{DType, Value};
 use fx_core::{Error, Result};
-use fx_kernels::{Level, awake};
-use fx_nn::Tensor;
+use fx_kernels::{Level, Pace};
+use fx_nn::{Tensor, threads_awake};
 
 use super::run::{Register, Rooms, Run};
 use super::step::{Floats, Id, Kernel, Step};
-
-/// The fewest products of a part whose threads stay awake.
-const MANY: usize = 4;
 
 /// The steps of a part.
 #[derive(Debug)]
@@ -27,11 +24,17 @@ pub(super) struct Program {
     /// The registers of the results, and whether there are several.
     pub results: Vec<Id>,
     pub is_tuple: bool,
+    /// Whether threads stay awake between steps.
+    pub pace: Pace,
     /// Memory between runs.
     pub rooms: Mutex<Rooms>,
 }
 
 impl Executable for Program {
+    fn around(&self) -> Option<Arc<dyn Around>> {
+        Some(threads_awake())
+    }
+
     fn covers(&self, inputs: &[&Value]) -> std::result::Result<(), Cow<'static, str>> {
         for step in &self.steps {
             let (input, dtype) = match &step.kernel {
@@ -66,11 +69,7 @@ impl Executable for Program {
     }
 
     fn run(&self, inputs: &[&Value], out: &mut Value) -> Result<()> {
-        let products = self.steps.iter().filter(|step| step.kernel.is_product());
-        match products.count() >= MANY {
-            true => awake(|| self.run_timed(inputs, out, &mut |_| {})),
-            false => self.run_timed(inputs, out, &mut |_| {}),
-        }
+        self.pace.run(|| self.run_timed(inputs, out, &mut |_| {}))
     }
 
     fn steps(&self) -> Vec<StepReport> {

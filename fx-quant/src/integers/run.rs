@@ -9,8 +9,8 @@ use fx_core::value::{DType, Value};
 use fx_core::{Error, Result};
 use fx_kernels::Level;
 use fx_kernels::integer::{
-    Bytes, Rounding, Windows, add, average_pool, clamp, dequantize, lookup, max_pool, multiply,
-    quantize, rescale,
+    self, Bytes, Rounding, Windows, add, average_pool, clamp, dequantize, lookup, max_pool,
+    multiply, quantize, rescale,
 };
 use fx_nn::{Tensor, ops};
 
@@ -160,12 +160,14 @@ impl Run<'_, '_> {
                 let mut out = vec![0.0; sizes.0 * sizes.1 * sizes.2 * sizes.3];
                 match of {
                     None => conv.run_to_floats(level, &x, &mut out),
-                    Some((of, moved, bias)) => {
-                        let zero_point = byte_of(self.scalar(of.zero_point)?, *moved);
-                        let scale = self.scalar(of.scale)? as f32;
-                        let made = conv.run_to_floats_beside(level, &x, zero_point, &mut out);
-                        scaled(&mut out, scale, bias);
-                        made
+                    Some(own) => {
+                        let scale = self.scalar(own.of.scale)? as f32;
+                        let of_run = integer::OfRun {
+                            zero_point: byte_of(self.scalar(own.of.zero_point)?, own.moved),
+                            scale: scale * self.scalar(own.factor)? as f32,
+                            bias: &own.bias,
+                        };
+                        conv.run_to_floats_of_run(level, &x, of_run, &mut out)
                     }
                 }
                 .map_err(Error::other)?;
@@ -356,22 +358,6 @@ fn quantized(
         quantize(level, x, inverse, rounding, &mut out).map_err(Error::other)
     })?;
     Ok(Register::Bytes(out, dims))
-}
-
-/// Rows times a scale, with a bias if there is one.
-fn scaled(out: &mut [f32], scale: f32, bias: &[f32]) {
-    if scale == 1.0 && bias.is_empty() {
-        return;
-    }
-    if bias.is_empty() {
-        out.iter_mut().for_each(|x| *x *= scale);
-        return;
-    }
-    for row in out.chunks_mut(bias.len()) {
-        for (x, bias) in row.iter_mut().zip(bias) {
-            *x = *x * scale + bias;
-        }
-    }
 }
 
 /// The bytes of a product's input as it reads them.

@@ -30,6 +30,19 @@ pub(super) struct OfRun {
     pub zero_point: Scalar,
 }
 
+/// What a run decides of a product in floats.
+#[derive(Debug)]
+pub(super) struct RunScale {
+    /// The scale and the zero point of its input.
+    pub of: OfRun,
+    /// How far bytes are from the input's integers.
+    pub moved: i64,
+    /// What the product is multiplied with.
+    pub factor: Scalar,
+    /// What is added to each channel then.
+    pub bias: Vec<f32>,
+}
+
 /// What a tensor of a product is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
@@ -71,13 +84,12 @@ pub(super) enum Kernel {
         conv: IntegerConv,
         shape: Shape,
     },
-    /// A product whose result is floats. If a run decides the scale of its input: by which, how far bytes are from its integers,
-    /// and a bias.
+    /// A product whose result is floats, and what a run decides of it.
     ToFloats {
         x: Id,
         conv: IntegerConv,
         shape: Shape,
-        of: Option<(OfRun, i64, Vec<f32>)>,
+        of: Option<RunScale>,
     },
     Add {
         a: (Id, Term),
@@ -153,11 +165,6 @@ pub(super) enum Kernel {
 }
 
 impl Kernel {
-    /// Whether it multiplies with weights.
-    pub fn is_product(&self) -> bool {
-        matches!(self, Kernel::Product { .. } | Kernel::ToFloats { .. })
-    }
-
     /// The registers that it reads.
     pub fn reads(&self) -> Vec<Id> {
         match self {
