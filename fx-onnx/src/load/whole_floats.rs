@@ -26,7 +26,7 @@ pub(super) fn leave_out_casts(gm: &mut GraphModule) -> Result<()> {
         let mut edit = gm.graph_mut();
         for (back, whole, sums) in found {
             edit.node_mut(back)?.replace_all_uses_with(sums)?;
-            unused.extend([back, whole]);
+            unused.extend([whole, back]);
         }
         drop(edit);
         gm.graph_mut().erase_unused(&unused)

@@ -118,6 +118,7 @@ pub(super) fn program(part: &GraphModule, level: Level) -> Result<Program> {
         registers: builder.registers,
         results,
         is_tuple,
+        make: program,
         pace: Pace::default(),
         rooms: Mutex::new(Rooms::default()),
     })

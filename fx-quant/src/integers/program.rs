@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use fx_core::passes::backend::{Around, Executable, StepReport, StepRun};
 use fx_core::value::{DType, Value};
-use fx_core::{Error, Result};
+use fx_core::{Error, GraphModule, Result};
 use fx_kernels::{Level, Pace};
 use fx_nn::{Tensor, threads_awake};
 
@@ -24,6 +24,8 @@ pub(super) struct Program {
     /// The registers of the results, and whether there are several.
     pub results: Vec<Id>,
     pub is_tuple: bool,
+    /// Makes the steps of the part as it is now.
+    pub make: fn(&GraphModule, Level) -> Result<Program>,
     /// Whether threads stay awake between steps.
     pub pace: Pace,
     /// Memory between runs.
@@ -66,6 +68,10 @@ impl Executable for Program {
             }
         }
         Ok(())
+    }
+
+    fn renewed(&self, part: &GraphModule) -> Result<Arc<dyn Executable>> {
+        Ok(Arc::new((self.make)(part, self.level)?))
     }
 
     fn run(&self, inputs: &[&Value], out: &mut Value) -> Result<()> {

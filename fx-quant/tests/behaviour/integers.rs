@@ -4,7 +4,7 @@ use fx_kernels::Level;
 use fx_nn::cpu::Cpu;
 use fx_nn::models::mobilenet::mobilenet_v2;
 use fx_nn::models::resnet::resnet18;
-use fx_nn::passes::backend::Compile;
+use fx_nn::passes::backend::{Compile, LowerReport};
 use fx_nn::prelude::*;
 use fx_quant::{Integers, MinMax, Plan, QConfig, Quantize, Scheme, compare};
 
@@ -149,5 +149,77 @@ fn what_stays_in_floats_has_a_reason() -> Result<()> {
     let x = inputs[0].clone().into_parameter()?;
     let y: Tensor = fast.forward(&x)?;
     assert_eq!(y.dims()?, [3, 8]);
+    Ok(())
+}
+
+/// Two products whose scale a run decides, with one weight and one bias.
+#[derive(Module, Clone, Debug)]
+struct OfRun {
+    weight: Tensor,
+    bias: Tensor,
+}
+
+#[trace]
+impl OfRun {
+    fn product(&self, x: &Tensor, scale: &Tensor, zero: &Tensor) -> Result<Tensor> {
+        let whole = ops::quantize_affine(x, scale, zero, 0, 255, DType::U8, None)?;
+        let x = ops::dequantize_affine(&whole, 1.0, zero, None)?;
+        let weight = ops::dequantize_affine(&self.weight, 0.01, 0, None)?;
+        (ops::matmul(&x, &weight)? * scale)? + &self.bias
+    }
+
+    fn forward(&self, x: &Tensor, scale: &Tensor, zero: &Tensor) -> Result<Tensor> {
+        let x = ops::softmax(&self.product(x, scale, zero)?, -1)?;
+        self.product(&x, scale, zero)
+    }
+}
+
+#[test]
+fn products_of_a_run_have_its_scale_and_a_bias() -> Result<()> {
+    fx_nn::manual_seed(1);
+    let weight = (Tensor::randn((24, 24))? * 40.0)?.round(0)?;
+    let model = OfRun {
+        weight: weight.to_dtype(DType::I8)?,
+        bias: (nn::Linear::new(24, 24)?.bias).expect("a layer has a bias"),
+    };
+    let gm = symbolic_trace(&model)?;
+    let (x, zero) = (Tensor::randn((3, 24))?, Tensor::full((), 120.0, DType::U8)?);
+    let scale = Tensor::full((), 0.02, DType::F32)?;
+    let expected: Tensor = gm.forward((&x, &scale, &zero))?;
+    for level in Level::available() {
+        let backend = Integers::new().level(level);
+        let mut fast = gm.compile(Compile::new(backend).like((&x, &scale, &zero)))?;
+        let report = fast.meta::<LowerReport>().expect("it was lowered").clone();
+        let left: Vec<&str> = report.left.iter().map(|node| &*node.name).collect();
+        assert_eq!(
+            (&left[..], report.parts.len()),
+            (&["softmax"][..], 2),
+            "{report}"
+        );
+        let fallbacks = |fast: &GraphModule| {
+            let parts = report.parts.iter();
+            let of = parts.map(|part| {
+                Ok(fast
+                    .submodule_as::<GraphModule>(&part.path)?
+                    .compiled()
+                    .map_or(1, |code| code.fallbacks().len()))
+            });
+            of.sum::<Result<usize>>()
+        };
+        let y: Tensor = fx_nn::no_grad(|| fast.forward((&x, &scale, &zero)))?;
+        assert!(
+            fx_nn::allclose(&y, &expected, 1e-5, 1e-5)?.close,
+            "{level:?}"
+        );
+        assert_eq!(fallbacks(&fast)?, 0);
+        // Other code for other tensors.
+        nn::set_requires_grad(&mut fast, false)?;
+        let y: Tensor = fast.forward((&x, &scale, &zero))?;
+        assert!(
+            fx_nn::allclose(&y, &expected, 1e-5, 1e-5)?.close,
+            "{level:?}"
+        );
+        assert_eq!(fallbacks(&fast)?, 0);
+    }
     Ok(())
 }

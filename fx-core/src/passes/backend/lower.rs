@@ -13,6 +13,7 @@ use crate::error::Result;
 use crate::graph_module::GraphModule;
 use crate::graph_module::compiled::Executable;
 use crate::ir::node::NodeRef;
+use crate::ir::operator;
 use crate::ir::value_meta::ValueMeta;
 use crate::location::SourceLocation;
 use crate::module::attributes::within;
@@ -165,9 +166,14 @@ impl GraphModule {
             })
             .map(|(_, call)| call)
             .collect();
+        // An element of what such a part gives is an input: nothing is known of the part's results together.
+        let is_element = |node: NodeRef<'_>| {
+            node.function() == Some(operator::getitem)
+                && node.all_input_nodes().any(|of| done.contains(&of.id()))
+        };
         // A branch or a loop stays in the graph: its sides are lowered by themselves.
         let supports = |call: &Call<'_>, metas: &Metas<'_>| match call.callee() {
-            _ if done.contains(&call.node().id()) => {
+            _ if done.contains(&call.node().id()) || is_element(call.node()) => {
                 Support::no("another backend has made code of it")
             }
             Callee::Module(module) if !module.graph_names().is_empty() => {

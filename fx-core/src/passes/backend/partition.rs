@@ -221,8 +221,8 @@ fn follow_readers(
     }
 }
 
-/// Gives each reader that is taken a call of its own of what is supported with its readers, and such a call tensors of its
-/// own.
+/// Gives each reader that is taken a call of its own of what is supported with its readers, and such readers and calls tensors
+/// of their own.
 ///
 /// # Errors
 /// Returns an error if a node cannot be copied.
@@ -232,7 +232,13 @@ pub(super) fn part_from_readers(gm: &mut GraphModule, colours: &[Colour]) -> Res
     let mut wanted: Vec<(NodeId, NodeId)> = Vec::new();
     let mut followers = Vec::new();
     for node in gm.graph().nodes() {
-        if colours.get(node.index()) != Some(&Colour::Follows) {
+        let follows = |node: NodeRef<'_>| colours.get(node.index()) == Some(&Colour::Follows);
+        if matches!(node.op(), Op::GetAttr(_)) && !ordered.contains(node) {
+            let others = node.users().skip(1);
+            let others = others.filter(|reader| is_taken(*reader) && !follows(*reader));
+            wanted.extend(others.map(|reader| (node.id(), reader.id())));
+        }
+        if !follows(node) {
             continue;
         }
         followers.push(node.id());
@@ -273,7 +279,13 @@ pub(super) fn part_from_readers(gm: &mut GraphModule, colours: &[Colour]) -> Res
         edit.node_mut(reader)?.replace_input_with(id, copy)?;
         own_tensors(&mut edit, copy, 0)?;
     }
-    Ok(())
+    // Those of which all readers have their own.
+    let tensors = source
+        .nodes()
+        .filter(is_tensor)
+        .filter(|tensor| tensor.num_users() > 0);
+    let tensors: Vec<NodeId> = tensors.map(NodeRef::id).collect();
+    edit.erase_unused(&tensors)
 }
 
 /// What is said of each call, by index; `left` gets those that are not supported, with the reason.
