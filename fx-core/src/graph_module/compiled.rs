@@ -14,6 +14,7 @@ use smallvec::SmallVec;
 use web_time::Instant;
 
 use super::GraphModule;
+use super::around::Around;
 use super::kept::Contents;
 use crate::error::{Error, ErrorKind, Result};
 use crate::ir::op::Op;
@@ -117,12 +118,6 @@ pub trait Executable: Send + Sync {
             "this backend's code runs on the tensors of its source, which cannot be released",
         ))
     }
-}
-
-/// What a graph of several compiled parts runs in: on a thread of a pool, for example.
-pub trait Around: Send + Sync {
-    /// Runs the graph, once.
-    fn run(&self, graph: &mut (dyn FnMut() + Send));
 }
 
 /// A step of a run that is timed.

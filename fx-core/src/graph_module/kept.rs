@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use super::compiled::Around;
+use super::around::Around;
 use crate::ir::version::Version;
 use crate::run::program::Program;
 use crate::trace::scope::may_record;

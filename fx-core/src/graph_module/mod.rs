@@ -2,6 +2,7 @@
 //!
 //! Invariant: parameters and program match the current graph, which `edit` ensures.
 
+pub(crate) mod around;
 mod as_module;
 pub(crate) mod compiled;
 mod contract;

@@ -57,5 +57,6 @@ pub use self::lower::{Backend, LeftNode, LowerReport};
 pub use self::minimize::{Minimized, Minimizer};
 pub use self::partition::Partitioner;
 pub use self::support::{AllOf, AnyOf, Metas, Not, OperatorSupport, Support, dtypes, functions};
-pub use crate::graph_module::compiled::{Around, Compiled, Executable, StepReport, StepRun};
+pub use crate::graph_module::around::Around;
+pub use crate::graph_module::compiled::{Compiled, Executable, StepReport, StepRun};
 pub use crate::inference::refusals::CallRules;
