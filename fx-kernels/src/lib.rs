@@ -3,7 +3,8 @@
 //!
 //! The crate knows no graph and no tensor type: sizes are numbers, data are slices. All of it is
 //! safe Rust; [`Level`] says which instructions a kernel may use. A kernel gives the same bits on
-//! every run and for any number of threads: how work is cut depends on sizes alone.
+//! every run and for any number of threads: how work with floats is cut depends on sizes alone, and sums of bytes
+//! are exact.
 
 pub mod attention;
 mod awake;

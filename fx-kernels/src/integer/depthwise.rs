@@ -344,7 +344,7 @@ impl Depthwise {
             let mut columns = Aligned::filled(pixels * fours * BLOCK, outside);
             let columns = columns.as_chunks_mut().0.as_chunks_mut().0;
             let mut rows = Vec::with_capacity(self.rows.len());
-            for (at, out) in out.chunks_exact_mut(size).enumerate() {
+            for (at, out) in out.chunks_exact_mut(size.max(1)).enumerate() {
                 let (image, oy) = ((first + at) / height, (first + at) % height);
                 let numbers = bias.iter().zip(scale);
                 let weights = weights.chunks_exact(per_block);
@@ -385,7 +385,7 @@ impl Depthwise {
         };
         let work = out.pixels() * out.channels() * spec.kernel[0] * spec.kernel[1];
         let lines = out.batch() * height;
-        if work < SERIAL || size == 0 {
+        if work < SERIAL {
             return band(0, out.words_mut());
         }
         let per_band = lines.div_ceil(2 * rayon::current_num_threads()).max(1);
