@@ -45,7 +45,8 @@ pub fn num_threads() -> usize {
 
 /// What graphs run in whose parts share their work among rayon's threads, for
 /// [`Executable::around`](fx_core::passes::backend::Executable::around): a long run is on a thread of the pool, whose
-/// other threads stay awake between the parts. The scopes of the thread hold there too: [`no_grad`], [`with_device`](crate::with_device).
+/// other threads stay awake between the parts. The scopes of the caller hold there too: [`no_grad`],
+/// [`with_device`](crate::with_device).
 ///
 /// ```
 /// let around = fx_nn::threads_awake();
