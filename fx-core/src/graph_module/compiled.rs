@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use indexmap::IndexMap;
 use smallvec::SmallVec;
 use web_time::Instant;
 
@@ -485,20 +486,21 @@ impl GraphModule {
 
     /// What the graph runs in, if it has two compiled parts or more, and all its other calls are pure.
     pub(super) fn around(&self) -> Option<Arc<dyn Around>> {
-        let mut parts = 0;
-        let mut around = None;
-        for node in self.graph().nodes().filter(|node| node.op().is_call()) {
-            if let Op::CallModule(path) = node.op()
-                && let Ok(module) = self.submodule_as::<GraphModule>(path)
-                && let Some(compiled) = module.compiled()
-            {
-                parts += 1;
-                around = around.or_else(|| compiled.executable().around());
-            } else if !Call::of(node, &self.attributes).effects().is_pure() {
-                return None;
-            }
+        let parts: IndexMap<NodeId, Arc<str>> = (self.compiled_parts())
+            .map(|(path, call)| (call, path))
+            .collect();
+        if parts.len() < 2 {
+            return None;
         }
-        around.filter(|_| parts > 1)
+        let mut calls = self.graph().nodes().filter(|node| node.op().is_call());
+        let is_pure = calls.all(|node| {
+            parts.contains_key(&node.id()) || Call::of(node, &self.attributes).effects().is_pure()
+        });
+        let around = |path: &Arc<str>| {
+            let module = self.submodule_as::<GraphModule>(path).ok()?;
+            module.compiled()?.executable().around()
+        };
+        (parts.values()).filter(|_| is_pure).find_map(around)
     }
 
     /// The parts that the graph calls and a backend made code of, with their calls.

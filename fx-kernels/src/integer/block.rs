@@ -326,7 +326,7 @@ const fn row_of(group: usize, k: usize, rows: usize, panels: usize) -> usize {
 /// Sums, with what is to be added to them, times their scales.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn scaled(
+pub(super) fn scaled(
     v4: pulp::x86::V4,
     sums: pulp::i32x16,
     more: Option<(i32, [i32; PANEL])>,

@@ -7,9 +7,9 @@ use fx_simd::{Kernel, Vnni};
 use pulp::{Simd, WithSimd};
 use rayon::prelude::*;
 
-#[cfg(target_arch = "x86_64")]
-use super::block::Ends;
 use super::block::Way;
+#[cfg(target_arch = "x86_64")]
+use super::block::{Ends, scaled};
 use super::bytes::{Bytes, Rounding, put_line};
 use super::spec::IntegerSpec;
 use crate::buffer::Aligned;
@@ -106,14 +106,14 @@ impl Line<'_> {
         }
     }
 
-    /// Computes all pixels: `bytes` gives those of a window by its columns and weights, of which each has so many words.
+    /// Computes all pixels: `bytes` gives those of a window by the columns from its first one on.
     #[inline(always)]
-    fn windows(&mut self, bytes: impl Fn(&[Block<u32>], &[Block<u32>], usize) -> [u32; WORDS]) {
+    fn windows(&mut self, bytes: impl Fn(&[Block<u32>]) -> [u32; WORDS]) {
         let fours = self.rows.len() / ROWS;
-        let [step, apart] = self.steps;
+        let [step, _] = self.steps;
         let mut columns = &*self.columns;
         for out in self.out.chunks_exact_mut(self.out_stride) {
-            let bytes = bytes(columns, self.weights, apart);
+            let bytes = bytes(columns);
             let out = out.get_mut(self.own.clone()).unwrap_or_default();
             if let Some(out) = out.first_chunk_mut::<WORDS>() {
                 *out = bytes;
@@ -143,6 +143,7 @@ impl WithSimd for Portable<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, _: S) {
         let (bias, scale, rounding) = (self.0.bias, self.0.scale, self.0.rounding);
+        let (weights, [_, apart]) = (self.0.weights, self.0.steps);
         let fours = self.0.rows.len() / ROWS;
         self.0.interleave(|rows| {
             let rows: [[u8; BLOCK]; ROWS] = rows.map(pulp::cast);
@@ -153,7 +154,7 @@ impl WithSimd for Portable<'_> {
             }
             block
         });
-        self.0.windows(|columns, weights, apart| {
+        self.0.windows(|columns| {
             let mut sums = *bias;
             for (pixel, weights) in weights.chunks_exact(fours).enumerate() {
                 for (column, weights) in columns[pixel * apart * fours..].iter().zip(weights) {
@@ -211,10 +212,10 @@ fn bytes_of(
 ) -> [u32; WORDS] {
     let v4 = simd.v4();
     let y = [
-        v4.mul_f32x16(v4.convert_i32x16_to_f32x16(a), pulp::cast(scale[0])),
-        v4.mul_f32x16(v4.convert_i32x16_to_f32x16(b), pulp::cast(scale[1])),
-        v4.mul_f32x16(v4.convert_i32x16_to_f32x16(c), pulp::cast(scale[2])),
-        v4.mul_f32x16(v4.convert_i32x16_to_f32x16(d), pulp::cast(scale[3])),
+        scaled(v4, a, None, scale[0]),
+        scaled(v4, b, None, scale[1]),
+        scaled(v4, c, None, scale[2]),
+        scaled(v4, d, None, scale[3]),
     ];
     ends.lanes(v4, y)
 }
@@ -231,6 +232,7 @@ impl Kernel for Fast<'_> {
         let v4 = simd.v4();
         let bw = v4.avx512bw;
         let (bias, scale) = (self.0.bias, self.0.scale);
+        let (weights, [_, apart]) = (self.0.weights, self.0.steps);
         let fours = self.0.rows.len() / ROWS;
         let ends = Ends::of(v4, self.0.rounding);
         self.0.interleave(
@@ -249,10 +251,10 @@ impl Kernel for Fast<'_> {
             },
         );
         // Windows of three pixels a row, side by side, and up to four rows.
-        if let ([a, b, c], 1, [_, 1]) = (self.0.weights, fours, self.0.steps) {
+        if let ([a, b, c], 1, 1) = (weights, fours, apart) {
             return self.0.windows(
                 #[inline(always)]
-                |columns, _, _| {
+                |columns| {
                     let Some([x, y, z]) = columns.first_chunk::<3>() else {
                         return [0; WORDS];
                     };
@@ -264,7 +266,7 @@ impl Kernel for Fast<'_> {
         }
         self.0.windows(
             #[inline(always)]
-            |columns, weights, apart| {
+            |columns| {
                 let mut sums = sums_of(bias);
                 for (pixel, weights) in weights.chunks_exact(fours).enumerate() {
                     for (column, weights) in columns[pixel * apart * fours..].iter().zip(weights) {
