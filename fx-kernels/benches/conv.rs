@@ -1,4 +1,5 @@
-//! Times of convolutions: prints `name value` lines. Arguments choose what runs: `layers`, `depthwise`, `plain`, `level=avx2`.
+//! Times of convolutions: prints `name value` lines. Arguments choose what runs: `layers` (also
+//! `winograd`, `bf16`), `depthwise`, `plain`, `level=avx2`.
 
 #![allow(clippy::print_stdout, reason = "the times are what it prints")]
 
@@ -112,13 +113,14 @@ const LAYERS: &[(usize, usize, usize, usize, usize)] = &[
     (64, 64, 3, 1, 17),
 ];
 
-fn layers(level: Level, winograd: bool) {
+fn layers(options: ConvOptions) {
+    let level = options.level;
     for &(input, out, kernel, stride, side) in LAYERS {
         let spec = ConvSpec {
             stride: [stride; 2],
             ..ConvSpec::new(input, out, kernel)
         };
-        let mut layer = Layer::new(spec, side, 0, false, ConvOptions { level, winograd });
+        let mut layer = Layer::new(spec, side, 0, false, options);
         let (mut time, mut top) = (f64::MAX, 0.0f64);
         for _ in 0..4 {
             top = top.max(peak_flops(level) / 1e9);
@@ -163,6 +165,7 @@ fn depthwise(level: Level) {
             ConvOptions {
                 level,
                 winograd: false,
+                bf16: false,
             },
         );
         let bytes = (layer.input.blocks().len() + layer.out.blocks().len()) * 64;
@@ -251,6 +254,11 @@ fn main() {
         pool(1).install(|| plain(level));
     }
     if all || has("layers") {
-        pool(1).install(|| layers(level, has("winograd")));
+        let options = ConvOptions {
+            level,
+            winograd: has("winograd"),
+            bf16: has("bf16"),
+        };
+        pool(1).install(|| layers(options));
     }
 }

@@ -26,6 +26,7 @@ pub mod reduce;
 pub mod rotary;
 pub mod scatter;
 mod scratch;
+mod terms;
 pub mod transpose;
 pub mod update;
 mod vector;

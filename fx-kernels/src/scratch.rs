@@ -53,6 +53,11 @@ pub fn scratch_bytes() -> u64 {
 ///
 /// Fresh memory costs a page fault every 4 KiB, more than many kernels take.
 pub(crate) fn lend<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R {
+    lend_buffer(len, |buffer| f(&mut buffer[..len]))
+}
+
+/// Lends a buffer of `len` floats or more, which has to be of its length afterwards.
+pub(crate) fn lend_buffer<R>(len: usize, f: impl FnOnce(&mut Buffer) -> R) -> R {
     let spare = BUFFERS.with_borrow_mut(|buffers| {
         // The smallest that is large enough, or the largest, which is given up for a larger one.
         let choice = buffers.iter().enumerate().min_by_key(|(_, buffer)| {
@@ -67,7 +72,7 @@ pub(crate) fn lend<R>(len: usize, f: impl FnOnce(&mut [f32]) -> R) -> R {
         drop(buffer);
         buffer = Counted::new(len);
     }
-    let result = f(&mut buffer.0[..len]);
+    let result = f(&mut buffer.0);
     if buffer.0.len() <= KEPT {
         BUFFERS.with_borrow_mut(|buffers| {
             if buffers.len() < SPARE {

@@ -16,15 +16,15 @@ pub(crate) fn framed<S: Simd>(simd: S, part: impl FnOnce()) {
 /// Calls a method with the number of vectors in a block of channels as its constant. What other lanes need is not compiled:
 /// `if const` is decided for each level.
 macro_rules! by_block {
-    ($kernel:ident.$method:ident::<$S:ident>($simd:expr)) => {
+    ($kernel:ident.$method:ident::<$S:ident $(, $T:ident)?>($simd:expr)) => {
         if const { $S::F32_LANES == 16 } {
-            $kernel.$method::<$S, 1>($simd)
+            $kernel.$method::<$S, $($T,)? 1>($simd)
         } else if const { $S::F32_LANES == 8 } {
-            $kernel.$method::<$S, 2>($simd)
+            $kernel.$method::<$S, $($T,)? 2>($simd)
         } else if const { $S::F32_LANES == 4 } {
-            $kernel.$method::<$S, 4>($simd)
+            $kernel.$method::<$S, $($T,)? 4>($simd)
         } else {
-            $kernel.$method::<$S, 16>($simd)
+            $kernel.$method::<$S, $($T,)? 16>($simd)
         }
     };
 }

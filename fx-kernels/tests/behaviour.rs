@@ -9,6 +9,7 @@ mod images;
 mod integers;
 mod levels;
 mod linear;
+mod pairs;
 mod reference;
 mod rows;
 mod sequences;

@@ -45,8 +45,17 @@ fn check(
     };
     let (extra, out_halo) = (random.below(3) / 2, random.below(2));
     for level in Level::available() {
-        let conv = Conv2d::new(spec, &weight, bias, ConvOptions { level, winograd })
-            .expect("the sizes fit");
+        let conv = Conv2d::new(
+            spec,
+            &weight,
+            bias,
+            ConvOptions {
+                level,
+                winograd,
+                bf16: false,
+            },
+        )
+        .expect("the sizes fit");
         let halo = conv.halo() + extra;
         let image = Blocked::from_nchw(&input, batch, spec.in_channels, height, width, halo)
             .expect("the sizes fit");
@@ -245,6 +254,7 @@ fn nan_and_infinity_pass() {
             ConvOptions {
                 level,
                 winograd: true,
+                bf16: false,
             },
         );
         let conv = conv.expect("the sizes fit");

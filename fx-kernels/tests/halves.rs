@@ -21,26 +21,37 @@ fn same(found: &[f32], expected: &[f32], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
 }
 
-/// A weight of every number of 16 bits, as one row each, times one.
+/// A weight of every number of 16 bits, beside a zero, as one row each, times one. A word of the packed weight has both.
 fn every_number<T: Element>(kind: WeightKind, of_bits: impl Fn(u16) -> T) {
-    let all: Vec<T> = (0..=u16::MAX).map(of_bits).collect();
+    let all: Vec<T> = (0..=u16::MAX).map(&of_bits).collect();
     let expected: Vec<f32> = all.iter().map(|x| x.to_f32()).collect();
     let mut wide = vec![0.0; all.len()];
     widen(&all, &mut wide).expect("sizes");
     same(&wide, &expected, "widen");
-    let packed = PackedMatrix::new(&all, 1, all.len(), WeightOrder::OutputsFirst, kind);
-    let packed = packed.expect("sizes");
-    assert_eq!((packed.kind(), packed.bytes()), (kind, 2 * all.len()));
+    let zero = of_bits(0);
+    let both = |first: bool| {
+        all.iter()
+            .flat_map(move |x| if first { [*x, zero] } else { [zero, *x] })
+    };
+    let packed = [true, false].map(|first| {
+        let weight: Vec<T> = both(first).collect();
+        let packed = PackedMatrix::new(&weight, 2, all.len(), WeightOrder::OutputsFirst, kind);
+        packed.expect("sizes")
+    });
+    assert_eq!((packed[0].kind(), packed[0].bytes()), (kind, 4 * all.len()));
     // A sum that starts from zero loses the sign of a zero.
     let expected: Vec<f32> = expected.iter().map(|x| x + 0.0).collect();
     for level in Level::available() {
-        for rows in [1, 2, 9] {
+        for (rows, packed) in [1, 2, 9]
+            .into_iter()
+            .flat_map(|rows| [(rows, &packed[0]), (rows, &packed[1])])
+        {
             let mut out = vec![0.0; rows * all.len()];
             linear(
                 level,
                 rows,
-                &vec![1.0; rows],
-                &packed,
+                &vec![1.0; 2 * rows],
+                packed,
                 Finish::default(),
                 &mut out,
             )

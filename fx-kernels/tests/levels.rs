@@ -100,6 +100,7 @@ fn convolution(
             let options = ConvOptions {
                 level,
                 winograd: true,
+                bf16: false,
             };
             let conv = Conv2d::new(spec, &weight, Some(&bias), options).expect("sizes");
             let mut out =

@@ -8,7 +8,7 @@ prints a line per model: the least time of each engine in ms, each over PyTorch 
 fx's result from PyTorch's over the largest element of it. The last line is `all bars held`, or the bars that were
 missed; then the exit code is 1. Names of models as arguments choose them; `--turns N` (5), `--threads N` (2),
 `--profile FOLDER` writes a table of each model's compiled steps. `--int8` compares quantized models, by
-`fx-quant/benches/int8.py`, with the other arguments.
+`fx-quant/benches/int8.py`, and `--bf16` models in `bf16`, by `fx-onnx/benches/bf16.py`, with the other arguments.
 """
 
 import argparse
@@ -21,10 +21,11 @@ from pathlib import Path
 
 warnings.filterwarnings("ignore")
 
-if "--int8" in sys.argv:
-    script = Path(__file__).resolve().parents[2] / "fx-quant" / "benches" / "int8.py"
-    others = [argument for argument in sys.argv[1:] if argument != "--int8"]
-    os.execv(sys.executable, [sys.executable, str(script), *others])
+for option, package in (("--int8", "fx-quant"), ("--bf16", "fx-onnx")):
+    if option in sys.argv:
+        script = Path(__file__).resolve().parents[2] / package / "benches" / f"{option[2:]}.py"
+        others = [argument for argument in sys.argv[1:] if argument != option]
+        os.execv(sys.executable, [sys.executable, str(script), *others])
 
 MISSING = "engines.py needs torch, torchvision, onnx, onnxruntime and safetensors: pip install {}"
 try:

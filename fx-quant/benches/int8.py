@@ -19,99 +19,30 @@ import argparse
 import math
 import sys
 import tempfile
-import time
 import warnings
 from pathlib import Path
 
 warnings.filterwarnings("ignore")
-sys.path.append(str(Path(__file__).resolve().parents[2] / "fx-nn" / "benches"))
+for package in ("fx-nn", "fx-onnx"):
+    sys.path.append(str(Path(__file__).resolve().parents[2] / package / "benches"))
 
 MISSING = "int8.py needs torch, torchvision, onnx, onnxruntime and safetensors: pip install {}"
 try:
     import onnxruntime
     import torch
-    import torchvision
     from onnxruntime.quantization import QuantFormat, QuantType, quantize_dynamic, quantize_static
     from onnxruntime.quantization.shape_inference import quant_pre_process
     from safetensors.torch import load_file, save_file
-    from torch import nn
+
+    from onnx_models import model_of, openvino_of, session, sqnr, timed, write_onnx
 except ImportError as error:
     sys.exit(MISSING.format(error.name))
 
 from fx_program import Fx, build  # noqa: E402
-from onnx_quantizer import Reader, with_statistics  # noqa: E402
+from onnx_quantizer import Reader  # noqa: E402
 
 # What fx may take over ONNX Runtime's integers.
 BARS = {"resnet18": 1.1, "resnet50": 1.1, "mobilenet_v2": 1.1, "bert": 1.1, "deeprecommender_b16": 0.9}
-
-
-class Recommender(nn.Module):
-    """Netflix's autoencoder: 17768-512-512-1024-512-512-17768."""
-
-    def __init__(self):
-        super().__init__()
-        sizes = [17768, 512, 512, 1024, 512, 512, 17768]
-        self.layers = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
-
-    def forward(self, x):
-        for layer in self.layers[:-1]:
-            x = layer(x).relu()
-        return self.layers[-1](x)
-
-
-class Bert(nn.Module):
-    """BERT-base on the embeddings of words."""
-
-    def __init__(self):
-        super().__init__()
-        from transformers import BertConfig, BertModel
-
-        self.bert = BertModel(BertConfig(attn_implementation="eager"))
-
-    def forward(self, x):
-        return self.bert(inputs_embeds=x).last_hidden_state
-
-
-def model_of(name):
-    torch.manual_seed(0)
-    if name == "bert":
-        return Bert().eval(), [1, 128, 768]
-    if name == "deeprecommender_b16":
-        return Recommender().eval(), [16, 17768]
-    model = getattr(torchvision.models, name)(weights=None)
-    return with_statistics(model, [3, 96, 96]), [1, 3, 224, 224]
-
-
-def session(file, threads):
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
-    return onnxruntime.InferenceSession(str(file), options, providers=["CPUExecutionProvider"])
-
-
-def timed(run):
-    def least(count):
-        best = math.inf
-        for _ in range(count):
-            start = time.perf_counter()
-            run()
-            best = min(best, (time.perf_counter() - start) * 1e3)
-        return best
-
-    return least
-
-
-def sqnr(expected, found):
-    noise = (expected - found).double().square().sum()
-    return math.inf if noise == 0 else 10 * math.log10(expected.double().square().sum() / noise)
-
-
-def openvino_of(file, x, threads):
-    import openvino
-
-    core = openvino.Core()
-    model = core.compile_model(str(file), "CPU", {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY"})
-    request = model.create_infer_request()
-    return lambda: request.infer({0: x})
 
 
 def compare(name, fx, options):
@@ -123,7 +54,7 @@ def compare(name, fx, options):
         names = {f"c{at}": value for at, value in enumerate(inputs)}
         save_file({"x": x, **names}, str(folder / "inputs.safetensors"))
         file = folder / "model.onnx"
-        torch.onnx.export(model, (x,), str(file), opset_version=17, input_names=["x"], dynamo=False)
+        write_onnx(model, x, file)
         fx.ask(f"load {folder}")
         with torch.inference_mode():
             expected = model(x)

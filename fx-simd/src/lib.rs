@@ -7,7 +7,7 @@
 //!
 //! /// Four products for each of 16 sums.
 //! struct Dot(u32x16, i32);
-//! impl Kernel for Dot {
+//! impl Kernel<Vnni> for Dot {
 //!     type Output = i32x16;
 //!     #[inline(always)]
 //!     fn run(self, simd: Vnni) -> i32x16 {
@@ -24,10 +24,24 @@
 //! ```
 
 #[cfg(target_arch = "x86_64")]
+mod bf16;
+#[cfg(target_arch = "x86_64")]
 mod vnni;
 
 #[cfg(target_arch = "x86_64")]
-pub use vnni::{Kernel, Vnni};
+pub use bf16::Bf16;
+#[cfg(target_arch = "x86_64")]
+pub use vnni::Vnni;
+
+/// What is compiled for the instructions that a `T` proves, as a whole. `run` has to be `#[inline(always)]`, and so has all
+/// that it calls with vectors.
+pub trait Kernel<T> {
+    /// What it gives.
+    type Output;
+
+    /// Runs it.
+    fn run(self, simd: T) -> Self::Output;
+}
 
 /// Asks for the line of the cache where `x` starts, for soon. Only the time of what follows depends on it.
 ///

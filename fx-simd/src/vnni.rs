@@ -9,20 +9,12 @@ use std::mem::transmute;
 use pulp::x86::V4;
 use pulp::{f32x16, i32x16, u16x16, u32x16};
 
+use crate::Kernel;
+
 /// AVX-512 with VNNI, as a value: who has one may use the instructions.
 #[derive(Debug, Clone, Copy)]
 pub struct Vnni {
     v4: V4,
-}
-
-/// What is compiled for the instructions as a whole. `run` has to be `#[inline(always)]`, and so has all that it calls with
-/// vectors.
-pub trait Kernel {
-    /// What it gives.
-    type Output;
-
-    /// Runs it.
-    fn run(self, simd: Vnni) -> Self::Output;
 }
 
 impl Vnni {
@@ -40,11 +32,11 @@ impl Vnni {
 
     /// Runs a kernel, in a frame of its own on the stack.
     #[inline]
-    pub fn run<K: Kernel>(self, kernel: K) -> K::Output {
+    pub fn run<K: Kernel<Vnni>>(self, kernel: K) -> K::Output {
         #[inline(never)]
         #[target_feature(enable = "avx512f,avx512bw,avx512cd,avx512dq,avx512vl,avx512vnni")]
         #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
-        fn compiled<K: Kernel>(kernel: K, simd: Vnni) -> K::Output {
+        fn compiled<K: Kernel<Vnni>>(kernel: K, simd: Vnni) -> K::Output {
             kernel.run(simd)
         }
         // SAFETY: `self` proves that the processor has VNNI and what V4 stands for: AVX-512 F, BW, CD, DQ, VL and all of V3,

@@ -13,6 +13,7 @@ use crate::matrix::product::Product;
 use crate::matrix::tile::even;
 use crate::norm::softmax;
 use crate::scratch::lend;
+use crate::terms::Floats;
 use crate::{Level, vector};
 
 /// The most queries of a block.
@@ -216,6 +217,7 @@ impl Head<'_> {
         out: &mut [f32],
     ) {
         Product {
+            terms: Floats,
             rows,
             columns,
             depth,

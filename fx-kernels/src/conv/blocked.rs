@@ -44,6 +44,19 @@ impl Blocked {
         image
     }
 
+    /// No images yet, in memory that is there already.
+    pub(crate) fn in_memory(buffer: Buffer) -> Blocked {
+        Blocked {
+            buffer,
+            ..Blocked::default()
+        }
+    }
+
+    /// Its memory.
+    pub(crate) fn into_memory(self) -> Buffer {
+        self.buffer
+    }
+
     /// Gives the images other sizes, and keeps the memory where it is large enough.
     ///
     /// Where any size differs from before, the halo becomes zero again; what lies inside it is whatever the memory

@@ -5,10 +5,12 @@ use crate::conv::depthwise::Depthwise;
 use crate::conv::direct::Direct;
 use crate::conv::epilogue::{ConvFinish, Epilogue};
 use crate::conv::first::First;
+use crate::conv::pairs::OfPairs;
 use crate::conv::spec::{check_conv, reads_plain};
 use crate::conv::winograd::Winograd;
 use crate::conv::{Blocked, ConvOptions, ConvSpec};
 use crate::error::check;
+use crate::terms::Floats;
 
 /// A two-dimensional convolution with its weights packed for one machine.
 ///
@@ -36,10 +38,39 @@ pub struct Conv2d {
 
 #[derive(Debug, Clone)]
 enum Kind {
-    Direct(Direct),
+    Direct(AnyDirect),
     Depthwise(Depthwise),
     /// For images that are large enough, and for others.
-    Winograd(Box<Winograd>, Direct),
+    Winograd(Box<Winograd>, AnyDirect),
+}
+
+/// A direct convolution of one type of terms.
+#[derive(Debug, Clone)]
+enum AnyDirect {
+    Floats(Direct<Floats>),
+    Pairs(OfPairs),
+}
+
+impl AnyDirect {
+    fn new(
+        spec: ConvSpec,
+        weight: &[f32],
+        bias: Option<&[f32]>,
+        ConvOptions { level, bf16, .. }: ConvOptions,
+    ) -> AnyDirect {
+        let pairs = || OfPairs::new(spec, weight, bias, level);
+        match bf16.then(pairs).flatten() {
+            Some(pairs) => AnyDirect::Pairs(pairs),
+            None => AnyDirect::Floats(Direct::new(Floats, spec, weight, bias, level)),
+        }
+    }
+
+    fn run(&self, input: &Blocked, epilogue: Epilogue, out: &mut Blocked) {
+        match self {
+            AnyDirect::Floats(direct) => direct.run(input, epilogue, out),
+            AnyDirect::Pairs(pairs) => pairs.run(input, epilogue, out),
+        }
+    }
 }
 
 impl Conv2d {
@@ -57,15 +88,14 @@ impl Conv2d {
     ) -> Result<Conv2d, SizeError> {
         check_conv(&spec, weight, bias)?;
         let level = options.level;
+        let direct = || AnyDirect::new(spec, weight, bias, options);
+        // Winograd's algorithm on floats is faster than all products of pairs.
         let kind = if spec.is_depthwise() {
             Kind::Depthwise(Depthwise::new(spec, weight, bias, level))
         } else if options.winograd && Winograd::suits(&spec) {
-            Kind::Winograd(
-                Box::new(Winograd::new(spec, weight, bias, level)),
-                Direct::new(spec, weight, bias, level),
-            )
+            Kind::Winograd(Box::new(Winograd::new(spec, weight, bias, level)), direct())
         } else {
-            Kind::Direct(Direct::new(spec, weight, bias, level))
+            Kind::Direct(direct())
         };
         let first = reads_plain(&spec).then(|| First::new(spec, weight, bias, level));
         Ok(Conv2d { spec, kind, first })
@@ -74,6 +104,14 @@ impl Conv2d {
     /// The sizes it was made with.
     pub fn spec(&self) -> &ConvSpec {
         &self.spec
+    }
+
+    /// Whether it rounds images to `bf16`: but for large ones that Winograd's algorithm is faster for.
+    pub fn is_bf16(&self) -> bool {
+        matches!(
+            &self.kind,
+            Kind::Direct(AnyDirect::Pairs(_)) | Kind::Winograd(_, AnyDirect::Pairs(_))
+        )
     }
 
     /// The halo that its input needs; a larger one works too.

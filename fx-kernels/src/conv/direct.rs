@@ -1,14 +1,15 @@
 //! The direct convolution on blocked images: any window, stride, padding, dilation and groups, without im2col. It owns
 //! the packing of weights, in the very order in which tiles read them.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
 
 use crate::conv::epilogue::Epilogue;
 use crate::conv::share::{self, Task};
 use crate::conv::spec;
 use crate::conv::tile::{self, From, Slab, To};
 use crate::conv::{Blocked, ConvSpec};
-use crate::vector::{by_block, framed};
+use crate::terms::{self, MulAdd, Terms};
+use crate::vector::by_block;
 use crate::{BLOCK, Block, Buffer, Level};
 
 /// Weights above these bytes are read once for each task, so a task has few of them.
@@ -56,7 +57,9 @@ impl Set {
 
 /// Packed weights of a direct convolution.
 #[derive(Debug, Clone)]
-pub(crate) struct Direct {
+pub(crate) struct Direct<T> {
+    terms: T,
+    /// Its channels are terms.
     spec: ConvSpec,
     level: Level,
     /// Blocks of a set, but for the last.
@@ -67,13 +70,15 @@ pub(crate) struct Direct {
     bias: Buffer,
 }
 
-impl Direct {
+impl<T: Terms> Direct<T> {
+    /// Packs a weight of terms.
     pub(crate) fn new(
+        terms: T,
         spec: ConvSpec,
         weight: &[f32],
         bias: Option<&[f32]>,
         level: Level,
-    ) -> Direct {
+    ) -> Direct<T> {
         let blocks = spec.out_channels.div_ceil(BLOCK);
         let wide = level == Level::Avx512
             && (spec.groups == 1 || spec.group_out().is_multiple_of(2 * BLOCK));
@@ -120,6 +125,7 @@ impl Direct {
             padded[..bias.len()].copy_from_slice(bias);
         }
         Direct {
+            terms,
             spec,
             level,
             per_set,
@@ -188,7 +194,7 @@ impl Direct {
                     let corner = (y0 * spec.stride[0] + input.halo() - spec.padding[0]) * row
                         + input.halo()
                         - spec.padding[1];
-                    self.level.run(Kernel {
+                    let kernel = Kernel {
                         input: &input.blocks()[n * image..(n + 1) * image],
                         corner: if flat { first } else { corner },
                         row: row * spec.stride[0],
@@ -209,7 +215,8 @@ impl Direct {
                         length,
                         tiles: &tiles,
                         epilogue,
-                    });
+                    };
+                    self.terms.run(self.level, kernel);
                 }
             },
         );
@@ -236,31 +243,35 @@ pub(crate) struct Kernel<'a, 'b> {
     pub epilogue: Epilogue,
 }
 
-impl WithSimd for Kernel<'_, '_> {
-    type Output = ();
-
+impl<T: Terms> terms::Kernel<T> for Kernel<'_, '_> {
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
+    fn run<S: Simd>(self, simd: S, terms: T)
+    where
+        T: MulAdd<S>,
+    {
         // Sums of two blocks fit into the registers.
         if const { S::F32_LANES == BLOCK } && self.planes.len() == 2 {
-            return self.strides::<S, 2>(simd);
+            return self.strides::<S, T, 2>((simd, terms));
         }
-        by_block!(self.strides::<S>(simd));
+        by_block!(self.strides::<S, T>((simd, terms)));
     }
 }
 
 impl Kernel<'_, '_> {
     #[inline(always)]
-    fn strides<S: Simd, const V: usize>(self, simd: S) {
+    fn strides<S: Simd, T: MulAdd<S>, const V: usize>(self, with: (S, T)) {
         match self.stride {
-            1 => self.rows::<S, V, 1>(simd),
-            2 => self.rows::<S, V, 2>(simd),
-            _ => self.rows::<S, V, 0>(simd),
+            1 => self.rows::<S, T, V, 1>(with),
+            2 => self.rows::<S, T, V, 2>(with),
+            _ => self.rows::<S, T, V, 0>(with),
         }
     }
 
     #[inline(always)]
-    fn rows<S: Simd, const V: usize, const STRIDE: usize>(self, simd: S) {
+    fn rows<S: Simd, T: MulAdd<S>, const V: usize, const STRIDE: usize>(
+        self,
+        (simd, terms): (S, T),
+    ) {
         let weights = S::as_simd_f32s(self.weights).0.as_chunks::<V>().0;
         let Some(bias) = S::as_simd_f32s(self.bias).0.as_chunks::<V>().0.first() else {
             return;
@@ -288,10 +299,13 @@ impl Kernel<'_, '_> {
                 };
                 macro_rules! call {
                     ($name:ident) => {
-                        framed(
+                        terms.framed(
                             simd,
                             #[inline(always)]
-                            || tile::$name::<S, V, STRIDE>(simd, &from, weights, bias, &mut to),
+                            || {
+                                let with = (simd, terms);
+                                tile::$name::<S, T, V, STRIDE>(with, &from, weights, bias, &mut to);
+                            },
                         )
                     };
                 }

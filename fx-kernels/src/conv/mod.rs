@@ -15,6 +15,7 @@ mod epilogue;
 mod first;
 mod moved;
 mod nchw;
+mod pairs;
 mod phases;
 mod pool;
 mod share;

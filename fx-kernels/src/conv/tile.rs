@@ -4,6 +4,7 @@
 use pulp::Simd;
 
 use crate::conv::epilogue::{Epilogue, clamp};
+use crate::terms::MulAdd;
 use crate::{BLOCK, Block};
 
 /// Input channels that a tile reads: lanes `low..high` of one block.
@@ -70,8 +71,8 @@ macro_rules! store {
 macro_rules! tile {
     ($name:ident, $one:literal, $two:literal, [$($p:literal)*], [$($q:literal)*]) => {
         #[inline(always)]
-        pub(crate) fn $name<S: Simd, const V: usize, const STRIDE: usize>(
-            simd: S,
+        pub(crate) fn $name<S: Simd, T: MulAdd<S>, const V: usize, const STRIDE: usize>(
+            (simd, terms): (S, T),
             from: &From<'_>,
             weights: &[[S::f32s; V]],
             bias: &[S::f32s; V],
@@ -97,11 +98,11 @@ macro_rules! tile {
                     for (i, w) in (low..high).zip(now) {
                         $(let x = simd.splat_f32s(pixels[$p * stride][i]);
                         for v in 0..V {
-                            sums[$p][v] = simd.mul_add_e_f32s(w[v], x, sums[$p][v]);
+                            sums[$p][v] = terms.mul_add(simd, w[v], x, sums[$p][v]);
                         })*
                         $(let x = simd.splat_f32s(below[($q - $one) * stride][i]);
                         for v in 0..V {
-                            sums[$q][v] = simd.mul_add_e_f32s(w[v], x, sums[$q][v]);
+                            sums[$q][v] = terms.mul_add(simd, w[v], x, sums[$q][v]);
                         })*
                     }
                 }
@@ -138,8 +139,8 @@ macro_rules! split_tile {
         [$(($k:literal $w:literal $q:literal))*], [$(($from:literal $to:literal))*]
     ) => {
         #[inline(always)]
-        pub(crate) fn $name<S: Simd, const V: usize, const STRIDE: usize>(
-            simd: S,
+        pub(crate) fn $name<S: Simd, T: MulAdd<S>, const V: usize, const STRIDE: usize>(
+            (simd, terms): (S, T),
             from: &From<'_>,
             weights: &[[S::f32s; V]],
             bias: &[S::f32s; V],
@@ -165,7 +166,7 @@ macro_rules! split_tile {
                     for i in 0..BLOCK {
                         $(let x = simd.splat_f32s(pixels[$w][$q * stride][i]);
                         for v in 0..V {
-                            sums[$k][v] = simd.mul_add_e_f32s(now[$w][i][v], x, sums[$k][v]);
+                            sums[$k][v] = terms.mul_add(simd, now[$w][i][v], x, sums[$k][v]);
                         })*
                     }
                 }
@@ -185,7 +186,7 @@ macro_rules! split_tile {
                     for (i, w) in (low..high).zip(now) {
                         $(let x = simd.splat_f32s(pixels[$p * stride][i]);
                         for v in 0..V {
-                            sums[$p][v] = simd.mul_add_e_f32s(w[v], x, sums[$p][v]);
+                            sums[$p][v] = terms.mul_add(simd, w[v], x, sums[$p][v]);
                         })*
                     }
                 }

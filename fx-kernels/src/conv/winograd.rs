@@ -16,6 +16,7 @@ use crate::conv::spec;
 use crate::conv::tile::{self, Slab};
 use crate::conv::{Blocked, ConvSpec};
 use crate::scratch::{KEPT, lend};
+use crate::terms::{Floats, Terms};
 use crate::{BLOCK, Block, Buffer, Level};
 
 /// The values of a transformed tile.
@@ -152,7 +153,7 @@ impl Winograd {
                 share::run(targets, inner, |(index, target)| {
                     let mut planes: SmallVec<[&mut [Block]; 4]> =
                         target.chunks_exact_mut(tiles).collect();
-                    self.level.run(Kernel {
+                    let kernel = Kernel {
                         input: transformed,
                         corner: index % PLACES * tiles,
                         row: 0,
@@ -169,7 +170,8 @@ impl Winograd {
                         length: tiles,
                         tiles: &parts,
                         epilogue: Epilogue::new(ConvFinish::default()),
-                    });
+                    };
+                    Floats.run(self.level, kernel);
                 });
                 let products = &second[..products];
                 share::run(planes.iter_mut().enumerate(), inner, |(block, out)| {

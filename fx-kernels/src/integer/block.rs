@@ -198,7 +198,7 @@ struct Fast<'a, 'r, const R: usize, const P: usize> {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl<const R: usize, const P: usize> Kernel for Fast<'_, '_, R, P> {
+impl<const R: usize, const P: usize> Kernel<Vnni> for Fast<'_, '_, R, P> {
     type Output = ();
 
     #[inline(always)]

@@ -224,7 +224,7 @@ fn bytes_of(
 struct Fast<'a>(Line<'a>);
 
 #[cfg(target_arch = "x86_64")]
-impl Kernel for Fast<'_> {
+impl Kernel<Vnni> for Fast<'_> {
     type Output = ();
 
     #[inline(always)]

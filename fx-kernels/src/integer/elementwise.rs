@@ -136,7 +136,7 @@ struct FastSum<'a> {
 }
 
 #[cfg(target_arch = "x86_64")]
-impl Kernel for FastSum<'_> {
+impl Kernel<Vnni> for FastSum<'_> {
     type Output = ();
 
     #[inline(always)]

@@ -6,6 +6,7 @@ use super::finish::{Ending, Finish};
 use super::panels::Strided;
 use super::product::{Product, SERIAL};
 use crate::error::{SizeError, check};
+use crate::terms::Floats;
 use crate::transpose::span;
 use crate::{Activation, Level};
 
@@ -136,6 +137,7 @@ pub fn matmul(
             return crate::vector::plain(level, || outer(left, right, out));
         }
         Product {
+            terms: Floats,
             rows,
             columns,
             depth,

@@ -1,6 +1,6 @@
 //! A linear layer of a few rows: each weight is read from memory once, several panels at a time.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
 use rayon::prelude::*;
 
 use super::blocks::SCALES;
@@ -9,10 +9,11 @@ use super::finish::Ending;
 use super::packed::{PackedMatrix, Store};
 use super::strips::strip;
 use super::tile::{Columns, DEPTH, PANEL, even, put_some};
-use super::words::{Words, widen_bf16, widen_f16, widen_i8, words};
+use super::words::{PairWords, Words, pair_words, widen_bf16, widen_f16, widen_i8, words};
 use crate::Level;
 use crate::scratch::lend;
-use crate::vector::{framed, load};
+use crate::terms::{Floats, Kernel, MulAdd, Terms};
+use crate::vector::load;
 
 /// The most rows that are done so.
 pub(crate) const FEW: usize = 8;
@@ -59,21 +60,23 @@ impl Lines for F32 {
     }
 }
 
-/// Lines of one step each, whose words hold columns i and 16 + i.
+/// Lines of two steps each, with a word for each column.
 macro_rules! halves {
     ($($type:ty, $widen:path;)*) => {
         $(impl Lines for $type {
-            type Item = Words;
-            const STEPS: usize = 1;
+            type Item = PairWords;
+            const STEPS: usize = 2;
 
             #[inline(always)]
-            fn pair<S: Simd>(simd: S, item: &Words, part: usize) -> [[S::f32s; 2]; 2] {
-                [$widen(simd, item, part * S::F32_LANES); 2]
+            fn pair<S: Simd>(simd: S, item: &PairWords, part: usize) -> [[S::f32s; 2]; 2] {
+                let [a, b] = Self::columns::<S>(part);
+                let ([a, later_a], [b, later_b]) = ($widen(simd, item, a), $widen(simd, item, b));
+                [[a, b], [later_a, later_b]]
             }
 
             #[inline(always)]
             fn columns<S: Simd>(part: usize) -> [usize; 2] {
-                [part * S::F32_LANES, 16 + part * S::F32_LANES]
+                F32::columns::<S>(part)
             }
         })*
     };
@@ -95,7 +98,7 @@ impl Lines for I8 {
 
     #[inline(always)]
     fn columns<S: Simd>(part: usize) -> [usize; 2] {
-        Bf16::columns::<S>(part)
+        [part * S::F32_LANES, 16 + part * S::F32_LANES]
     }
 }
 
@@ -104,8 +107,9 @@ macro_rules! walks {
     ($($name:ident $rows:literal $panels:literal $sums:literal [$($q:literal)*] [$(($i:literal $r:literal $p:literal))*])*) => {
         $(
             #[inline(always)]
-            fn $name<S: Simd, L: Lines>(
+            fn $name<S: Simd, L: Lines, T: MulAdd<S>>(
                 simd: S,
+                terms: T,
                 x: [&[f32]; $rows],
                 panels: [&[L::Item]; $panels],
                 part: usize,
@@ -123,8 +127,8 @@ macro_rules! walks {
                         let k = at * L::STEPS + step;
                         $(
                             let value = simd.splat_f32s(x[$r][k]);
-                            low[$i] = simd.mul_add_e_f32s(value, items[$p][step][0], low[$i]);
-                            high[$i] = simd.mul_add_e_f32s(value, items[$p][step][1], high[$i]);
+                            low[$i] = terms.mul_add(simd, value, items[$p][step][0], low[$i]);
+                            high[$i] = terms.mul_add(simd, value, items[$p][step][1], high[$i]);
                         )*
                     }
                 }
@@ -132,8 +136,8 @@ macro_rules! walks {
                     let items = [$(L::pair(simd, &panels[$q][whole], part),)*];
                     $(
                         let value = simd.splat_f32s(x[$r][depth - 1]);
-                        low[$i] = simd.mul_add_e_f32s(value, items[$p][0][0], low[$i]);
-                        high[$i] = simd.mul_add_e_f32s(value, items[$p][0][1], high[$i]);
+                        low[$i] = terms.mul_add(simd, value, items[$p][0][0], low[$i]);
+                        high[$i] = terms.mul_add(simd, value, items[$p][0][1], high[$i]);
                     )*
                 }
                 [$([low[$i], high[$i]],)*]
@@ -160,6 +164,8 @@ walks! {
 /// A strip of columns of all rows.
 struct Job<'a, 'o> {
     x: &'a [f32],
+    /// The terms of a row.
+    depth: usize,
     weight: &'a PackedMatrix,
     ending: Ending<'a>,
     first_panel: usize,
@@ -174,13 +180,21 @@ struct Running<'a, 'o, 's> {
     space: &'s mut [f32],
 }
 
-impl WithSimd for Running<'_, '_, '_> {
-    type Output = ();
-
+impl<T: Terms> Kernel<T> for Running<'_, '_, '_> {
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
+    fn run<S: Simd>(self, simd: S, terms: T)
+    where
+        T: MulAdd<S>,
+    {
         let Running { mut job, space } = self;
-        job.sums(simd, space);
+        // What other terms need is not compiled: `if const` is decided for each.
+        if const { T::ARE_PAIRS } {
+            if let Store::Bf16(lines) = &job.weight.store {
+                job.strip::<S, F32, T>(simd, terms, lines.as_chunks().0);
+            }
+        } else {
+            job.sums(simd, space);
+        }
         let outputs = job.weight.outputs();
         for (row, out) in job.out.iter_mut().enumerate() {
             job.ending
@@ -193,10 +207,10 @@ impl Job<'_, '_> {
     #[inline(always)]
     fn sums<S: Simd>(&mut self, simd: S, space: &mut [f32]) {
         match &self.weight.store {
-            Store::F32(floats) => self.strip::<S, F32>(simd, floats.as_chunks().0),
-            Store::Bf16(lines) => self.strip::<S, Bf16>(simd, words(lines)),
-            Store::F16(lines) => self.strip::<S, F16>(simd, words(lines)),
-            Store::I8 { lines, .. } => self.strip::<S, I8>(simd, words(lines)),
+            Store::F32(floats) => self.strip::<S, F32, _>(simd, Floats, floats.as_chunks().0),
+            Store::Bf16(lines) => self.strip::<S, Bf16, _>(simd, Floats, pair_words(lines)),
+            Store::F16(lines) => self.strip::<S, F16, _>(simd, Floats, pair_words(lines)),
+            Store::I8 { lines, .. } => self.strip::<S, I8, _>(simd, Floats, words(lines)),
             Store::Blocks(blocks) => Strip {
                 blocks,
                 x: self.x,
@@ -211,8 +225,8 @@ impl Job<'_, '_> {
     }
 
     #[inline(always)]
-    fn strip<S: Simd, L: Lines>(&mut self, simd: S, items: &[L::Item]) {
-        let depth = self.weight.inputs();
+    fn strip<S: Simd, L: Lines, T: MulAdd<S>>(&mut self, simd: S, terms: T, items: &[L::Item]) {
+        let depth = self.depth;
         let pitch = depth.div_ceil(L::STEPS);
         let wide = self.out.first().map_or(0, |row| row.len());
         let count = wide.div_ceil(PANEL);
@@ -242,12 +256,13 @@ impl Job<'_, '_> {
                     let at = L::columns::<S>(part);
                     macro_rules! walk {
                         ($name:ident $rows:literal $panels:literal) => {
-                            framed(
+                            terms.framed(
                                 simd,
                                 #[inline(always)]
                                 || {
-                                    let sums = $name::<S, L>(
+                                    let sums = $name::<S, L, T>(
                                         simd,
+                                        terms,
                                         std::array::from_fn::<_, $rows, _>(|i| x(r + i)),
                                         std::array::from_fn::<_, $panels, _>(|i| panel(p + i)),
                                         part,
@@ -285,11 +300,11 @@ impl Job<'_, '_> {
     }
 }
 
-/// `x * weight` for at most [`FEW`] rows.
-pub(crate) fn few_rows(
+/// `x * weight` for at most [`FEW`] rows. Of terms that are pairs, each row of `x` is of pairs, and the weight of bf16.
+pub(crate) fn few_rows<T: Terms>(
+    terms: T,
     level: Level,
-    rows: usize,
-    x: &[f32],
+    (rows, x): (usize, &[f32]),
     weight: &PackedMatrix,
     ending: Ending<'_>,
     out: &mut [f32],
@@ -299,18 +314,19 @@ pub(crate) fn few_rows(
         return;
     }
     let Store::Blocks(blocks) = &weight.store else {
-        return strips(level, x, weight, ending, out, &[]);
+        return strips(terms, level, (rows, x), weight, ending, out, &[]);
     };
     lend(few_blocks::starts_len(blocks, x), |starts| {
         few_blocks::starts(blocks, x, starts);
-        strips(level, x, weight, ending, out, starts);
+        strips(terms, level, (rows, x), weight, ending, out, starts);
     });
 }
 
 /// Cuts the product into strips of columns.
-fn strips(
+fn strips<T: Terms>(
+    terms: T,
     level: Level,
-    x: &[f32],
+    (rows, x): (usize, &[f32]),
     weight: &PackedMatrix,
     ending: Ending<'_>,
     out: &mut [f32],
@@ -323,6 +339,7 @@ fn strips(
         .step_by(strip)
         .map(|column| Job {
             x,
+            depth: x.len() / rows,
             weight,
             ending,
             first_panel: column / PANEL,
@@ -339,7 +356,7 @@ fn strips(
         Store::Blocks(_) => SCALES,
         _ => 0,
     };
-    let run = |job| lend(space, |space| level.run(Running { job, space }));
+    let run = |job| lend(space, |space| terms.run(level, Running { job, space }));
     match jobs.len() < 2 {
         true => jobs.into_iter().for_each(run),
         false => jobs.into_par_iter().for_each(run),

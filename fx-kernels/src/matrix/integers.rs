@@ -109,7 +109,7 @@ struct Round<'a> {
     starts: &'a mut [[i32; 2]],
 }
 
-impl Kernel for Round<'_> {
+impl Kernel<Vnni> for Round<'_> {
     type Output = ();
 
     #[inline(always)]
@@ -238,7 +238,7 @@ struct Walk<'a, C, K, const ROWS: usize, const PANELS: usize, const SUMS: usize>
 macro_rules! walks {
     ($([$($r:literal)*] [$($q:literal)*] $rows:literal $panels:literal $sums:literal [$(($i:literal $of:literal $p:literal))*])*) => {
         $(
-            impl<C: Integers, K: Scaled> Kernel for Walk<'_, C, K, $rows, $panels, $sums> {
+            impl<C: Integers, K: Scaled> Kernel<Vnni> for Walk<'_, C, K, $rows, $panels, $sums> {
                 type Output = ();
 
                 #[inline(always)]
@@ -338,7 +338,7 @@ struct Job<'a, 'o, 's> {
     scales: &'s mut [Scales],
 }
 
-impl Kernel for Job<'_, '_, '_> {
+impl Kernel<Vnni> for Job<'_, '_, '_> {
     type Output = ();
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! A product of two matrices, cut into tasks that own rectangles of the result. How it is cut
 //! depends on sizes alone, and each float of the result is summed in one order.
 
-use pulp::{Simd, WithSimd};
+use pulp::Simd;
 use rayon::prelude::*;
 
 use super::finish::Ending;
@@ -9,6 +9,7 @@ use super::panels::{Packed, Panels, Strided};
 use super::tile::{Columns, DEPTH, PANEL, Row, even, most_rows, multiply_at};
 use crate::Level;
 use crate::scratch::{lend, lend_parts};
+use crate::terms::{Kernel, MulAdd, Terms};
 
 /// The floats of a [`Row`].
 pub(crate) const ROW: usize = size_of::<Row>() / 4;
@@ -41,9 +42,10 @@ const SHARED: usize = 1 << 20;
 /// Products of fewer multiply-adds run on the calling thread: about 50 us.
 pub(crate) const SERIAL: usize = 4 << 20;
 
-/// A product `[rows, depth] * [depth, columns]`.
+/// A product `[rows, depth] * [depth, columns]` of terms.
 #[derive(Clone, Copy)]
-pub(crate) struct Product<'a, B> {
+pub(crate) struct Product<'a, B, T> {
+    pub terms: T,
     pub rows: usize,
     pub columns: usize,
     pub depth: usize,
@@ -61,7 +63,7 @@ struct Task<'t, 'o> {
     out: &'t mut [&'o mut [f32]],
 }
 
-impl<B: Panels> Product<'_, B> {
+impl<B: Panels, T: Terms> Product<'_, B, T> {
     /// Computes the result, `[rows, columns]`.
     pub(crate) fn run(&self, level: Level, out: &mut [f32]) {
         if self.columns == 0 || self.rows == 0 {
@@ -74,11 +76,15 @@ impl<B: Panels> Product<'_, B> {
             lend(floats, |floats| {
                 let floats: &mut [Columns] = floats.as_chunks_mut().0;
                 let pack = |(panel, floats): (usize, &mut [Columns])| {
-                    level.run(Pack {
-                        right: self.right,
-                        panel,
-                        floats,
-                    });
+                    let right = self.right;
+                    self.terms.run(
+                        level,
+                        Pack {
+                            right,
+                            panel,
+                            floats,
+                        },
+                    );
                 };
                 let chunks = floats.par_chunks_mut(self.depth).enumerate();
                 match panels * self.depth < 4 * ROWS {
@@ -89,23 +95,7 @@ impl<B: Panels> Product<'_, B> {
                     floats,
                     depth: self.depth,
                 };
-                let Product {
-                    rows,
-                    columns,
-                    depth,
-                    left,
-                    ending,
-                    ..
-                } = *self;
-                Product {
-                    rows,
-                    columns,
-                    depth,
-                    left,
-                    right,
-                    ending,
-                }
-                .run(level, out);
+                self.with(right).run(level, out);
             });
             return;
         }
@@ -115,6 +105,28 @@ impl<B: Panels> Product<'_, B> {
                 let depth = (self.depth - start).min(DEEP);
                 self.part(level, (first, rows), (start, depth), out);
             }
+        }
+    }
+
+    /// The same product with another form of the right operand.
+    fn with<'b, C>(&'b self, right: &'b C) -> Product<'b, C, T> {
+        let Product {
+            terms,
+            rows,
+            columns,
+            depth,
+            left,
+            ending,
+            ..
+        } = *self;
+        Product {
+            terms,
+            rows,
+            columns,
+            depth,
+            left,
+            right,
+            ending,
         }
     }
 
@@ -167,7 +179,7 @@ impl<B: Panels> Product<'_, B> {
             let run = |task: Task<'_, '_>| {
                 lend(group * (DEPTH + MOST) * PANEL, |space| {
                     let space = space.as_chunks_mut().0;
-                    level.run(Job {
+                    let job = Job {
                         product: self,
                         start,
                         depth,
@@ -176,7 +188,8 @@ impl<B: Panels> Product<'_, B> {
                         task,
                         group,
                         space,
-                    });
+                    };
+                    self.terms.run(level, job);
                 });
             };
             let strips = self.columns.div_ceil(strip);
@@ -218,8 +231,8 @@ fn packed_chunks(packed: &mut [Row], rows: usize) -> Vec<&mut [Row]> {
 }
 
 /// A task with what it needs, to be run at a level.
-struct Job<'a, 't, 'o, B> {
-    product: &'a Product<'a, B>,
+struct Job<'a, 't, 'o, B, T> {
+    product: &'a Product<'a, B, T>,
     /// The first step of K, and how many there are.
     start: usize,
     depth: usize,
@@ -233,11 +246,12 @@ struct Job<'a, 't, 'o, B> {
     space: &'a mut [Columns],
 }
 
-impl<B: Panels> WithSimd for Job<'_, '_, '_, B> {
-    type Output = ();
-
+impl<B: Panels, T: Terms> Kernel<T> for Job<'_, '_, '_, B, T> {
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
+    fn run<S: Simd>(self, simd: S, terms: T)
+    where
+        T: MulAdd<S>,
+    {
         let Job {
             product,
             start,
@@ -283,6 +297,7 @@ impl<B: Panels> WithSimd for Job<'_, '_, '_, B> {
                                 let out = &mut task.out[first..first + count];
                                 multiply_at(
                                     simd,
+                                    terms,
                                     a,
                                     b,
                                     at,
@@ -292,7 +307,7 @@ impl<B: Panels> WithSimd for Job<'_, '_, '_, B> {
                                 );
                             } else {
                                 let sums = &mut sums[panel * rows_of..][first..first + count];
-                                multiply_at(simd, a, b, at, block > 0, sums, at);
+                                multiply_at(simd, terms, a, b, at, block > 0, sums, at);
                             }
                         }
                     }
@@ -332,11 +347,12 @@ struct Pack<'a, B> {
     floats: &'a mut [Columns],
 }
 
-impl<B: Panels> WithSimd for Pack<'_, B> {
-    type Output = ();
-
+impl<B: Panels, T: Terms> Kernel<T> for Pack<'_, B> {
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
+    fn run<S: Simd>(self, simd: S, _: T)
+    where
+        T: MulAdd<S>,
+    {
         let depth = self.floats.len();
         let panels = self.panel..self.panel + 1;
         self.right.blocks(simd, panels, 0, depth, self.floats);

@@ -3,6 +3,7 @@
 
 use pulp::Simd;
 
+use crate::terms::{Floats, MulAdd};
 use crate::vector::{load, load_some, store, store_some};
 
 /// The columns of a panel of the right operand.
@@ -11,7 +12,7 @@ pub(crate) const PANEL: usize = 32;
 /// One row of a panel.
 pub(crate) type Columns = [f32; PANEL];
 
-/// The steps of K that are done before the sums go to memory.
+/// The steps of K, each of one term, that are done before the sums go to memory.
 pub(crate) const DEPTH: usize = 384;
 
 /// A row of a block of the left operand. The floats behind `DEPTH` keep neighbouring rows out of
@@ -31,8 +32,9 @@ macro_rules! tiles {
     ($($name:ident $rows:literal [$($r:literal)*])*) => {
         $(
             #[inline(always)]
-            fn $name<S: Simd>(
+            fn $name<S: Simd, T: MulAdd<S>>(
                 simd: S,
+                terms: T,
                 a: &[Row; $rows],
                 b: &[Columns],
                 at: usize,
@@ -46,8 +48,8 @@ macro_rules! tiles {
                     let second = load(simd, b, at + S::F32_LANES);
                     $(
                         let x = simd.splat_f32s(a[$r][k]);
-                        left[$r] = simd.mul_add_e_f32s(x, first, left[$r]);
-                        right[$r] = simd.mul_add_e_f32s(x, second, right[$r]);
+                        left[$r] = terms.mul_add(simd, x, first, left[$r]);
+                        right[$r] = terms.mul_add(simd, x, second, right[$r]);
                     )*
                 }
                 (left, right)
@@ -57,8 +59,9 @@ macro_rules! tiles {
         /// Multiplies rows of `a` (at most [`most_rows`]) by the columns of the panel block `b` from `at` on, two vectors
         /// of them, and writes the sums to the rows of `out` from `column` on, or adds them to what is there.
         #[inline(always)]
-        pub(crate) fn multiply_at<S: Simd, R: AsMut<[f32]>>(
+        pub(crate) fn multiply_at<S: Simd, T: MulAdd<S>, R: AsMut<[f32]>>(
             simd: S,
+            terms: T,
             a: &[Row],
             b: &[Columns],
             at: usize,
@@ -70,7 +73,7 @@ macro_rules! tiles {
                 $(
                     $rows if $rows <= most_rows::<S>() => {
                         let Some((a, _)) = a.split_first_chunk::<$rows>() else { return };
-                        let (left, right) = $name(simd, a, b, at);
+                        let (left, right) = $name(simd, terms, a, b, at);
                         for ((out, left), right) in out.iter_mut().zip(left).zip(right) {
                             put(simd, out.as_mut(), column, left, right, add);
                         }
@@ -94,7 +97,7 @@ pub(crate) fn multiply<S: Simd, R: AsMut<[f32]>>(
     column: usize,
 ) {
     for at in (0..PANEL).step_by(2 * S::F32_LANES) {
-        multiply_at(simd, a, b, at, add, out, column + at);
+        multiply_at(simd, Floats, a, b, at, add, out, column + at);
     }
 }
 

@@ -1,6 +1,7 @@
 //! Lines of words: how numbers of few bits lie in panels, and how they become floats.
 //!
-//! Invariant: a line is 16 words, one for each pair of columns i and 16 + i.
+//! Invariant: a line of bytes is 16 words, one for each pair of columns i and 16 + i; a line of numbers of 16 bits is a word
+//! for each column.
 
 use pulp::Simd;
 use pulp::bytemuck::{cast_slice, cast_slice_mut};
@@ -9,8 +10,11 @@ use rayon::prelude::*;
 use super::tile::PANEL;
 use crate::Buffer;
 
-/// The words of one line of a panel in a narrow format.
+/// The words of one line of a panel of bytes.
 pub(crate) type Words = [u32; 16];
+
+/// The words of one line of a panel of numbers of 16 bits: each has two steps of K, the first in its low half.
+pub(crate) type PairWords = [u32; PANEL];
 
 /// A buffer of panels of `width` floats, each filled by its number, in parallel.
 pub(crate) fn panels(
@@ -31,7 +35,7 @@ pub(crate) fn panels(
     buffer
 }
 
-/// The lines of a buffer of words.
+/// The lines of a buffer of words of bytes.
 pub(crate) fn words(buffer: &Buffer) -> &[Words] {
     cast_slice::<f32, u32>(buffer).as_chunks().0
 }
@@ -40,9 +44,14 @@ pub(crate) fn words_mut(buffer: &mut Buffer) -> &mut [Words] {
     cast_slice_mut::<f32, u32>(buffer).as_chunks_mut().0
 }
 
-/// The two vectors of columns `at..` and `16 + at..` that lie in one line of bf16.
+/// The lines of a buffer of words of numbers of 16 bits.
+pub(crate) fn pair_words(buffer: &Buffer) -> &[PairWords] {
+    cast_slice::<f32, u32>(buffer).as_chunks().0
+}
+
+/// The bf16 in the low and in the high halves of the words of a line from `at` on.
 #[inline(always)]
-pub(crate) fn widen_bf16<S: Simd>(simd: S, line: &Words, at: usize) -> [S::f32s; 2] {
+pub(crate) fn widen_bf16<S: Simd>(simd: S, line: &[u32], at: usize) -> [S::f32s; 2] {
     let words = S::as_simd_u32s(&line[at..at + S::U32_LANES]).0[0];
     let low = simd.wrapping_dyn_shl_u32s(words, simd.splat_u32s(16));
     let high = simd.and_u32s(words, simd.splat_u32s(0xffff_0000));
@@ -54,7 +63,7 @@ pub(crate) fn widen_bf16<S: Simd>(simd: S, line: &Words, at: usize) -> [S::f32s;
 
 /// The same of f16.
 #[inline(always)]
-pub(crate) fn widen_f16<S: Simd>(simd: S, line: &Words, at: usize) -> [S::f32s; 2] {
+pub(crate) fn widen_f16<S: Simd>(simd: S, line: &[u32], at: usize) -> [S::f32s; 2] {
     let words = S::as_simd_u32s(&line[at..at + S::U32_LANES]).0[0];
     let high = simd.wrapping_dyn_shr_u32s(words, simd.splat_u32s(16));
     [float_of_f16(simd, words), float_of_f16(simd, high)]
@@ -83,7 +92,7 @@ fn float_of_f16<S: Simd>(simd: S, words: S::u32s) -> S::f32s {
     simd.transmute_f32s_u32s(simd.or_u32s(size, sign))
 }
 
-/// The same of integers: for the first step of K, then for the second.
+/// The two vectors of columns `at..` and `16 + at..` of a line of integers: for the first step of K, then for the second.
 #[inline(always)]
 pub(crate) fn widen_i8<S: Simd>(simd: S, line: &Words, at: usize) -> [[S::f32s; 2]; 2] {
     let words = S::as_simd_u32s(&line[at..at + S::U32_LANES]).0[0];

@@ -8,6 +8,7 @@ use candle_core::quantized::GgmlDType;
 use candle_core::{CpuStorage, Storage};
 use fx_core::module::Module;
 use fx_core::passes::backend::Support;
+use fx_core::value::DType;
 use fx_core::{Error, Result};
 use fx_kernels::Activation;
 use fx_kernels::matrix::{BlockKind, Order, PackedMatrix, WeightKind, WeightOrder};
@@ -15,6 +16,7 @@ use fx_kernels::matrix::{BlockKind, Order, PackedMatrix, WeightKind, WeightOrder
 use super::call::{Args, Lowering};
 use super::draft::{Id, Kind, Matrix};
 use super::frame::slice;
+use super::options::Options;
 use crate::Tensor;
 use crate::device::PROCESSOR;
 use crate::error::Fx;
@@ -55,11 +57,15 @@ pub(super) fn supports(layer: &dyn Module) -> Support {
     }
 }
 
-/// A packed weight; one of floats as `kind`, or in its own type.
-pub(super) fn packed(matrix: &Matrix, kind: Option<WeightKind>) -> Result<PackedMatrix> {
+/// A packed weight; one of floats as the options say, or in its own type.
+pub(super) fn packed(matrix: &Matrix, options: &Options) -> Result<PackedMatrix> {
     match matrix {
-        Matrix::Dense(tensor) => packed_floats(tensor, kind),
-        Matrix::Blocks(matrix) => packed_blocks(matrix),
+        Matrix::Dense(tensor) if options.is_bf16(tensor.dtype()?) => {
+            let kind = options.weights.unwrap_or(WeightKind::Bf16);
+            Ok(packed_floats(tensor, Some(kind))?.round_rows())
+        }
+        Matrix::Dense(tensor) => packed_floats(tensor, options.weights),
+        Matrix::Blocks(matrix) => packed_blocks(matrix, options),
     }
 }
 
@@ -92,7 +98,7 @@ fn packed_floats(tensor: &Tensor, kind: Option<WeightKind>) -> Result<PackedMatr
     made.map_err(Error::other)
 }
 
-fn packed_blocks(matrix: &QuantizedMatrix) -> Result<PackedMatrix> {
+fn packed_blocks(matrix: &QuantizedMatrix, options: &Options) -> Result<PackedMatrix> {
     let blocks = matrix.blocks();
     match kind_of(blocks.dtype()) {
         Some(WeightKind::Blocks(kind)) => {
@@ -102,7 +108,11 @@ fn packed_blocks(matrix: &QuantizedMatrix) -> Result<PackedMatrix> {
         }
         Some(kind) => {
             let floats = Tensor::from(blocks.dequantize(&PROCESSOR).fx()?);
-            packed_floats(&floats, Some(kind))
+            let packed = packed_floats(&floats, Some(kind))?;
+            Ok(match options.is_bf16(DType::BF16) {
+                true => packed.round_rows(),
+                false => packed,
+            })
         }
         None => Err(Error::msg(format_args!(
             "there is no kernel for blocks of {}",

@@ -51,6 +51,8 @@
 //! Graphs of [`bfloat16`](DType::BF16) and [`float16`](DType::F16) are compiled too. Weights of linear layers and tables of
 //! embeddings stay in 16 bits; what is computed is in `f32`, and is rounded where a tensor leaves the code and where the
 //! graph says `to_dtype`. So results are nearer to those of `f32` than the graph's own, which rounds after each call.
+//! Layers with weights in `bfloat16` round their inputs to it as well, where the processor multiplies pairs of them
+//! ([`Cpu::precision`]).
 //!
 //! Weights in blocks, as a [`QuantizedLinear`](crate::nn::QuantizedLinear) has them, stay in the bits of the blocks. On
 //! processors with AVX-512 VNNI, what they are multiplied by is rounded to bytes, each 32 inputs with a scale; the graph's
@@ -120,7 +122,7 @@ pub use fx_kernels::pointwise::{Binary, Unary};
 pub use fx_kernels::{Activation, Level};
 
 pub use self::lowering::CpuLowering;
-pub use self::options::Progress;
+pub use self::options::{Precision, Progress};
 pub use self::points::{Point, Points};
 pub use self::static_crate::{StaticCrate, Target, ToCrate};
 
@@ -149,6 +151,7 @@ impl Cpu {
                 level: Level::best(),
                 winograd: true,
                 weights: None,
+                precision: None,
                 progress: None,
             },
         }
@@ -181,6 +184,37 @@ impl Cpu {
     #[must_use]
     pub fn weights(mut self, kind: WeightKind) -> Self {
         self.options.weights = Some(kind);
+        self
+    }
+
+    /// What linear layers and convolutions multiply; without this, the type of the weight. [`Precision::Bf16`] rounds inputs
+    /// and weights to `bf16`, and takes about half of the time where the processor multiplies pairs of them (AVX-512 BF16,
+    /// found when a program runs); sums and all else stay in `f32`. It is what PyTorch calls
+    /// `set_float32_matmul_precision("medium")`. Elsewhere weights of linear layers take half of the memory, and
+    /// convolutions stay as they are. [`Cpu::weights`] goes before it.
+    ///
+    /// Convolutions of large images that [Winograd's algorithm](Cpu::winograd) is faster for stay in `f32`. So do products of
+    /// two values that a run computes.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// use fx_nn::cpu::{Cpu, Precision};
+    /// use fx_nn::models::resnet::resnet18;
+    /// use fx_nn::passes::backend::Compile;
+    ///
+    /// let mut model = resnet18(10)?;
+    /// model.eval();
+    /// let gm = symbolic_trace(&model)?;
+    /// let x = Tensor::randn((1, 3, 32, 32))?;
+    /// let exact: Tensor = gm.forward(&x)?;
+    /// let fast = gm.compile(Compile::new(Cpu::new().precision(Precision::Bf16)).like(&x))?;
+    /// let rounded: Tensor = fast.forward(&x)?;
+    /// assert!(fx_nn::allclose(&rounded, &exact, 0.05, 0.05)?.close);
+    /// # Ok::<(), fx_nn::Error>(())
+    /// ```
+    #[must_use]
+    pub fn precision(mut self, precision: Precision) -> Self {
+        self.options.precision = Some(precision);
         self
     }
 

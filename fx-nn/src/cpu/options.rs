@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use fx_core::value::DType;
 use fx_kernels::Level;
 use fx_kernels::matrix::WeightKind;
 
@@ -14,7 +15,29 @@ pub(super) struct Options {
     pub winograd: bool,
     /// How the weights of linear layers are stored; `None` as they are.
     pub weights: Option<WeightKind>,
+    /// What products multiply; `None` the type of the weight.
+    pub precision: Option<Precision>,
     pub progress: Option<Arc<OnProgress>>,
+}
+
+/// What products and convolutions multiply. Sums are in `f32` always.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Precision {
+    /// Numbers of 32 bits.
+    F32,
+    /// Numbers of 16 bits with the exponent of an `f32`, as [`DType::BF16`] has them.
+    Bf16,
+}
+
+impl Options {
+    /// Whether products with a weight of this type are in `bf16`.
+    pub fn is_bf16(&self, weight: DType) -> bool {
+        match self.precision {
+            Some(precision) => precision == Precision::Bf16,
+            None => weight == DType::BF16,
+        }
+    }
 }
 
 /// Called before each step is made, and once all are.
@@ -26,6 +49,7 @@ impl fmt::Debug for Options {
             .field("level", &self.level)
             .field("winograd", &self.winograd)
             .field("weights", &self.weights)
+            .field("precision", &self.precision)
             .finish_non_exhaustive()
     }
 }

@@ -10,7 +10,7 @@ use fx_core::passes::backend::StepReport;
 use fx_core::value::{DType, NodeId, Value};
 use fx_core::{Error, Result};
 use fx_kernels::conv::{Conv2d, ConvOptions};
-use fx_kernels::matrix::{Order, PackedMatrix};
+use fx_kernels::matrix::{Order, PackedMatrix, WeightKind};
 use fx_kernels::pointwise::{Chain, Tape, Unary};
 use fx_kernels::recurrent::Network;
 use fx_kernels::reduce::Reduction;
@@ -221,7 +221,7 @@ impl Program {
             program.steps.push(Step {
                 over,
                 changes,
-                report: StepReport::new(kernel.name(), item.nodes),
+                report: StepReport::new(kernel.name(options.level), item.nodes),
                 kernel,
                 inputs: item.inputs,
                 out: id,
@@ -303,7 +303,7 @@ fn written_over(kernel: &Kernel, inputs: &[Id], frees: &[Id]) -> Vec<Id> {
 }
 
 impl Kernel {
-    fn name(&self) -> String {
+    fn name(&self, level: Level) -> String {
         let with = |name: &str, activation: Activation| match activation {
             Activation::None => name.to_string(),
             activation => format!("{name}, {activation:?}"),
@@ -317,17 +317,20 @@ impl Kernel {
                 } else {
                     ""
                 };
+                let bf16 = if conv.is_bf16() { " in bf16" } else { "" };
                 with(
-                    &format!("{depthwise}convolution {rows}x{columns}"),
+                    &format!("{depthwise}convolution {rows}x{columns}{bf16}"),
                     *activation,
                 )
             }
             Kernel::Linear {
                 matrix, activation, ..
-            } => with(
-                &format!("linear {} to {}", matrix.inputs(), matrix.outputs()),
-                *activation,
-            ),
+            } => {
+                let is_bf16 = matrix.kind() == WeightKind::Bf16 && matrix.rounds_rows(level);
+                let bf16 = if is_bf16 { " in bf16" } else { "" };
+                let (inputs, outputs) = (matrix.inputs(), matrix.outputs());
+                with(&format!("linear {inputs} to {outputs}{bf16}"), *activation)
+            }
             Kernel::ChannelAffine { activation, .. } => with("factors and shifts", *activation),
             Kernel::LayerNorm { .. } => "layer norm".into(),
             Kernel::RmsNorm { .. } => "RMS norm".into(),
@@ -416,6 +419,7 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
             let options = ConvOptions {
                 level: options.level,
                 winograd: options.winograd,
+                bf16: tensor.dtype().is_ok_and(|dtype| options.is_bf16(dtype)),
             };
             let conv = with_floats(&tensor, |floats| {
                 Conv2d::new(spec, floats, bias.as_ref().map(|b| &***b), options)
@@ -431,7 +435,7 @@ fn packed(kind: Kind, options: &Options) -> Result<Kernel> {
             activation,
             order,
         } => Kernel::Linear {
-            matrix: matrix::packed(&matrix, options.weights)?,
+            matrix: matrix::packed(&matrix, options)?,
             bias: weight(bias.as_ref())?,
             activation,
             order,

@@ -749,6 +749,7 @@ impl Reading<'_> {
         let options = ConvOptions {
             level: self.level,
             winograd: false,
+            bf16: false,
         };
         let bias = bias.as_ref().map(|bias| self.floats(bias));
         let conv = Conv2d::new(spec, self.floats(&weight), bias, options).map_err(sizes_differ)?;
