@@ -8,7 +8,6 @@ use candle_core::quantized::GgmlDType;
 use candle_core::{CpuStorage, Storage};
 use fx_core::module::Module;
 use fx_core::passes::backend::Support;
-use fx_core::value::DType;
 use fx_core::{Error, Result};
 use fx_kernels::Activation;
 use fx_kernels::matrix::{BlockKind, Order, PackedMatrix, WeightKind, WeightOrder};
@@ -16,7 +15,7 @@ use fx_kernels::matrix::{BlockKind, Order, PackedMatrix, WeightKind, WeightOrder
 use super::call::{Args, Lowering};
 use super::draft::{Id, Kind, Matrix};
 use super::frame::slice;
-use super::options::Options;
+use super::options::{Options, Precision};
 use crate::Tensor;
 use crate::device::PROCESSOR;
 use crate::error::Fx;
@@ -108,11 +107,13 @@ fn packed_blocks(matrix: &QuantizedMatrix, options: &Options) -> Result<PackedMa
         }
         Some(kind) => {
             let floats = Tensor::from(blocks.dequantize(&PROCESSOR).fx()?);
-            let packed = packed_floats(&floats, Some(kind))?;
-            Ok(match options.is_bf16(DType::BF16) {
-                true => packed.round_rows(),
-                false => packed,
-            })
+            // The graph's own product takes inputs in `f32`, whatever the type of the weight.
+            match options.precision {
+                Some(Precision::Bf16) => {
+                    Ok(packed_floats(&floats, Some(WeightKind::Bf16))?.round_rows())
+                }
+                _ => packed_floats(&floats, Some(kind)),
+            }
         }
         None => Err(Error::msg(format_args!(
             "there is no kernel for blocks of {}",
