@@ -3,7 +3,7 @@
 
 use fx_core::trace::CallArgs;
 use fx_core::value::Value;
-use fx_nn::cpu::{Cpu, Level, WeightKind};
+use fx_nn::cpu::{Cpu, Level, Precision, WeightKind};
 use fx_nn::models::gpt2::{self, Gpt2};
 use fx_nn::models::hf::decoder::{Cache, CausalLM, Config};
 use fx_nn::models::resnet::resnet18;
@@ -382,4 +382,85 @@ fn types_follow_dims_and_are_forgotten_where_data_decides() -> Result<()> {
     let half = random(&[3, 5], DType::BF16)?;
     let kept = m.lt(0.0)?.to_dtype(DType::F32)?.neg()?;
     same_types(&mask, &[vec![half, kept]])
+}
+
+/// Whether the processor multiplies pairs of `bf16`.
+fn has_pairs() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return Level::Avx512.is_available() && std::arch::is_x86_feature_detected!("avx512bf16");
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
+/// The steps whose names say that they multiply `bf16`.
+fn in_bf16(fast: &GraphModule) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    each_code(fast, |code| {
+        names.extend(code.steps().into_iter().map(|step| step.name));
+    })?;
+    names.retain(|name| name.contains("in bf16"));
+    Ok(names)
+}
+
+/// A graph of floats in `bf16` is near to itself, where the machine has the instructions and where it has not.
+#[test]
+fn graphs_of_floats_multiply_bf16_if_asked() -> Result<()> {
+    fx_nn::manual_seed(0);
+    let mut net = resnet18(10)?;
+    net.eval();
+    let (gm, x) = (symbolic_trace(&net)?, Tensor::randn((2, 3, 64, 64))?);
+    let exact: Tensor = gm.forward(&x)?;
+    let compiled = |cpu: Cpu| gm.compile(Compile::new(cpu).like(&x));
+    assert!(in_bf16(&compiled(Cpu::new())?)?.is_empty());
+    for level in Level::available() {
+        for winograd in [true, false] {
+            let cpu = Cpu::new().level(level).winograd(winograd);
+            let fast = compiled(cpu.precision(Precision::Bf16))?;
+            let found: Tensor = fast.forward(&x)?;
+            let apart = error(&found, &exact)?;
+            assert!((1e-4..0.02).contains(&apart), "{level:?}: {apart:.2e}");
+            let rounds = level == Level::Avx512 && has_pairs();
+            // All convolutions but the first, of three channels, and the linear layer.
+            let expected = if rounds { 20 } else { 0 };
+            assert_eq!(in_bf16(&fast)?.len(), expected, "{level:?}");
+            runs_compiled(&fast)?;
+        }
+    }
+    Ok(())
+}
+
+/// Layers with weights in `bf16` multiply it, unless floats are asked for; other types stay as they are.
+#[test]
+fn graphs_of_bf16_multiply_it() -> Result<()> {
+    fx_nn::manual_seed(0);
+    let layers = || -> Result<_> {
+        let first = nn::Linear::new(64, 48)?;
+        Ok(nn::Sequential::new()
+            .push(first)
+            .push(nn::GELU::new())
+            .push(nn::Linear::new(48, 8)?))
+    };
+    for (dtype, precision, rounded) in [
+        (DType::BF16, None, true),
+        (DType::BF16, Some(Precision::F32), false),
+        (DType::F16, None, false),
+        (DType::F16, Some(Precision::Bf16), true),
+        (DType::F32, Some(Precision::Bf16), true),
+    ] {
+        let mut model = layers()?;
+        nn::to_dtype(&mut model, dtype)?;
+        let gm = symbolic_trace(&model)?;
+        let cpu = precision.map_or(Cpu::new(), |precision| Cpu::new().precision(precision));
+        let fast = gm.compile(Compile::new(cpu))?;
+        for rows in [1, 3, 40] {
+            let x = Tensor::randn((rows, 64))?.to_dtype(dtype)?;
+            let (exact, found): (Tensor, Tensor) = (gm.forward(&x)?, fast.forward(&x)?);
+            let apart = error(&found.to_dtype(DType::F32)?, &exact.to_dtype(DType::F32)?)?;
+            assert!(apart < 0.01, "{dtype} {precision:?} {rows}: {apart:.2e}");
+        }
+        let steps = in_bf16(&fast)?.len();
+        let expected = if rounded && has_pairs() { 2 } else { 0 };
+        assert_eq!(steps, expected, "{dtype} {precision:?}");
+    }
+    Ok(())
 }
