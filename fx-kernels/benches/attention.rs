@@ -1,4 +1,5 @@
 //! Attention of a token over a cache of 4,096 others, by the type of the cache: prints `name value` lines.
+//! Parts of names as arguments choose.
 #![allow(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::time::Instant;
@@ -10,6 +11,15 @@ use half::{bf16, f16};
 
 /// Milliseconds of a token at best, and the gigabytes of keys and values that it reads in a second.
 fn token<T: Element + Default>(name: &str, heads: usize, kv_heads: usize, queries: usize) {
+    let name = format!("{name}/{heads}_{kv_heads}x{queries}");
+    let mut arguments = std::env::args()
+        .skip(1)
+        .filter(|argument| !argument.starts_with("--"));
+    if arguments.by_ref().next().is_some()
+        && !std::env::args().any(|argument| name.contains(&argument))
+    {
+        return;
+    }
     const KEYS: usize = 4096;
     const SIZE: usize = 64;
     let floats = vec![0.25f32; kv_heads * KEYS * SIZE];
@@ -46,7 +56,7 @@ fn token<T: Element + Default>(name: &str, heads: usize, kv_heads: usize, querie
     }
     let bytes = 24 * 2 * size_of_val(&cache[..]);
     println!(
-        "attention.{name}/{heads}_{kv_heads}x{queries} {:.2} ms {:.1} GB/s",
+        "attention.{name} {:.2} ms {:.1} GB/s",
         best * 1e3,
         bytes as f64 / best / 1e9
     );

@@ -2,6 +2,7 @@
 
 use pulp::{Simd, WithSimd};
 
+use super::dots::dots;
 use super::operands::{Attention, HeadRows};
 use crate::Level;
 use crate::convert::Element;
@@ -13,8 +14,18 @@ use crate::vector::{inlined, load_some, store_some};
 /// The most queries that are done so.
 pub(super) const FEW: usize = 3;
 
-/// The keys or values that all queries read before the next ones: near enough to be read several times.
-const TOGETHER: usize = 64;
+/// The most results that read values together: their sums stay in registers.
+const RESULTS: usize = 4;
+
+/// The bytes of keys or values that all queries read before the next ones: near enough to be read several times, and not
+/// more than memory can be asked for meanwhile.
+const TOGETHER: usize = 8 << 10;
+
+/// How many keys or values of so many elements all queries read together.
+fn together<T>(columns: usize) -> usize {
+    let row = columns.max(1) * size_of::<T>();
+    (TOGETHER / row).clamp(16, 64).next_multiple_of(16)
+}
 
 /// Does queries of the heads that share keys and values: `of` is a sequence and a head of these, `out` a row for each query
 /// of each head, from row `first` on.
@@ -27,10 +38,10 @@ pub(super) fn run<T: Element>(
     out: &mut [&mut [f32]],
 ) {
     let scores = out.len() * sizes.keys;
-    let together = sizes.keys.min(TOGETHER);
+    let (keys, values) = (together::<T>(sizes.size), together::<T>(sizes.value_size));
     let wide = k
-        .space(together, sizes.size)
-        .max(v.space(together, sizes.value_size));
+        .space(keys.min(sizes.keys), sizes.size)
+        .max(v.space(values.min(sizes.keys), sizes.value_size));
     lend(scores + wide, |space| {
         let (scores, wide) = space.split_at_mut(scores);
         level.run(Job {
@@ -62,48 +73,6 @@ struct Job<'a, 't, 'o, T> {
     wide: &'a mut [f32],
 }
 
-/// The product of two rows.
-#[inline(always)]
-fn dot<S: Simd>(simd: S, a: &[f32], b: &[f32]) -> f32 {
-    let ((a, a_rest), (b, b_rest)) = (S::as_simd_f32s(a), S::as_simd_f32s(b));
-    let mut total = simd.splat_f32s(0.0);
-    for (a, b) in a.iter().zip(b) {
-        total = simd.mul_add_e_f32s(*a, *b, total);
-    }
-    if !a_rest.is_empty() {
-        total = simd.mul_add_e_f32s(load_some(simd, a_rest), load_some(simd, b_rest), total);
-    }
-    simd.reduce_sum_f32s(total)
-}
-
-/// The products of a row with others, `pitch` floats apart, each times `scale`.
-#[inline(always)]
-fn dots<S: Simd>(simd: S, a: &[f32], rows: &[f32], pitch: usize, scale: f32, out: &mut [f32]) {
-    let (vectors, rest) = S::as_simd_f32s(a);
-    let (fours, last) = match rest {
-        [] => out.as_chunks_mut::<4>(),
-        _ => (&mut [][..], out),
-    };
-    let done = 4 * fours.len();
-    for (i, out) in fours.iter_mut().enumerate() {
-        let row = |j: usize| S::as_simd_f32s(&rows[(4 * i + j) * pitch..][..a.len()]).0;
-        let rows = [row(0), row(1), row(2), row(3)];
-        let mut sums = [simd.splat_f32s(0.0); 4];
-        for (c, a) in vectors.iter().enumerate() {
-            sums[0] = simd.mul_add_e_f32s(*a, rows[0][c], sums[0]);
-            sums[1] = simd.mul_add_e_f32s(*a, rows[1][c], sums[1]);
-            sums[2] = simd.mul_add_e_f32s(*a, rows[2][c], sums[2]);
-            sums[3] = simd.mul_add_e_f32s(*a, rows[3][c], sums[3]);
-        }
-        for (out, sum) in out.iter_mut().zip(sums) {
-            *out = simd.reduce_sum_f32s(sum) * scale;
-        }
-    }
-    for (j, out) in last.iter_mut().enumerate() {
-        *out = dot(simd, a, &rows[(done + j) * pitch..][..a.len()]) * scale;
-    }
-}
-
 impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
     type Output = ();
 
@@ -127,20 +96,25 @@ impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
             value_size,
             ..
         } = *sizes;
-        let together = keys.min(TOGETHER);
+        let (keys_together, values_together) = (together::<T>(size), together::<T>(value_size));
         let head = |row: usize| ((first + row) / queries, (first + row) % queries);
-        for start in (0..keys).step_by(TOGETHER) {
-            let count = TOGETHER.min(keys - start);
+        for start in (0..keys).step_by(keys_together) {
+            let count = keys_together.min(keys - start);
             let (block, pitch) = k.floats(of, [start, count, size], wide);
-            // What comes next from memory comes while this is computed with.
-            match start + count < keys {
-                true => k.ask(of, [start + count, together, size]),
-                false => v.ask(of, [0, together, value_size]),
-            }
+            // What comes next from memory comes while this is computed with, a part for each row.
+            let next = |part: usize, parts: usize| match start + count < keys {
+                true => k.ask(
+                    of,
+                    part_of([start + count, keys_together, size], part, parts),
+                ),
+                false => v.ask(of, part_of([0, values_together, value_size], part, parts)),
+            };
+            let rows = scores.len() / keys;
             for (row, scores) in scores.chunks_exact_mut(keys).enumerate() {
                 let (head, query) = head(row);
                 let seen = sizes.seen(query).saturating_sub(start).min(count);
                 let query = q.row([of[0], head], query, size);
+                next(row, rows);
                 dots(
                     simd,
                     query,
@@ -162,23 +136,32 @@ impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
             inlined!(map(simd, scores; |x| exp_negative(simd, simd.sub_f32s(x, shift))));
         }
         out.iter_mut().for_each(|out| out.fill(0.0));
-        for start in (0..keys).step_by(TOGETHER) {
-            let count = TOGETHER.min(keys - start);
+        for start in (0..keys).step_by(values_together) {
+            let count = values_together.min(keys - start);
             let (block, pitch) = v.floats(of, [start, count, value_size], wide);
-            v.ask(of, [start + count, together, value_size]);
+            let next = [start + count, values_together, value_size];
+            let groups = out.len().div_ceil(RESULTS);
             let weights = |row: usize| {
                 let seen = sizes.seen(head(row).1).saturating_sub(start).min(count);
                 &scores[row * keys + start..][..seen]
             };
-            for (pair, out) in out.chunks_mut(2).enumerate() {
-                let first = 2 * pair;
-                match out {
-                    [one, other] if weights(first).len() == weights(first + 1).len() => {
-                        let both = [weights(first), weights(first + 1)];
-                        weigh(simd, both, block, pitch, [one, other]);
-                    }
-                    rows => rows.iter_mut().enumerate().for_each(|(i, out)| {
-                        weigh(simd, [weights(first + i)], block, pitch, [out]);
+            for (group, out) in out.chunks_mut(RESULTS).enumerate() {
+                let first = RESULTS * group;
+                v.ask(of, part_of(next, group, groups));
+                let seen = weights(first).len();
+                let is_alike = (first..first + out.len()).all(|row| weights(row).len() == seen);
+                macro_rules! weigh {
+                    ($($i:literal)*) => {
+                        weigh(simd, [$(weights(first + $i)),*], block, pitch, out)
+                    };
+                }
+                match (is_alike, out.len()) {
+                    (true, 4) => weigh!(0 1 2 3),
+                    (true, 3) => weigh!(0 1 2),
+                    (true, 2) => weigh!(0 1),
+                    _ => out.iter_mut().enumerate().for_each(|(i, out)| {
+                        let out = std::slice::from_mut(out);
+                        weigh(simd, [weights(first + i)], block, pitch, out);
                     }),
                 }
             }
@@ -196,15 +179,23 @@ impl<T: Element> WithSimd for Job<'_, '_, '_, T> {
     }
 }
 
-/// Adds to each of the results the sum of rows, each times its weight. The results have as many weights; together they read
-/// each row once, and none waits for the sum before.
+/// One of equal parts of some keys or values: the first, how many, and their floats.
+#[inline(always)]
+fn part_of([first, count, columns]: [usize; 3], part: usize, parts: usize) -> [usize; 3] {
+    let each = count.div_ceil(parts.max(1));
+    let from = (part * each).min(count);
+    [first + from, each.min(count - from), columns]
+}
+
+/// Adds to each of the results rows, each times its weight, one after another. The results have as many weights; together
+/// they read each row once, and none waits for the sum before.
 #[inline(always)]
 fn weigh<S: Simd, const RESULTS: usize>(
     simd: S,
     weights: [&[f32]; RESULTS],
     rows: &[f32],
     pitch: usize,
-    mut out: [&mut [f32]; RESULTS],
+    out: &mut [&mut [f32]],
 ) {
     let lanes = S::F32_LANES;
     let (count, columns) = (weights[0].len(), out[0].len());
@@ -215,6 +206,10 @@ fn weigh<S: Simd, const RESULTS: usize>(
     let mut at = 0;
     while at + 4 * lanes <= columns {
         let mut sums = [[simd.splat_f32s(0.0); 4]; RESULTS];
+        for (sums, out) in sums.iter_mut().zip(&*out) {
+            let out = S::as_simd_f32s(&out[at..][..4 * lanes]).0;
+            *sums = [out[0], out[1], out[2], out[3]];
+        }
         for j in 0..count {
             let row = S::as_simd_f32s(&rows[j * pitch + at..][..4 * lanes]).0;
             let row = [row[0], row[1], row[2], row[3]];
@@ -225,30 +220,23 @@ fn weigh<S: Simd, const RESULTS: usize>(
                 }
             }
         }
-        for (out, sums) in out.iter_mut().zip(sums) {
-            for (i, sum) in sums.into_iter().enumerate() {
-                add(simd, sum, &mut out[at + i * lanes..][..lanes]);
-            }
+        for (sums, out) in sums.iter().zip(&mut *out) {
+            S::as_mut_simd_f32s(&mut out[at..][..4 * lanes])
+                .0
+                .copy_from_slice(sums);
         }
         at += 4 * lanes;
     }
     while at < columns {
         let end = columns.min(at + lanes);
         for (out, weights) in out.iter_mut().zip(weights) {
-            let mut sum = simd.splat_f32s(0.0);
+            let mut sum = load_some(simd, &out[at..end]);
             for (j, weight) in weights.iter().enumerate() {
                 let row = load_some(simd, &rows[j * pitch + at..j * pitch + end]);
                 sum = simd.mul_add_e_f32s(simd.splat_f32s(*weight), row, sum);
             }
-            add(simd, sum, &mut out[at..end]);
+            store_some(simd, &mut out[at..end], sum);
         }
         at = end;
     }
-}
-
-/// Adds a vector to its place, which may be shorter.
-#[inline(always)]
-fn add<S: Simd>(simd: S, sum: S::f32s, out: &mut [f32]) {
-    let total = simd.add_f32s(load_some(simd, out), sum);
-    store_some(simd, out, total);
 }

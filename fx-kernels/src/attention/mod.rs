@@ -2,6 +2,7 @@
 
 mod backward;
 mod blocks;
+mod dots;
 mod few;
 mod operands;
 
