@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use fx_core::ir::{Argument, Graph, NodeRef, Op, ValueMeta};
+use fx_core::ir::{Argument, Graph, NodeRef, Op, TensorMeta, ValueMeta};
 use fx_core::module::{Call, Module};
 use fx_core::operator;
 use fx_core::passes::backend::{
@@ -247,7 +247,7 @@ fn lowered_parts_run_the_code_and_come_back() -> Result<()> {
     Ok(())
 }
 
-/// Adds up, with what it multiplies for that.
+/// Adds up, with what it multiplies for that: those sums of which something is known.
 struct SumsOfProducts;
 
 impl Backend for SumsOfProducts {
@@ -257,8 +257,11 @@ impl Backend for SumsOfProducts {
 
     fn supports(&self, call: &Call<'_>, _: &Metas<'_>) -> Support {
         match call.function() {
-            Some(function) if function == operator::add => Support::Yes,
             Some(function) if function == operator::mul => Support::WithReader,
+            Some(function) if function == operator::add => match call.node().meta::<ValueMeta>() {
+                Some(_) => Support::Yes,
+                None => Support::no("nothing is known of it"),
+            },
             _ => Support::no("it is no sum"),
         }
     }
@@ -278,6 +281,12 @@ fn each_part_has_its_own_call_of_what_goes_with_a_reader() -> Result<()> {
     });
     let mut gm = symbolic_trace(f)?;
     let expected: f64 = gm.forward(4.0)?;
+    // Products are copied for their readers, and what is known of these holds.
+    let ids: Vec<NodeId> = gm.graph().nodes().map(NodeRef::id).collect();
+    for id in ids {
+        let meta = ValueMeta::from(TensorMeta::new([0i64; 0]));
+        gm.graph_mut().node_mut(id)?.set_meta(meta);
+    }
     let report = gm.lower(&SumsOfProducts)?;
     assert_eq!(report.parts.len(), 2);
     for (part, count) in report.parts.iter().zip([2, 1]) {

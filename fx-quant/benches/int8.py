@@ -5,9 +5,9 @@
 
 It builds the fx program (`cargo build --release`), writes each model in floats as ONNX, and quantizes it by fx, and by
 ONNX Runtime's `quantize_static` (per channel, `uint8` activations and `int8` weights, the better of QDQ and QOperator),
-with the same inputs to calibrate with; BERT also by `quantize_dynamic`. ONNX Runtime also runs the file that fx writes,
+with the same inputs to calibrate with; BERT also by `quantize_dynamic`, and by fx's dynamic plan. ONNX Runtime also runs the file that fx writes,
 and fx the file that ONNX Runtime's quantizer writes (QDQ; of BERT the dynamic one). It prints a line per model: the least
-time of each engine in ms, the faster of fx's two over ONNX Runtime's fastest, and each engine's signal over noise to the
+time of each engine in ms, the fastest of fx's over ONNX Runtime's fastest, and each engine's signal over noise to the
 floats in decibels. A row whose signal is below ONNX Runtime's by more
 than 0.5 dB is void. The last line is `all bars held`, or what was missed; then the exit code is 1. Bars hold on processors
 with AVX-512 VNNI; elsewhere the last line is `not judged`.
@@ -93,13 +93,16 @@ def compare(name, fx, options):
         same = (apart <= 1e-6 * reference.abs().max()).double().mean().item()
         print(f"{name}: ONNX Runtime on fx's file: {same:.4f} of the results equal to the reference form", flush=True)
         fx.ask(f"read {theirs}")
-        for engine in ("int8", "file", "f32"):
+        if name == "bert":
+            fx.ask("dynamic")
+        for engine in ("int8", "file", "f32", *(["dynamic"] if name == "bert" else [])):
             engines[f"fx_{engine}"] = lambda count, engine=engine: float(fx.ask(f"run {engine} {count}"))
             fx.ask(f"result {engine} {folder / 'y.safetensors'}")
             results[f"fx_{engine}"] = load_file(str(folder / "y.safetensors"))["y"]
         print(f"{name}: {fx.ask('left')}", file=sys.stderr)
         if options.profile:
-            fx.ask(f"profile {options.profile / name}.txt")
+            for engine in [engine for engine in engines if engine.startswith("fx_")]:
+                fx.ask(f"profile {engine[3:]} {options.profile / name}.{engine[3:]}.txt")
         least = dict.fromkeys(engines, math.inf)
         for _ in range(options.turns):
             for engine, run in engines.items():
@@ -130,10 +133,11 @@ def main():
     for name in options.models:
         least, signal = compare(name, fx, options)
         theirs = min((least[form], form) for form in least if form.startswith(("ort_Q", "ort_d")))
-        ours = min((least[form], form) for form in ("fx_int8", "fx_file"))
+        ours = min((least[form], form) for form in ("fx_int8", "fx_file", "fx_dynamic") if form in least)
         ratio = ours[0] / theirs[0]
+        dynamic = f" fx_dynamic_ms {least['fx_dynamic']:.2f} ({signal['fx_dynamic']:.2f} dB)" if "fx_dynamic" in least else ""
         print(
-            f"{name}: fx_ms {least['fx_int8']:.2f} fx_of_ort_ms {least['fx_file']:.2f} ort_ms {theirs[0]:.2f} ratio {ratio:.2f} (bar {BARS[name]:.2f})  "
+            f"{name}: fx_ms {least['fx_int8']:.2f}{dynamic} fx_of_ort_ms {least['fx_file']:.2f} ort_ms {theirs[0]:.2f} ratio {ratio:.2f} (bar {BARS[name]:.2f})  "
             f"ort_of_fx_ms {least['ort_of_fx']:.2f} openvino_ms {least.get('openvino', math.nan):.2f}  f32: fx {least['fx_f32']:.2f} ort {least['ort_f32']:.2f}  "
             f"sqnr_db fx {signal['fx_int8']:.2f} fx_of_ort {signal['fx_file']:.2f} ort {signal[theirs[1]]:.2f} ort_of_fx {signal['ort_of_fx']:.2f}",
             flush=True,

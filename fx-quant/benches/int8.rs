@@ -1,8 +1,8 @@
 //! The fx side of `int8.py`, which compares quantized models with ONNX Runtime and OpenVINO and builds this program. It
 //! answers lines of standard input: `load FOLDER` (a model in floats, inputs to calibrate with, and one to run), `run ENGINE
-//! COUNT` (the least time of so many runs in ms; `int8` or `f32`), `result ENGINE FILE` (of `reference` too), `profile FILE`,
+//! COUNT` (the least time of so many runs in ms; `int8` or `f32`), `result ENGINE FILE` (of `reference` too), `profile ENGINE FILE`,
 //! `left` (the calls that stay in floats), `onnx FILE` (the reference form). `read FILE` reads a quantized file, which is
-//! the engine `file` from then on.
+//! the engine `file` from then on; `dynamic` quantizes products by the range of each run, which is the engine `dynamic`.
 
 #[path = "../../fx-nn/benches/support/lines.rs"]
 mod lines;
@@ -15,7 +15,7 @@ use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
 use fx_nn::weights::{self, Checkpoint};
 use fx_onnx::{Export, Load, OnnxExt};
-use fx_quant::{Integers, MinMax, QConfig, Quantize};
+use fx_quant::{Calibration, Integers, MinMax, QConfig, Quantize};
 
 use lines::answer_each;
 
@@ -31,6 +31,8 @@ fn integers(reference: &GraphModule, x: &Tensor) -> Result<(GraphModule, String)
 
 struct Loaded {
     file: Option<GraphModule>,
+    dynamic: Option<GraphModule>,
+    model: GraphModule,
     reference: GraphModule,
     int8: GraphModule,
     f32: GraphModule,
@@ -52,6 +54,8 @@ fn load(folder: &Path) -> Result<Loaded> {
     let (int8, left) = integers(&reference, &x)?;
     Ok(Loaded {
         file: None,
+        dynamic: None,
+        model: gm.clone(),
         reference,
         int8,
         f32: gm.compile(Compile::new(Cpu::new()).like(&x))?,
@@ -77,7 +81,17 @@ fn main() {
             loaded.file = Some(made);
             return Ok(left);
         }
+        if words[..] == ["dynamic"] {
+            let plan = Quantize::new(QConfig::dynamic()).plan(&loaded.model)?;
+            let reference = plan.convert(&Calibration::default())?;
+            let (made, left) = integers(&reference, &loaded.x)?;
+            loaded.dynamic = Some(made);
+            return Ok(left);
+        }
         let engine = |name: &str| match name {
+            "dynamic" => {
+                (loaded.dynamic.as_ref()).ok_or_else(|| Error::msg("ask for `dynamic` first"))
+            }
             "file" => (loaded.file.as_ref()).ok_or_else(|| Error::msg("read a file first")),
             "int8" => Ok(&loaded.int8),
             "f32" => Ok(&loaded.f32),
@@ -99,9 +113,8 @@ fn main() {
                 weights::save_tensors([("y".to_string(), y)], file)?;
                 Ok("written".to_string())
             }
-            ["profile", file] => {
-                let of = loaded.file.as_ref().unwrap_or(&loaded.int8);
-                let profile = of.profile(10, &loaded.x)?;
+            ["profile", name, file] => {
+                let profile = engine(name)?.profile(10, &loaded.x)?;
                 std::fs::write(file, profile.to_string()).map_err(Error::other)?;
                 Ok("written".to_string())
             }

@@ -15,7 +15,9 @@ use crate::scheme::{Params, Scheme};
 
 /// Scale and zero point of each value that becomes integers, by its node's name: made by
 /// [`Plan::calibrate`], printed as a table.
-#[derive(Debug, Clone)]
+///
+/// The default is empty: it is one of a plan whose scales each run decides ([`QConfig::dynamic`](crate::QConfig::dynamic)).
+#[derive(Debug, Clone, Default)]
 pub struct Calibration {
     pub(crate) params: IndexMap<String, (Scheme, Params)>,
     pub(crate) floats: IndexMap<String, String>,
@@ -79,7 +81,7 @@ impl Plan {
                 }
             })?;
         }
-        if runs == 0 {
+        if runs == 0 && !seen.is_empty() {
             return Err(Error::msg(
                 "there are no inputs to calibrate with: give some that are like those of use",
             ));
@@ -92,6 +94,7 @@ impl Plan {
         for (name, value) in &self.values {
             let found = match &value.source {
                 Source::Seen(_) => self.params_of(name, &seen[&**name])?,
+                Source::OfRun(_) => continue,
                 Source::Of(from) => match calibration.params.get(from) {
                     Some(params) => Ok(*params),
                     None => Err(format!("%{from} is in floats")),

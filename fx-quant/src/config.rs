@@ -32,6 +32,8 @@ pub struct QConfig {
     pub weight: Scheme,
     /// Whether each channel of a weight has a scale of its own.
     pub per_channel: bool,
+    /// Whether each run decides the scale of an activation, by its least and its largest number.
+    pub dynamic: bool,
     observer: MakeObserver,
 }
 
@@ -42,6 +44,7 @@ impl Default for QConfig {
             activation: Scheme::UINT8,
             weight: Scheme::INT8,
             per_channel: true,
+            dynamic: false,
             observer: Arc::new(|| Box::new(Histogram::default())),
         }
     }
@@ -56,6 +59,31 @@ impl QConfig {
     /// PyTorch's `default_qconfig`: activations of 7 bits from the least to the largest number, one scale for a weight.
     pub fn min_max() -> Self {
         QConfig::x86().observer(MinMax::default).per_channel(false)
+    }
+
+    /// For products whose inputs each run rounds by their own least and largest number, with weights as in the default. What
+    /// they give is in floats, and nothing has to be calibrated: PyTorch's `quantize_dynamic`.
+    ///
+    /// ```
+    /// use fx_nn::prelude::*;
+    /// use fx_quant::{Calibration, Integers, QConfig, Quantize};
+    /// fx_nn::manual_seed(0);
+    /// let mut model = nn::Sequential::new().push(nn::Linear::new(64, 64)?).push(nn::GELU::new()).push(nn::Linear::new(64, 8)?);
+    /// model.eval();
+    /// let gm = symbolic_trace(&model)?;
+    /// let plan = Quantize::new(QConfig::dynamic()).plan(&gm)?;
+    /// let mut quantized = plan.convert(&Calibration::default())?;
+    /// quantized.lower(&Integers::new())?;
+    /// let x = (Tensor::randn((4, 64))? * 1000.0)?; // any range
+    /// let (y, found): (Tensor, Tensor) = (gm.forward(&x)?, quantized.forward(&x)?);
+    /// assert!(fx_nn::allclose(&found, &y, 0.02, 20.0)?.close);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn dynamic() -> Self {
+        QConfig {
+            dynamic: true,
+            ..QConfig::default()
+        }
     }
 
     /// With other integers for activations.
@@ -100,6 +128,7 @@ impl fmt::Debug for QConfig {
             .field("activation", &self.activation)
             .field("weight", &self.weight)
             .field("per_channel", &self.per_channel)
+            .field("dynamic", &self.dynamic)
             .field("observer", &self.new_observer())
             .finish()
     }

@@ -11,7 +11,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use crate::calibrate::Calibration;
 use crate::config::QConfig;
 use crate::observer::weight_range;
-use crate::plan::{Decision, Plan};
+use crate::of_run;
+use crate::plan::{Decision, Plan, Source};
 use crate::role::Role;
 use crate::run::tensor_at;
 use crate::scheme::{Params, Scheme};
@@ -22,6 +23,15 @@ use crate::scheme::{Params, Scheme};
 struct Integers {
     path: String,
     scale: Scale,
+}
+
+/// How a value is rounded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Rounding {
+    /// By a scale and a zero point that a calibration found.
+    Known(Scheme, Params),
+    /// By those that each run decides.
+    OfRun(Scheme),
 }
 
 /// The scales of a weight.
@@ -44,7 +54,15 @@ impl Plan {
     pub fn convert(&self, calibration: &Calibration) -> Result<GraphModule> {
         let mut gm = self.gm.clone();
         self.round_values(&mut gm, calibration)?;
+        let products = self.products(&gm, calibration)?;
+        // Inputs have the type of the weights.
+        let dtype = match products.first() {
+            Some(product) => tensor_at(&gm, &product.path)?.dtype()?,
+            None => DType::F32,
+        };
         self.round_weights(&mut gm, calibration)?;
+        // Last, since an edit takes away what is known of all behind it.
+        of_run::are_of_one_element(&mut gm, dtype)?;
         gm.lint()?;
         Ok(gm)
     }
@@ -72,14 +90,25 @@ impl Plan {
 
     /// Puts a pair behind each value, and has its readers read it.
     fn round_values(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
-        self.behind_values(gm, calibration, |at, id, scheme, params| {
+        self.behind_values(gm, calibration, |at, id, rounding| {
             let name = at.node(id)?.name().to_string();
+            let (scheme, scale, zero_point) = match rounding {
+                Rounding::Known(scheme, params) => (
+                    scheme,
+                    Argument::Float(params.scale),
+                    Argument::Int(params.zero_point),
+                ),
+                Rounding::OfRun(scheme) => {
+                    let [scale, zero_point] = of_run::params(at, id, scheme)?;
+                    (scheme, scale, zero_point)
+                }
+            };
             let whole = at.call_function(
                 function!(ops::quantize_affine),
                 (
                     id,
-                    params.scale,
-                    params.zero_point,
+                    scale.clone(),
+                    zero_point.clone(),
                     scheme.quant_min,
                     scheme.quant_max,
                     Argument::DType(scheme.dtype),
@@ -89,7 +118,7 @@ impl Plan {
             at.node_mut(whole)?.rename(&format!("{name}_quantized"));
             let back = at.call_function(
                 function!(ops::dequantize_affine),
-                (whole, params.scale, params.zero_point),
+                (whole, scale, zero_point),
                 (),
             )?;
             at.node_mut(back)?.rename(&format!("{name}_dequantized"));
@@ -103,10 +132,14 @@ impl Plan {
         &self,
         gm: &mut GraphModule,
         calibration: &Calibration,
-        put: impl Fn(&mut InsertionPoint<'_>, NodeId, Scheme, Params) -> Result<NodeId>,
+        put: impl Fn(&mut InsertionPoint<'_>, NodeId, Rounding) -> Result<NodeId>,
     ) -> Result<()> {
-        for name in self.values.keys() {
-            if !calibration.params.contains_key(name) && !calibration.floats.contains_key(name) {
+        for (name, value) in &self.values {
+            let is_of_run = matches!(value.source, Source::OfRun(_));
+            if !is_of_run
+                && !calibration.params.contains_key(name)
+                && !calibration.floats.contains_key(name)
+            {
                 return Err(Error::msg(format_args!(
                     "the calibration does not have %{name}: calibrate this plan"
                 )));
@@ -116,8 +149,10 @@ impl Plan {
         let first = nodes.find(|node| !matches!(node.op(), Op::Placeholder(_)));
         let first = first.map(|node| node.id());
         for (name, value) in &self.values {
-            let Some(&(scheme, params)) = calibration.params.get(name) else {
-                continue;
+            let rounding = match (&value.source, calibration.params.get(name)) {
+                (Source::OfRun(scheme), _) => Rounding::OfRun(*scheme),
+                (_, Some(&(scheme, params))) => Rounding::Known(scheme, params),
+                (_, None) => continue,
             };
             let node = gm
                 .graph()
@@ -139,7 +174,7 @@ impl Plan {
                 (true, Some(first)) => edit.inserting_before(first)?,
                 _ => edit.inserting_after(id)?,
             };
-            let made = put(&mut at, id, scheme, params)?;
+            let made = put(&mut at, id, rounding)?;
             drop(at);
             edit.node_mut(id)?
                 .replace_uses_with_filter(made, |user| wanted.contains(&user.id()))?;

@@ -9,6 +9,7 @@ pub mod guide;
 mod histogram;
 mod integers;
 mod observer;
+mod of_run;
 mod plan;
 mod qat;
 mod role;

@@ -37,6 +37,8 @@ pub(crate) enum Source {
     Seen(QConfig),
     /// They are another node's.
     Of(String),
+    /// Each run decides them.
+    OfRun(Scheme),
 }
 
 /// A value that becomes integers.
@@ -48,6 +50,17 @@ pub(crate) struct Quantity {
 }
 
 impl Quantity {
+    /// What a product reads.
+    fn read(config: &QConfig) -> Self {
+        match config.dynamic {
+            true => Quantity {
+                source: Source::OfRun(config.activation),
+                is_result: false,
+            },
+            false => Quantity::seen(config, false),
+        }
+    }
+
     fn seen(config: &QConfig, is_result: bool) -> Self {
         Quantity {
             source: Source::Seen(config.clone()),
@@ -228,6 +241,9 @@ impl<'g> Maker<'g> {
                     return float("its weight is computed by the graph");
                 }
             }
+            Role::Computed if config.dynamic => {
+                return float("its inputs are rounded by no run: only products with weights are");
+            }
             Role::Computed if self.quantize.names(node) => {}
             Role::Computed => {
                 let mut inputs = node.all_input_nodes();
@@ -252,7 +268,10 @@ impl<'g> Maker<'g> {
             let name = self.gm.graph().node(input)?.name().to_string();
             self.values
                 .entry(name)
-                .or_insert_with(|| Quantity::seen(&config, false));
+                .or_insert_with(|| Quantity::read(&config));
+        }
+        if config.dynamic {
+            return Ok(Decision::Quantized(config));
         }
         match bound_after(node)? {
             // The bound rounds what it gives.
@@ -360,7 +379,11 @@ fn words(config: &QConfig, node: NodeRef<'_>) -> String {
             } else {
                 ""
             };
-            format!("{activation}, weight {}{each}", range(&config.weight))
+            let of_run = if config.dynamic { " of each run" } else { "" };
+            format!(
+                "{activation}{of_run}, weight {}{each}",
+                range(&config.weight)
+            )
         }
         Ok(Some(Role::Shared | Role::Bounded)) => {
             format!("{}, as its input", config.activation.dtype)

@@ -9,6 +9,7 @@ use fx_core::{Error, GraphModule, Result, function};
 use fx_nn::{Tensor, ops};
 
 use crate::calibrate::Calibration;
+use crate::convert::Rounding;
 use crate::plan::Plan;
 use crate::run::tensor_at;
 use crate::scheme::Scheme;
@@ -46,7 +47,8 @@ impl Plan {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the calibration is of another plan, or a scheme is not symmetric for weights per channel.
+    /// Returns an error if the calibration is of another plan, each run decides a scale, or a scheme is not symmetric for
+    /// weights per channel.
     pub fn prepare_qat(&self, calibration: &Calibration) -> Result<GraphModule> {
         let mut gm = self.gm.clone();
         self.fake_values(&mut gm, calibration)?;
@@ -80,7 +82,13 @@ impl Plan {
     }
 
     fn fake_values(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
-        self.behind_values(gm, calibration, |at, id, scheme, params| {
+        self.behind_values(gm, calibration, |at, id, rounding| {
+            let Rounding::Known(scheme, params) = rounding else {
+                return Err(at.node(id)?.blame(
+                    "training with the rounding of",
+                    Error::msg("each run decides its scale: train a plan that is calibrated"),
+                ));
+            };
             at.call_function(
                 function!(ops::fake_quantize_affine),
                 (

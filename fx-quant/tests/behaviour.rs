@@ -7,6 +7,7 @@ mod quantized_file;
 mod behaviour {
     pub mod digits;
     pub mod draw;
+    pub mod dynamic;
     pub mod integers;
     pub mod nets;
     pub mod observers;

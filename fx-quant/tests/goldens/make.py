@@ -1,4 +1,4 @@
-"""Writes `observers.json` and `nets.json`: what torch.ao.quantization of torch 2.15 gives, which later versions delete.
+"""Writes `observers.json`, `nets.json` and `dynamic.json`: what torch.ao.quantization of torch 2.15 gives, which later versions delete.
 
     python fx-quant/tests/goldens/make.py
 
@@ -171,7 +171,31 @@ def nets():
     print(f"nets: {len(results)}")
 
 
+def dynamic():
+    """Three layers whose inputs each run rounds by their own range, for inputs of several ranges."""
+    draw = Draw(7)
+    module = filled(Products(), draw)
+
+    def linear(layer, x):
+        observer = PerChannelMinMaxObserver(dtype=torch.qint8, qscheme=torch.per_channel_symmetric)
+        observer(layer.weight)
+        scale, zero = observer.calculate_qparams()
+        weight = torch.quantize_per_channel(layer.weight.detach(), scale, zero, 0, torch.qint8)
+        packed = torch.ops.quantized.linear_prepack(weight, layer.bias)
+        return torch.ops.quantized.linear_dynamic(x, packed, False)
+
+    results = []
+    for scale, shift in [(1.0, 0.0), (0.01, 0.0), (1000.0, 0.0), (2.0, 5.0), (2.0, -5.0)]:
+        x = draw.tensor([8, 24], 3, scale, shift)
+        y = F.relu(linear(module.a, x))
+        y = linear(module.c, F.relu(linear(module.b, y)) + y)
+        results.append({"scale": scale, "shift": shift, "result": y.flatten().tolist()})
+    (HERE / "dynamic.json").write_text(json.dumps(results, indent=0) + "\n")
+    print(f"dynamic: {len(results)}")
+
+
 if __name__ == "__main__":
     assert torch.__version__.startswith("2.15"), f"the goldens are of torch 2.15, not {torch.__version__}"
     observers()
     nets()
+    dynamic()

@@ -285,7 +285,14 @@ pub(super) fn part_from_readers(gm: &mut GraphModule, colours: &[Colour]) -> Res
         .filter(is_tensor)
         .filter(|tensor| tensor.num_users() > 0);
     let tensors: Vec<NodeId> = tensors.map(NodeRef::id).collect();
-    edit.erase_unused(&tensors)
+    edit.erase_unused(&tensors)?;
+    // Copies give what the calls gave: all that was known of nodes holds.
+    for node in source.nodes() {
+        if let Ok(mut same) = edit.node_mut(node.id()) {
+            same.take_after(node, true);
+        }
+    }
+    Ok(())
 }
 
 /// What is said of each call, by index; `left` gets those that are not supported, with the reason.
