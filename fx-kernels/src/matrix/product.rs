@@ -296,8 +296,7 @@ impl<B: Panels, T: Terms> Kernel<T> for Job<'_, '_, '_, B, T> {
                             if blocks == 1 {
                                 let out = &mut task.out[first..first + count];
                                 multiply_at(
-                                    simd,
-                                    terms,
+                                    (simd, terms),
                                     a,
                                     b,
                                     at,
@@ -307,7 +306,7 @@ impl<B: Panels, T: Terms> Kernel<T> for Job<'_, '_, '_, B, T> {
                                 );
                             } else {
                                 let sums = &mut sums[panel * rows_of..][first..first + count];
-                                multiply_at(simd, terms, a, b, at, block > 0, sums, at);
+                                multiply_at((simd, terms), a, b, at, block > 0, sums, at);
                             }
                         }
                     }

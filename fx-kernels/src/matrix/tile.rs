@@ -60,8 +60,7 @@ macro_rules! tiles {
         /// of them, and writes the sums to the rows of `out` from `column` on, or adds them to what is there.
         #[inline(always)]
         pub(crate) fn multiply_at<S: Simd, T: MulAdd<S>, R: AsMut<[f32]>>(
-            simd: S,
-            terms: T,
+            (simd, terms): (S, T),
             a: &[Row],
             b: &[Columns],
             at: usize,
@@ -97,7 +96,7 @@ pub(crate) fn multiply<S: Simd, R: AsMut<[f32]>>(
     column: usize,
 ) {
     for at in (0..PANEL).step_by(2 * S::F32_LANES) {
-        multiply_at(simd, Floats, a, b, at, add, out, column + at);
+        multiply_at((simd, Floats), a, b, at, add, out, column + at);
     }
 }
 
