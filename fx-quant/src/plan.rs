@@ -242,7 +242,9 @@ impl<'g> Maker<'g> {
                 }
             }
             Role::Computed if config.dynamic => {
-                return float("its inputs are rounded by no run: only products with weights are");
+                return float(
+                    "it has no weight: a run rounds only the inputs of products with weights",
+                );
             }
             Role::Computed if self.quantize.names(node) => {}
             Role::Computed => {

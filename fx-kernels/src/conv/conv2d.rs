@@ -5,7 +5,7 @@ use crate::conv::depthwise::Depthwise;
 use crate::conv::direct::Direct;
 use crate::conv::epilogue::{ConvFinish, Epilogue};
 use crate::conv::first::First;
-use crate::conv::pairs::OfPairs;
+use crate::conv::pairs::PairConv;
 use crate::conv::spec::{check_conv, reads_plain};
 use crate::conv::winograd::Winograd;
 use crate::conv::{Blocked, ConvOptions, ConvSpec};
@@ -48,7 +48,7 @@ enum Kind {
 #[derive(Debug, Clone)]
 enum AnyDirect {
     Floats(Direct<Floats>),
-    Pairs(OfPairs),
+    Pairs(PairConv),
 }
 
 impl AnyDirect {
@@ -58,7 +58,7 @@ impl AnyDirect {
         bias: Option<&[f32]>,
         ConvOptions { level, bf16, .. }: ConvOptions,
     ) -> AnyDirect {
-        let pairs = || OfPairs::new(spec, weight, bias, level);
+        let pairs = || PairConv::new(spec, weight, bias, level);
         match bf16.then(pairs).flatten() {
             Some(pairs) => AnyDirect::Pairs(pairs),
             None => AnyDirect::Floats(Direct::new(Floats, spec, weight, bias, level)),
@@ -106,7 +106,12 @@ impl Conv2d {
         &self.spec
     }
 
-    /// Whether it rounds images to `bf16`: but for large ones that Winograd's algorithm is faster for.
+    /// Whether large images are convolved by Winograd's algorithm, which is in `f32`.
+    pub fn uses_winograd(&self) -> bool {
+        matches!(&self.kind, Kind::Winograd(..))
+    }
+
+    /// Whether it rounds images to `bf16`, but for those that [Winograd's algorithm](Conv2d::uses_winograd) takes.
     pub fn is_bf16(&self) -> bool {
         matches!(
             &self.kind,

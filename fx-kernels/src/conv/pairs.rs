@@ -18,19 +18,19 @@ const WORK: usize = 60;
 
 /// Packed weights of a convolution in `bf16`.
 #[derive(Debug, Clone)]
-pub(crate) struct OfPairs {
+pub(crate) struct PairConv {
     terms: Pairs,
     direct: Direct<Pairs>,
 }
 
-impl OfPairs {
+impl PairConv {
     /// Packs a weight, if the machine has products of pairs, and each of them is of one group.
     pub(crate) fn new(
         spec: ConvSpec,
         weight: &[f32],
         bias: Option<&[f32]>,
         level: Level,
-    ) -> Option<OfPairs> {
+    ) -> Option<PairConv> {
         let group_in = spec.group_in();
         let fits = spec.groups == 1 || group_in.is_multiple_of(2);
         let terms = Pairs::of(level).filter(|_| fits && !reads_plain(&spec))?;
@@ -52,7 +52,7 @@ impl OfPairs {
             ..spec
         };
         let direct = Direct::new(terms, spec, &words, bias, level);
-        Some(OfPairs { terms, direct })
+        Some(PairConv { terms, direct })
     }
 
     /// Runs on sizes that the caller has checked; the input's halo holds the padding.

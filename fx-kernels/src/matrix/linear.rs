@@ -4,7 +4,7 @@ use rayon::prelude::*;
 
 use super::finish::{Ending, Finish};
 use super::gemv::{FEW, few_rows};
-use super::packed::{OfPairs, PackedMatrix, Store};
+use super::packed::{PackedMatrix, PairPanels, Store};
 use super::panels::{Panels, Strided};
 use super::product::Product;
 use crate::Level;
@@ -79,7 +79,10 @@ pub fn linear(
                         .for_each(narrow);
                 }
             }
-            let right = &OfPairs(lines.as_chunks().0, depth);
+            let right = &PairPanels {
+                rows: lines.as_chunks().0,
+                depth,
+            };
             of_terms(
                 terms,
                 level,

@@ -355,9 +355,14 @@ where
 }
 
 /// A matrix of bf16 as the right operand of a product of pairs.
-pub(crate) struct OfPairs<'a>(pub &'a [Columns], pub usize);
+pub(crate) struct PairPanels<'a> {
+    /// A row of 32 pairs for two inputs and a panel.
+    pub rows: &'a [Columns],
+    /// The rows of a panel.
+    pub depth: usize,
+}
 
-impl Panels for OfPairs<'_> {
+impl Panels for PairPanels<'_> {
     fn is_ready(&self) -> bool {
         true
     }
@@ -370,7 +375,7 @@ impl Panels for OfPairs<'_> {
         k: usize,
         space: &'a mut [Columns],
     ) -> &'a [Columns] {
-        &self.0[panel * self.1 + k..][..space.len()]
+        &self.rows[panel * self.depth + k..][..space.len()]
     }
 }
 

@@ -317,7 +317,11 @@ impl Kernel {
                 } else {
                     ""
                 };
-                let bf16 = if conv.is_bf16() { " in bf16" } else { "" };
+                let bf16 = match (conv.is_bf16(), conv.uses_winograd()) {
+                    (true, true) => " in bf16, of large images by Winograd's algorithm",
+                    (true, false) => " in bf16",
+                    (false, _) => "",
+                };
                 with(
                     &format!("{depthwise}convolution {rows}x{columns}{bf16}"),
                     *activation,
