@@ -370,8 +370,19 @@ fn products_of_batches() {
 #[test]
 fn attention_of_few_and_many_queries() {
     each_shape("attention", |random| {
-        let (kv_heads, group) = (1 + random.below(2), 1 + random.below(2));
-        let (queries, more, size) = (1 + random.below(20), random.below(20), 1 + random.below(40));
+        // A few queries of common sizes behind many keys, shared by up to nine heads, or anything.
+        let is_token = random.below(4) == 0;
+        let (kv_heads, group) = (
+            1 + random.below(2),
+            1 + random.below(if is_token { 9 } else { 2 }),
+        );
+        let (queries, more, size) = match is_token {
+            true => {
+                let size = [64, 128, 256][random.below(3)];
+                (1 + random.below(3), random.below(150), size)
+            }
+            false => (1 + random.below(20), random.below(20), 1 + random.below(40)),
+        };
         let (heads, keys) = (kv_heads * group, queries + more);
         let q = random.floats(heads * queries * size);
         let (k, v) = (
