@@ -21,8 +21,7 @@ pub(crate) trait MulAdd<S: Simd>: Terms {
     /// `sum + x * w` for terms that are floats, and the sum of both products for pairs.
     fn mul_add(self, simd: S, x: S::f32s, w: S::f32s, sum: S::f32s) -> S::f32s;
 
-    /// Runs a part of a kernel with a frame of its own on the stack. Without optimisation a function has room for every
-    /// variable of all that is compiled into it: what chooses among many tiles would need megabytes.
+    /// As [`framed`](crate::vector::framed), with the instructions of the terms.
     fn framed(self, simd: S, part: impl FnOnce());
 }
 

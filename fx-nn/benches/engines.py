@@ -11,11 +11,9 @@ missed; then the exit code is 1. Names of models as arguments choose them; `--tu
 `fx-quant/benches/int8.py`, and `--bf16` models in `bf16`, by `fx-onnx/benches/bf16.py`, with the other arguments.
 """
 
-import argparse
 import os
 import sys
 import tempfile
-import time
 import warnings
 from pathlib import Path
 
@@ -38,7 +36,8 @@ try:
 except ImportError as error:
     sys.exit(MISSING.format(error.name))
 
-from fx_program import Fx, build
+import fx_program
+from fx_program import Fx, build, in_turns, options_of
 
 # What fx compiled may take, over PyTorch eager, on a CPU with AVX-512; and what it aims at beyond.
 BARS = {
@@ -164,16 +163,7 @@ def model_of(name):
 
 
 def timed(run):
-    def least(count):
-        best = float("inf")
-        with torch.inference_mode():
-            for _ in range(count):
-                start = time.perf_counter()
-                run()
-                best = min(best, (time.perf_counter() - start) * 1e3)
-        return best
-
-    return least
+    return fx_program.timed(torch.inference_mode()(run))
 
 
 def optimized(model, args):
@@ -228,27 +218,12 @@ def compare(name, fx, turns, threads, profile):
             worst = max(worst, ((found - expected).abs().max() / expected.abs().max()).item())
         if profile:
             fx.ask(f"profile {profile / name}.txt")
-        least = dict.fromkeys(engines, float("inf"))
-        for _ in range(turns):
-            for engine, run in engines.items():
-                run(2)
-                least[engine] = min(least[engine], run(3))
+        least = in_turns(engines, turns, 3)
     return least, worst
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("models", nargs="*", default=list(BARS))
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--profile", type=Path)
-    options = parser.parse_args()
-    if options.profile:
-        options.profile = options.profile.resolve()
-        options.profile.mkdir(parents=True, exist_ok=True)
-    unknown = [name for name in options.models if name not in BARS]
-    if unknown:
-        sys.exit(f"the models are {', '.join(BARS)}; there is no {', '.join(unknown)}")
+    options = options_of(__doc__, BARS)
     torch.set_num_threads(options.threads)
     fx = Fx(build("engines"), options.threads)
     print(f"torch {torch.__version__}, onnxruntime {onnxruntime.__version__}, {options.threads} threads")

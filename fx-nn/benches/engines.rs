@@ -3,11 +3,12 @@
 //! of so many runs in ms), `result ENGINE FILE`, `profile FILE` (what the steps of the compiled model
 //! take).
 
+#[path = "support/engines.rs"]
+mod engines;
 #[path = "support/lines.rs"]
 mod lines;
 
 use std::path::Path;
-use std::time::Instant;
 
 use fx_nn::cpu::Cpu;
 use fx_nn::models::convnext::convnext_tiny;
@@ -23,6 +24,7 @@ use fx_nn::trace::{CallArgs, FromValue, IntoArgs};
 use fx_nn::value::Value;
 use fx_nn::weights::{self, Checkpoint};
 
+use engines::answer_of_engine;
 use lines::answer_each;
 
 /// A model as each engine runs it.
@@ -149,29 +151,16 @@ fn answer(line: &str, loaded: &mut Option<Loaded>) -> Result<String> {
             *loaded = Some(load(Path::new(folder))?);
             "loaded".into()
         }
-        ["run", engine, count] => {
-            let loaded = loaded.as_ref().ok_or_else(model)?;
-            let mut least = f64::INFINITY;
-            for _ in 0..count.parse().map_err(Error::other)? {
-                let start = Instant::now();
-                let result = loaded.run(engine)?;
-                least = least.min(start.elapsed().as_secs_f64() * 1e3);
-                drop(result);
-            }
-            format!("{least}")
-        }
-        ["result", engine, file] => {
-            let tensor = loaded.as_ref().ok_or_else(model)?.run(engine)?;
-            weights::save_tensors([("y".to_string(), tensor)], file)?;
-            "written".into()
-        }
         ["profile", file] => {
             let loaded = loaded.as_ref().ok_or_else(model)?;
             let profile = loaded.compiled.profile(5, loaded.args.clone())?;
             std::fs::write(file, profile.to_string()).map_err(Error::other)?;
             "written".into()
         }
-        _ => return Err(Error::msg(format_args!("`{line}` is no command"))),
+        _ => {
+            let loaded = loaded.as_ref().ok_or_else(model)?;
+            answer_of_engine(&words, |engine| loaded.run(engine))?
+        }
     })
 }
 

@@ -2,17 +2,19 @@
 //! standard input: `load FOLDER` (a model, and an input to run), `run ENGINE COUNT` (the least time of so many runs in ms;
 //! `bf16` or `f32`), `result ENGINE FILE`, `profile FILE`.
 
+#[path = "../../fx-nn/benches/support/engines.rs"]
+mod engines;
 #[path = "../../fx-nn/benches/support/lines.rs"]
 mod lines;
 
 use std::path::Path;
-use std::time::Instant;
 
 use fx_nn::cpu::{Cpu, Precision};
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
-use fx_nn::weights::{self, Checkpoint};
+use fx_nn::weights::Checkpoint;
 
+use engines::answer_of_engine;
 use lines::answer_each;
 
 struct Loaded {
@@ -49,26 +51,12 @@ fn main() {
             other => Err(Error::msg(format_args!("there is no engine {other}"))),
         };
         match words[..] {
-            ["run", name, count] => {
-                let (gm, mut least) = (engine(name)?, f64::INFINITY);
-                for _ in 0..count.parse::<usize>().map_err(Error::other)? {
-                    let start = Instant::now();
-                    let _: Tensor = gm.forward(&loaded.x)?;
-                    least = least.min(start.elapsed().as_secs_f64() * 1e3);
-                }
-                Ok(least.to_string())
-            }
-            ["result", name, file] => {
-                let y: Tensor = engine(name)?.forward(&loaded.x)?;
-                weights::save_tensors([("y".to_string(), y)], file)?;
-                Ok("written".to_string())
-            }
             ["profile", file] => {
                 let profile = loaded.bf16.profile(10, &loaded.x)?;
                 std::fs::write(file, profile.to_string()).map_err(Error::other)?;
                 Ok("written".to_string())
             }
-            _ => Err(Error::msg(format_args!("no such line: {line}"))),
+            _ => answer_of_engine(&words, |name| engine(name)?.forward(&loaded.x)),
         }
     });
 }

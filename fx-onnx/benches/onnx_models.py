@@ -1,7 +1,6 @@
 """The models that `bf16.py` and fx-quant's `int8.py` write as ONNX, and the other engines that run the files."""
 
 import math
-import time
 
 import onnxruntime
 import torch
@@ -77,20 +76,6 @@ def openvino_of(file, x, threads, **hints):
     hints = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", **hints}
     request = openvino.Core().compile_model(str(file), "CPU", hints).create_infer_request()
     return lambda: request.infer({0: x})
-
-
-def timed(run):
-    """The least of some times in ms."""
-
-    def least(count):
-        best = math.inf
-        for _ in range(count):
-            start = time.perf_counter()
-            run()
-            best = min(best, (time.perf_counter() - start) * 1e3)
-        return best
-
-    return least
 
 
 def sqnr(expected, found):

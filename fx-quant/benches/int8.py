@@ -15,7 +15,6 @@ with AVX-512 VNNI; elsewhere the last line is `not judged`.
 Names of models as arguments choose them; `--turns N` (5), `--threads N` (2), `--profile FOLDER` writes the steps' times.
 """
 
-import argparse
 import math
 import sys
 import tempfile
@@ -34,11 +33,11 @@ try:
     from onnxruntime.quantization.shape_inference import quant_pre_process
     from safetensors.torch import load_file, save_file
 
-    from onnx_models import model_of, openvino_of, session, sqnr, timed, write_onnx
+    from onnx_models import model_of, openvino_of, session, sqnr, write_onnx
 except ImportError as error:
     sys.exit(MISSING.format(error.name))
 
-from fx_program import Fx, build  # noqa: E402
+from fx_program import Fx, build, in_turns, options_of, timed  # noqa: E402
 from onnx_quantizer import Reader  # noqa: E402
 
 # What fx may take over ONNX Runtime's integers.
@@ -103,27 +102,12 @@ def compare(name, fx, options):
         if options.profile:
             for engine in [engine for engine in engines if engine.startswith("fx_")]:
                 fx.ask(f"profile {engine[3:]} {options.profile / name}.{engine[3:]}.txt")
-        least = dict.fromkeys(engines, math.inf)
-        for _ in range(options.turns):
-            for engine, run in engines.items():
-                run(2)
-                least[engine] = min(least[engine], run(5))
+        least = in_turns(engines, options.turns, 5)
         return least, {engine: sqnr(expected, found) for engine, found in results.items()}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    parser.add_argument("models", nargs="*", default=list(BARS))
-    parser.add_argument("--turns", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--profile", type=Path)
-    options = parser.parse_args()
-    if options.profile:
-        options.profile = options.profile.resolve()
-        options.profile.mkdir(parents=True, exist_ok=True)
-    unknown = [name for name in options.models if name not in BARS]
-    if unknown:
-        sys.exit(f"the models are {', '.join(BARS)}; there is no {', '.join(unknown)}")
+    options = options_of(__doc__, BARS)
     torch.set_num_threads(options.threads)
     flags = Path("/proc/cpuinfo")
     has_vnni = flags.exists() and "avx512_vnni" in flags.read_text()

@@ -4,19 +4,21 @@
 //! `left` (the calls that stay in floats), `onnx FILE` (the reference form). `read FILE` reads a quantized file, which is
 //! the engine `file` from then on; `dynamic` quantizes products by the range of each run, which is the engine `dynamic`.
 
+#[path = "../../fx-nn/benches/support/engines.rs"]
+mod engines;
 #[path = "../../fx-nn/benches/support/lines.rs"]
 mod lines;
 
 use std::path::Path;
-use std::time::Instant;
 
 use fx_nn::cpu::Cpu;
 use fx_nn::passes::backend::Compile;
 use fx_nn::prelude::*;
-use fx_nn::weights::{self, Checkpoint};
+use fx_nn::weights::Checkpoint;
 use fx_onnx::{Export, Load, OnnxExt};
 use fx_quant::{Calibration, Integers, MinMax, QConfig, Quantize};
 
+use engines::answer_of_engine;
 use lines::answer_each;
 
 /// What a graph in reference form is in integers, and the calls that it leaves to the compiler of floats.
@@ -99,20 +101,6 @@ fn main() {
             other => Err(Error::msg(format_args!("there is no engine {other}"))),
         };
         match words[..] {
-            ["run", name, count] => {
-                let (gm, mut least) = (engine(name)?, f64::INFINITY);
-                for _ in 0..count.parse::<usize>().map_err(Error::other)? {
-                    let start = Instant::now();
-                    let _: Tensor = gm.forward(&loaded.x)?;
-                    least = least.min(start.elapsed().as_secs_f64() * 1e3);
-                }
-                Ok(least.to_string())
-            }
-            ["result", name, file] => {
-                let y: Tensor = engine(name)?.forward(&loaded.x)?;
-                weights::save_tensors([("y".to_string(), y)], file)?;
-                Ok("written".to_string())
-            }
             ["profile", name, file] => {
                 let profile = engine(name)?.profile(10, &loaded.x)?;
                 std::fs::write(file, profile.to_string()).map_err(Error::other)?;
@@ -125,7 +113,7 @@ fn main() {
                     .to_onnx(file, &Export::example(&loaded.x))?;
                 Ok("written".to_string())
             }
-            _ => Err(Error::msg(format_args!("no such line: {line}"))),
+            _ => answer_of_engine(&words, |name| engine(name)?.forward(&loaded.x)),
         }
     });
 }

@@ -60,7 +60,7 @@ impl Plan {
             Some(product) => tensor_at(&gm, &product.path)?.dtype()?,
             None => DType::F32,
         };
-        self.round_weights(&mut gm, calibration)?;
+        self.round_weights(&mut gm, products)?;
         // Last, since an edit takes away what is known of all behind it.
         of_run::are_of_one_element(&mut gm, dtype)?;
         gm.lint()?;
@@ -222,13 +222,13 @@ impl Plan {
         Ok(all)
     }
 
-    /// Has each quantized product read its weight from integers.
-    fn round_weights(&self, gm: &mut GraphModule, calibration: &Calibration) -> Result<()> {
+    /// Has each product read its weight from integers.
+    fn round_weights(&self, gm: &mut GraphModule, products: Vec<Product<'_>>) -> Result<()> {
         let mut made: FxHashMap<(String, Scheme, bool), Integers> = FxHashMap::default();
         let mut at_path: FxHashMap<String, usize> = FxHashMap::default();
         let mut biases = Biases::default();
         let mut former = Vec::new();
-        for product in self.products(gm, calibration)? {
+        for product in products {
             let Product {
                 node,
                 ref path,

@@ -16,7 +16,8 @@ import warnings
 from pathlib import Path
 
 warnings.filterwarnings("ignore")
-sys.path.append(str(Path(__file__).resolve().parents[1] / "benches"))
+for package in ("fx-quant", "fx-onnx"):
+    sys.path.append(str(Path(__file__).resolve().parents[2] / package / "benches"))
 MISSING = "onnx_files.py needs torch, torchvision, onnx, onnxruntime and safetensors: pip install {}"
 try:
     import onnx
@@ -30,7 +31,8 @@ try:
 except ImportError as error:
     sys.exit(MISSING.format(error.name))
 
-from onnx_quantizer import Reader, with_statistics  # noqa: E402
+from onnx_models import with_statistics  # noqa: E402
+from onnx_quantizer import Reader  # noqa: E402
 
 
 class Rows(nn.Module):

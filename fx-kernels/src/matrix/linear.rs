@@ -4,8 +4,8 @@ use rayon::prelude::*;
 
 use super::finish::{Ending, Finish};
 use super::gemv::{FEW, few_rows};
-use super::packed::{PackedMatrix, PairPanels, Store};
-use super::panels::{Panels, Strided};
+use super::packed::{PackedMatrix, Store};
+use super::panels::{Packed, Panels, Strided};
 use super::product::Product;
 use crate::Level;
 use crate::error::{SizeError, check};
@@ -79,8 +79,8 @@ pub fn linear(
                         .for_each(narrow);
                 }
             }
-            let right = &PairPanels {
-                rows: lines.as_chunks().0,
+            let right = &Packed {
+                floats: lines.as_chunks().0,
                 depth,
             };
             of_terms(

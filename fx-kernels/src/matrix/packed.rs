@@ -354,31 +354,6 @@ where
     })
 }
 
-/// A matrix of bf16 as the right operand of a product of pairs.
-pub(crate) struct PairPanels<'a> {
-    /// A row of 32 pairs for two inputs and a panel.
-    pub rows: &'a [Columns],
-    /// The rows of a panel.
-    pub depth: usize,
-}
-
-impl Panels for PairPanels<'_> {
-    fn is_ready(&self) -> bool {
-        true
-    }
-
-    #[inline(always)]
-    fn block<'a, S: Simd>(
-        &'a self,
-        _: S,
-        panel: usize,
-        k: usize,
-        space: &'a mut [Columns],
-    ) -> &'a [Columns] {
-        &self.rows[panel * self.depth + k..][..space.len()]
-    }
-}
-
 impl Panels for PackedMatrix {
     fn is_ready(&self) -> bool {
         matches!(self.store, Store::F32(_))

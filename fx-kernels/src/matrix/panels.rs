@@ -192,7 +192,7 @@ impl Panels for Strided<'_> {
     }
 }
 
-/// Panels that were packed for all tasks: those of one after the other.
+/// Panels of floats or of pairs that are packed: one after the other.
 pub(crate) struct Packed<'a> {
     pub floats: &'a [Columns],
     pub depth: usize,

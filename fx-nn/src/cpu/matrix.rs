@@ -8,6 +8,7 @@ use candle_core::quantized::GgmlDType;
 use candle_core::{CpuStorage, Storage};
 use fx_core::module::Module;
 use fx_core::passes::backend::Support;
+use fx_core::value::DType;
 use fx_core::{Error, Result};
 use fx_kernels::Activation;
 use fx_kernels::matrix::{BlockKind, Order, PackedMatrix, WeightKind, WeightOrder};
@@ -15,7 +16,7 @@ use fx_kernels::matrix::{BlockKind, Order, PackedMatrix, WeightKind, WeightOrder
 use super::call::{Args, Lowering};
 use super::draft::{Id, Kind, Matrix};
 use super::frame::slice;
-use super::options::{Options, Precision};
+use super::options::Options;
 use crate::Tensor;
 use crate::device::PROCESSOR;
 use crate::error::Fx;
@@ -108,11 +109,9 @@ fn packed_blocks(matrix: &QuantizedMatrix, options: &Options) -> Result<PackedMa
         Some(kind) => {
             let floats = Tensor::from(blocks.dequantize(&PROCESSOR).fx()?);
             // The graph's own product takes inputs in `f32`, whatever the type of the weight.
-            match options.precision {
-                Some(Precision::Bf16) => {
-                    Ok(packed_floats(&floats, Some(WeightKind::Bf16))?.round_rows())
-                }
-                _ => packed_floats(&floats, Some(kind)),
+            match options.is_bf16(DType::F32) {
+                true => Ok(packed_floats(&floats, Some(WeightKind::Bf16))?.round_rows()),
+                false => packed_floats(&floats, Some(kind)),
             }
         }
         None => Err(Error::msg(format_args!(
